@@ -1,0 +1,732 @@
+#include "http.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum step {
+    REQUEST_LINE, /* the first, after what empty lines may stand before it */
+    FIELD_LINES,  /* to the empty line that ends the head */
+    FIXED_BODY,   /* Content-Length octets */
+    CHUNK_SIZE,   /* the line before a chunk */
+    CHUNK_DATA,
+    CHUNK_END, /* the CRLF behind a chunk */
+    TRAILERS,  /* field lines behind the last chunk, and the empty line */
+    COMPLETE,
+};
+
+/* ---- spans and characters ------------------------------------------------------------------ */
+
+struct span span_of(const char *string)
+{
+    return (struct span){string, strlen(string)};
+}
+
+bool span_is(struct span span, const char *string)
+{
+    return span.len == strlen(string) && memcmp(span.at, string, span.len) == 0;
+}
+
+bool span_is_nocase(struct span span, const char *token)
+{
+    return span.len == strlen(token) && strncasecmp(span.at, token, span.len) == 0;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static int hex_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* What each octet may be part of. */
+enum {
+    TOKEN = 1, /* RFC 9110, 5.6.2 */
+    VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
+    URI = 4,   /* of a path or a query, "%" included (RFC 3986, 3.3 and 3.4) */
+    NAME = 8,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
+};
+
+static unsigned char classes[256];
+
+/* Filled before main() runs, so that every thread and child finds it ready, and it stays readable
+ * where a table of 256 numbers would not. */
+__attribute__((constructor)) static void fill_classes(void)
+{
+    for (int c = 0; c < 256; c++) {
+        bool alnum = c < 128 && (is_alpha((char)c) || is_digit((char)c));
+        bool in_text = c > 0 && c < 128;
+        if (alnum || (in_text && strchr("!#$%&'*+-.^_`|~", c)))
+            classes[c] |= TOKEN;
+        if (c == '\t' || (c >= ' ' && c != 127))
+            classes[c] |= VALUE;
+        if (alnum || (in_text && strchr("-._~!$&'()*+,;=%", c)))
+            classes[c] |= NAME | URI;
+        if (in_text && strchr(":@/?", c))
+            classes[c] |= URI;
+    }
+}
+
+static bool all_of(struct span span, int class)
+{
+    for (size_t i = 0; i < span.len; i++)
+        if (!(classes[(unsigned char)span.at[i]] & class))
+            return false;
+    return true;
+}
+
+static struct span trim(struct span span)
+{
+    while (span.len > 0 && (span.at[0] == ' ' || span.at[0] == '\t'))
+        span = (struct span){span.at + 1, span.len - 1};
+    while (span.len > 0 && (span.at[span.len - 1] == ' ' || span.at[span.len - 1] == '\t'))
+        span.len--;
+    return span;
+}
+
+/* Takes what stands before the next `separator`, or all that is left, off the front of *rest. */
+static struct span take_until(struct span *rest, char separator)
+{
+    const char *end = memchr(rest->at, separator, rest->len);
+    size_t len = end ? (size_t)(end - rest->at) : rest->len;
+    struct span part = {rest->at, len};
+    size_t gone = end ? len + 1 : len;
+    *rest = (struct span){rest->at + gone, rest->len - gone};
+    return part;
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+/* Takes the next line. 1: it is in *line, without its CRLF. 0: its end has not come yet.
+ * < 0: refuse. An unfinished line is measured like a finished one, so that a limit strikes at the
+ * same octet however the bytes were cut. */
+static int take_line(struct http_parser *p, const char *bytes, size_t len, size_t max, int too_long,
+                     struct span *line)
+{
+    const char *lf = memchr(bytes + p->scanned, '\n', len - p->scanned);
+    size_t end = lf ? (size_t)(lf - bytes) : len;
+    bool cr = end > p->at && bytes[end - 1] == '\r';
+    size_t line_len = end - p->at - cr;
+
+    if (line_len > max)
+        return -too_long;
+    if (!lf) {
+        p->scanned = len;
+        return 0;
+    }
+    if (!cr)
+        return -400; /* a bare LF: where others see no line end, a request could hide */
+    *line = (struct span){bytes + p->at, line_len};
+    p->at = p->scanned = end + 1;
+    return 1;
+}
+
+/* host [ ":" port ] (RFC 9110, 4.2.1 and 7.2): never empty, never with a user name before it. */
+static bool is_authority(struct span text)
+{
+    struct span host = text;
+    if (text.len > 0 && text.at[0] == '[') { /* an IPv6 address */
+        const char *end = memchr(text.at, ']', text.len);
+        if (!end || end == text.at + 1)
+            return false;
+        for (const char *at = text.at + 1; at < end; at++)
+            if (hex_value(*at) < 0 && *at != ':' && *at != '.')
+                return false;
+        text = (struct span){end + 1, text.len - (size_t)(end + 1 - text.at)};
+        if (text.len > 0 && text.at[0] != ':')
+            return false;
+        take_until(&text, ':');
+    } else {
+        host = take_until(&text, ':');
+        if (host.len == 0 || !all_of(host, NAME))
+            return false;
+    }
+    unsigned port = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_digit(text.at[i]) || i >= 5)
+            return false;
+        port = port * 10 + (unsigned)(text.at[i] - '0');
+    }
+    return port <= 65535;
+}
+
+static enum http_method method_of(struct span name)
+{
+    static const struct {
+        const char *name;
+        enum http_method method;
+    } methods[] = {
+        {"GET", HTTP_GET},         {"HEAD", HTTP_HEAD},   {"POST", HTTP_POST},
+        {"OPTIONS", HTTP_OPTIONS}, {"PUT", HTTP_KNOWN},   {"DELETE", HTTP_KNOWN},
+        {"PATCH", HTTP_KNOWN},     {"TRACE", HTTP_KNOWN}, {"CONNECT", HTTP_KNOWN},
+    };
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (span_is(name, methods[i].name))
+            return methods[i].method;
+    return HTTP_UNKNOWN;
+}
+
+/* Takes "http://authority" off the front of an absolute-form target (RFC 9112, 3.2.2). */
+static bool take_authority(struct span *target, struct span *authority)
+{
+    static const char scheme[] = "http://";
+    size_t prefix = sizeof(scheme) - 1;
+    if (target->len < prefix || strncasecmp(target->at, scheme, prefix) != 0)
+        return false;
+    const char *at = target->at + prefix, *end = target->at + target->len, *stop = at;
+    while (stop < end && *stop != '/' && *stop != '?')
+        stop++;
+    *authority = (struct span){at, (size_t)(stop - at)};
+    *target = (struct span){stop, (size_t)(end - stop)};
+    return is_authority(*authority);
+}
+
+/* Splits the target into host, path and query (RFC 9112, 3.2). The host is left alone unless the
+ * target brings its own. */
+static bool split_target(struct span target, enum http_method method, struct span *host,
+                         struct span *path, struct span *query)
+{
+    *query = (struct span){0};
+    if (span_is(target, "*")) {
+        *path = target;
+        return method == HTTP_OPTIONS;
+    }
+    if (target.at[0] != '/' && !take_authority(&target, host))
+        return false;
+    *path = take_until(&target, '?');
+    if (target.at > path->at + path->len)
+        *query = target;
+    if (path->len == 0)
+        *path = SPAN("/");
+    return all_of(*path, URI) && all_of(*query, URI);
+}
+
+/* METHOD SP TARGET SP HTTP/1.x (RFC 9112, 3) */
+static int request_line(struct http_parser *p, const char *bytes, struct span line)
+{
+    p->line = (size_t)(line.at - bytes);
+    p->line_len = line.len;
+
+    struct span rest = line;
+    struct span method = take_until(&rest, ' ');
+    struct span target = take_until(&rest, ' ');
+    struct span version = rest;
+    if (method.len == 0 || !all_of(method, TOKEN) || target.len == 0)
+        return 400;
+    if (version.len != 8 || memcmp(version.at, "HTTP/", 5) != 0 || !is_digit(version.at[5]) ||
+        version.at[6] != '.' || !is_digit(version.at[7]))
+        return 400;
+    p->method = method_of(method);
+    if (version.at[5] != '1')
+        return 505;
+    p->minor = version.at[7] - '0';
+    p->keep_alive = p->minor >= 1;
+    p->target = (size_t)(target.at - bytes);
+    p->target_len = target.len;
+
+    struct span host, path, query;
+    return split_target(target, p->method, &host, &path, &query) ? 0 : 400;
+}
+
+/* ---- fields -------------------------------------------------------------------------------- */
+
+static int content_length(struct http_parser *p, struct span value)
+{
+    if (p->has_length || value.len == 0)
+        return 400;
+    p->has_length = true;
+    for (size_t i = 0; i < value.len; i++) {
+        if (!is_digit(value.at[i]))
+            return 400;
+        if (p->content_length <=
+            HTTP_MAX_BODY) /* else too much already, and on its way to overflow */
+            p->content_length = p->content_length * 10 + (uint64_t)(value.at[i] - '0');
+    }
+    return 0;
+}
+
+/* Only "chunked", once, as the last (RFC 9112, 6.1). */
+static int transfer_encoding(struct http_parser *p, struct span value)
+{
+    do {
+        struct span coding = trim(take_until(&value, ','));
+        if (coding.len == 0 || !all_of(coding, TOKEN) || p->chunked)
+            return 400;
+        if (span_is_nocase(coding, "chunked"))
+            p->chunked = true;
+        else
+            p->other_coding = true;
+    } while (value.len > 0 || value.at[-1] == ',');
+    return 0;
+}
+
+static void connection(struct http_parser *p, struct span value)
+{
+    while (value.len > 0) {
+        struct span option = trim(take_until(&value, ','));
+        if (span_is_nocase(option, "close"))
+            p->close = true;
+        else if (span_is_nocase(option, "keep-alive"))
+            p->keep_alive = true;
+    }
+}
+
+static int expectation(struct http_parser *p, struct span value)
+{
+    p->expect = true;
+    return span_is_nocase(value, "100-continue") ? 0 : 417;
+}
+
+static int host(struct http_parser *p, const char *bytes, struct span value)
+{
+    p->host = (size_t)(value.at - bytes);
+    p->host_len = value.len;
+    return ++p->hosts == 1 && is_authority(value) ? 0 : 400;
+}
+
+/* Checks one field line, and notes what decides where the request ends (RFC 9112, 5). */
+static int field_line(struct http_parser *p, const char *bytes, struct span line)
+{
+    struct span value = line;
+    struct span name = take_until(&value, ':');
+    if (name.len == 0 || name.len == line.len || !all_of(name, TOKEN) || !all_of(value, VALUE))
+        return 400;
+    if (p->step == TRAILERS)
+        return 0; /* checked, and dropped: nothing behind a body may change how it was read */
+    value = trim(value);
+    if (span_is_nocase(name, "Host"))
+        return host(p, bytes, value);
+    if (span_is_nocase(name, "Content-Length"))
+        return content_length(p, value);
+    if (span_is_nocase(name, "Transfer-Encoding"))
+        return transfer_encoding(p, value);
+    if (span_is_nocase(name, "Expect"))
+        return expectation(p, value);
+    if (span_is_nocase(name, "Connection"))
+        connection(p, value);
+    return 0;
+}
+
+/* Takes field lines. 1: all have come, and the empty line. 0: more to come. < 0: refuse. */
+static int take_fields(struct http_parser *p, const char *bytes, size_t len)
+{
+    for (;;) {
+        struct span line;
+        size_t room = HTTP_MAX_FIELD_BYTES - p->field_bytes;
+        int got = take_line(p, bytes, len, room > 2 ? room - 2 : 0, 431, &line);
+        if (got <= 0)
+            return got;
+        if (line.len == 0)
+            return 1;
+        p->field_bytes += line.len + 2;
+        if (++p->field_count > HTTP_MAX_FIELDS)
+            return -431;
+        int status = field_line(p, bytes, line);
+        if (status != 0)
+            return -status;
+    }
+}
+
+/* The head is whole: how does the body end? (RFC 9112, 6.3) */
+static int head_complete(struct http_parser *p)
+{
+    if (p->hosts == 0 && p->minor >= 1)
+        return 400;
+    if ((p->chunked || p->other_coding) && (p->has_length || p->minor == 0))
+        return 400; /* two programs on the way could disagree about its end */
+    if (p->other_coding)
+        return 501;
+    if (p->content_length > HTTP_MAX_BODY)
+        return 413;
+    p->body = p->at;
+    p->remaining = (size_t)p->content_length;
+    p->step = p->chunked ? CHUNK_SIZE : FIXED_BODY;
+    p->continue_due = p->expect && p->minor >= 1 && (p->chunked || p->remaining > 0);
+    return 0;
+}
+
+/* ---- chunks (RFC 9112, 7.1) ---------------------------------------------------------------- */
+
+/* Takes a token or a quoted string off the front; false if neither stands there. */
+static bool take_word(struct span *rest, bool quoted_allowed)
+{
+    size_t n = 0;
+    if (quoted_allowed && rest->len > 0 && rest->at[0] == '"') {
+        for (n = 1; n < rest->len && rest->at[n] != '"'; n++)
+            if (rest->at[n] == '\\')
+                n++;
+        if (n >= rest->len || !all_of((struct span){rest->at, n}, VALUE))
+            return false;
+        n++;
+    } else {
+        while (n < rest->len && classes[(unsigned char)rest->at[n]] & TOKEN)
+            n++;
+        if (n == 0)
+            return false;
+    }
+    *rest = (struct span){rest->at + n, rest->len - n};
+    return true;
+}
+
+/* *( ";" name [ "=" value ] ), with the white space a recipient has to bear around them */
+static bool is_extensions(struct span rest)
+{
+    if (rest.len > 0 && (rest.at[rest.len - 1] == ' ' || rest.at[rest.len - 1] == '\t'))
+        return false; /* "5 CRLF" is nobody's grammar */
+    for (rest = trim(rest); rest.len > 0; rest = trim(rest)) {
+        if (rest.at[0] != ';')
+            return false;
+        rest = trim((struct span){rest.at + 1, rest.len - 1});
+        if (!take_word(&rest, false))
+            return false;
+        rest = trim(rest);
+        if (rest.len > 0 && rest.at[0] == '=') {
+            rest = trim((struct span){rest.at + 1, rest.len - 1});
+            if (!take_word(&rest, true))
+                return false;
+        }
+    }
+    return true;
+}
+
+static int chunk_size(struct http_parser *p, struct span line)
+{
+    size_t size = 0, digits = 0;
+    for (; digits < line.len && hex_value(line.at[digits]) >= 0; digits++)
+        if (size <= HTTP_MAX_BODY) /* see content_length() */
+            size = size * 16 + (size_t)hex_value(line.at[digits]);
+    if (digits == 0 || !is_extensions((struct span){line.at + digits, line.len - digits}))
+        return 400;
+    if (size > HTTP_MAX_BODY - p->body_len)
+        return 413;
+    p->remaining = size;
+    p->step = size > 0 ? CHUNK_DATA : TRAILERS;
+    return 0;
+}
+
+/* Moves what has come of a chunk down to the rest of the body. */
+static void chunk_data(struct http_parser *p, char *bytes, size_t len)
+{
+    size_t n = len - p->at < p->remaining ? len - p->at : p->remaining;
+    memmove(bytes + p->body + p->body_len, bytes + p->at, n);
+    p->body_len += n;
+    p->remaining -= n;
+    p->at = p->scanned = p->at + n;
+    if (p->remaining == 0)
+        p->step = CHUNK_END;
+}
+
+/* Closes the gap that the framing of chunks has left between the body and what is still unread. */
+static void squeeze(struct http_parser *p, char *bytes, size_t *len)
+{
+    size_t end = p->body + p->body_len, gap = p->at - end;
+    memmove(bytes + end, bytes + p->at, *len - p->at);
+    *len -= gap;
+    p->at -= gap;
+    p->scanned -= gap;
+}
+
+/* ---- the machine --------------------------------------------------------------------------- */
+
+void http_parser_reset(struct http_parser *p)
+{
+    *p = (struct http_parser){0};
+}
+
+/* Goes one step. 1: done with it, go on. 0: more bytes are needed. < 0: refuse. */
+static int next_step(struct http_parser *p, char *bytes, size_t len)
+{
+    struct span line;
+    int got, status = 0;
+
+    switch ((enum step)p->step) {
+    case REQUEST_LINE:
+        got = take_line(p, bytes, len, HTTP_MAX_REQUEST_LINE, 414, &line);
+        if (got <= 0)
+            return got;
+        if (line.len == 0)
+            return ++p->empty_lines > HTTP_MAX_EMPTY_LINES ? -400 : 1;
+        p->step = FIELD_LINES;
+        p->fields = p->at;
+        status = request_line(p, bytes, line);
+        break;
+    case FIELD_LINES:
+        got = take_fields(p, bytes, len);
+        if (got <= 0)
+            return got;
+        p->fields_end = p->at - 2;
+        status = head_complete(p);
+        break;
+    case FIXED_BODY:
+        p->body_len = len - p->body < p->remaining ? len - p->body : p->remaining;
+        p->at = p->scanned = p->body + p->body_len;
+        if (p->body_len < p->remaining)
+            return 0;
+        p->step = COMPLETE;
+        break;
+    case CHUNK_SIZE:
+        got = take_line(p, bytes, len, HTTP_MAX_CHUNK_LINE, 400, &line);
+        if (got <= 0)
+            return got;
+        status = chunk_size(p, line);
+        break;
+    case CHUNK_DATA:
+        if (p->at == len)
+            return 0;
+        chunk_data(p, bytes, len);
+        break;
+    case CHUNK_END:
+        got = take_line(p, bytes, len, 0, 400, &line);
+        if (got <= 0)
+            return got;
+        p->step = CHUNK_SIZE;
+        break;
+    case TRAILERS:
+        got = take_fields(p, bytes, len);
+        if (got <= 0)
+            return got;
+        p->step = COMPLETE;
+        break;
+    case COMPLETE:
+        return 0;
+    }
+    return status == 0 ? 1 : -status;
+}
+
+static void fill_request(const struct http_parser *p, const char *bytes, struct http_request *r)
+{
+    *r = (struct http_request){
+        .method = p->method,
+        .minor = p->minor,
+        .line = {bytes + p->line, p->line_len},
+        .host = {bytes + p->host, p->host_len},
+        .fields = {bytes + p->fields, p->fields_end - p->fields},
+        .body = {bytes + p->body, p->body_len},
+        .keep_alive = p->keep_alive && !p->close,
+    };
+    split_target((struct span){bytes + p->target, p->target_len}, p->method, &r->host, &r->path,
+                 &r->query);
+}
+
+int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_request *request)
+{
+    int went;
+    do
+        went = next_step(p, bytes, *len);
+    while (went > 0 && p->step != COMPLETE);
+
+    if (p->chunked && p->body > 0)
+        squeeze(p, bytes, len);
+    if (p->step == COMPLETE) {
+        fill_request(p, bytes, request);
+        return (int)p->at;
+    }
+    if (went < 0)
+        *request = (struct http_request){
+            .method = p->method, .minor = p->minor, .line = {bytes + p->line, p->line_len}};
+    return went;
+}
+
+/* ---- for those who got a request ----------------------------------------------------------- */
+
+struct span http_field(const struct http_request *request, const char *name)
+{
+    struct span rest = request->fields;
+    while (rest.len > 0) {
+        struct span value = take_until(&rest, '\n');
+        value.len--; /* its CR */
+        struct span key = take_until(&value, ':');
+        if (span_is_nocase(key, name))
+            return trim(value);
+    }
+    return (struct span){0};
+}
+
+/* Decodes "%XX"; returns the length, or -1 for a bad escape. `to` may be `from`. */
+static long decode_escapes(const char *from, size_t len, char *to, bool plus_is_space)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = from[i];
+        if (c == '+' && plus_is_space) {
+            c = ' ';
+        } else if (c == '%') {
+            if (len - i < 3 || hex_value(from[i + 1]) < 0 || hex_value(from[i + 2]) < 0)
+                return -1;
+            c = (char)(hex_value(from[i + 1]) * 16 + hex_value(from[i + 2]));
+            i += 2;
+        }
+        to[n++] = c;
+    }
+    return (long)n;
+}
+
+long http_decode_form(char *text, size_t len)
+{
+    return decode_escapes(text, len, text, true);
+}
+
+/* Drops "." and empty segments; ".." takes the one before it along. The result is never longer, so
+ * this works in place. */
+static bool resolve_dots(char *path)
+{
+    char *out = path;
+    const char *segment = path;
+    while (*segment) {
+        segment++; /* its slash */
+        size_t len = strcspn(segment, "/");
+        bool last = segment[len] == '\0';
+        if (len == 2 && memcmp(segment, "..", 2) == 0) {
+            if (out == path)
+                return false; /* above the root */
+            while (*--out != '/')
+                ;
+        } else if (len > 0 && !(len == 1 && segment[0] == '.')) {
+            *out++ = '/';
+            memmove(out, segment, len);
+            out += len;
+            segment += len;
+            continue;
+        }
+        segment += len;
+        if (last)
+            *out++ = '/'; /* "/a/.", "/a/b/.." and "/a/" all name a folder */
+    }
+    *out = '\0';
+    return true;
+}
+
+bool http_decode_path(struct span path, char *decoded)
+{
+    long len = decode_escapes(path.at, path.len, decoded, false);
+    if (len <= 0 || decoded[0] != '/')
+        return false;
+    for (long i = 0; i < len; i++)
+        if ((unsigned char)decoded[i] < ' ' || decoded[i] == 127)
+            return false;
+    decoded[len] = '\0';
+    return resolve_dots(decoded);
+}
+
+/* ---- response heads ------------------------------------------------------------------------ */
+
+void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
+{
+    struct tm utc;
+    gmtime_r(&when, &utc);
+    strftime(date, HTTP_DATE_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+}
+
+const char *http_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {200, "OK"},
+        {204, "No Content"},
+        {206, "Partial Content"},
+        {301, "Moved Permanently"},
+        {303, "See Other"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {416, "Range Not Satisfiable"},
+        {417, "Expectation Failed"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Unknown";
+}
+
+/* Appends to a bounded buffer; once something did not fit, nothing more does. */
+struct writer {
+    char *at, *end;
+    bool full;
+};
+
+static void put(struct writer *w, const char *text, size_t len)
+{
+    w->full = w->full || len > (size_t)(w->end - w->at);
+    if (w->full)
+        return;
+    memcpy(w->at, text, len);
+    w->at += len;
+}
+
+static void put_text(struct writer *w, const char *text)
+{
+    put(w, text, strlen(text));
+}
+
+static void put_number(struct writer *w, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    put(w, digits + at, sizeof(digits) - at);
+}
+
+static void put_field(struct writer *w, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    put_text(w, name);
+    put_text(w, ": ");
+    put_text(w, value);
+    put_text(w, "\r\n");
+}
+
+size_t http_format_head(const struct http_response *r, const char *date, const char *server,
+                        char *out, size_t size)
+{
+    struct writer w = {.at = out, .end = out + size};
+    put_text(&w, "HTTP/1.1 ");
+    put_number(&w, (uint64_t)r->status);
+    put_text(&w, " ");
+    put_text(&w, http_reason(r->status));
+    put_text(&w, "\r\n");
+    put_field(&w, "Date", date);
+    put_field(&w, "Server", server);
+    put_field(&w, "Connection", r->keep_alive ? "keep-alive" : "close");
+    put_field(&w, "Location", r->location);
+    put_field(&w, "Allow", r->allow);
+    put_field(&w, "Content-Type", r->type);
+    if (r->has_length) {
+        put_text(&w, "Content-Length: ");
+        put_number(&w, r->length);
+        put_text(&w, "\r\n");
+    }
+    if (r->fields)
+        put_text(&w, r->fields);
+    put_text(&w, "\r\n");
+    return w.full ? 0 : (size_t)(w.at - out);
+}

@@ -1,0 +1,144 @@
+/* http: HTTP/1.x as bytes (RFC 9112), fed as they come.
+ *
+ *  - No I/O and no allocation: the caller owns every byte, a request points
+ *    into the caller's buffer, a response head is written into the caller's.
+ *  - The verdict never depends on how the bytes were cut into packets.
+ *  - Strict: where the RFC leaves a choice, the stricter one is taken, because
+ *    two programs that read the same bytes differently can be played against
+ *    each other (request smuggling).
+ */
+#ifndef HTTP_H
+#define HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+enum {
+    HTTP_MAX_REQUEST_LINE = 8000, /* octets, without the line's end: else 414 */
+    HTTP_MAX_FIELDS = 100,        /* header and trailer lines together: else 431 */
+    HTTP_MAX_FIELD_BYTES = 16384, /* the same lines, their ends included: else 431 */
+    HTTP_MAX_BODY = 65536,        /* octets, chunks decoded: else 413 */
+    HTTP_MAX_EMPTY_LINES = 2,     /* before a request line */
+    HTTP_MAX_CHUNK_LINE = 256,    /* a chunk's size and extensions, octets */
+
+    /* A buffer of this size holds any request the parser does not refuse. */
+    HTTP_MAX_REQUEST = 2 * HTTP_MAX_EMPTY_LINES + HTTP_MAX_REQUEST_LINE + 2 + HTTP_MAX_FIELD_BYTES +
+                       2 + HTTP_MAX_BODY + HTTP_MAX_CHUNK_LINE + 2,
+
+    HTTP_MAX_HEAD = 1024, /* http_format_head() without the response's Location */
+    HTTP_DATE_SIZE = 30,  /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
+};
+
+/* Someone else's bytes: not owned, not ended by a NUL. */
+struct span {
+    const char *at;
+    size_t len;
+};
+
+#define SPAN(literal) ((struct span){(literal), sizeof(literal) - 1})
+
+struct span span_of(const char *string);
+bool span_is(struct span, const char *string);       /* the same bytes */
+bool span_is_nocase(struct span, const char *token); /* the same but for ASCII case */
+
+/* The methods a route may be asked with; the rest of RFC 9110's are known, and refused with 405. */
+enum http_method {
+    HTTP_UNKNOWN = 0, /* a token nobody here has heard of: 501 */
+    HTTP_GET = 1,
+    HTTP_HEAD = 2,
+    HTTP_POST = 4,
+    HTTP_OPTIONS = 8,
+    HTTP_KNOWN = 16, /* PUT, DELETE, PATCH, TRACE, CONNECT */
+};
+
+/* One request. Every span points into the buffer given to http_parse() and
+ * lives as long as that buffer keeps the bytes in place. */
+struct http_request {
+    enum http_method method;
+    struct span line;   /* the whole request line, for a log; empty if there was none */
+    struct span path;   /* as sent, still %-encoded; "*" for OPTIONS * */
+    struct span query;  /* behind the "?", which is not part of it; at == NULL if there was none */
+    struct span host;   /* the Host field, or the authority of an absolute-form target */
+    struct span fields; /* the field lines, checked, each with its CRLF */
+    struct span body;   /* decoded if it came in chunks */
+    int minor;          /* HTTP/1.minor */
+    bool keep_alive;    /* what the client wants (RFC 9112, 9.3) */
+};
+
+/* How far one request has been read. All zero before the first byte; zero it
+ * again (http_parser_reset) for the next request. */
+struct http_parser {
+    int step;              /* enum step in http.c */
+    size_t at;             /* bytes [0, at) are dealt with */
+    size_t scanned;        /* no line end in [at, scanned) */
+    size_t line, line_len; /* the request line */
+    size_t target, target_len;
+    size_t fields;           /* where the field lines begin */
+    size_t fields_end;       /* and end; the body follows the empty line behind */
+    size_t host, host_len;   /* value of the Host field */
+    size_t body;             /* where the body begins */
+    size_t body_len;         /* octets of it already in place */
+    size_t remaining;        /* octets of the body, or of the chunk, still to come */
+    size_t field_bytes;      /* header and trailer lines so far */
+    uint64_t content_length; /* capped: anything above HTTP_MAX_BODY is as bad */
+    int field_count, empty_lines, minor, hosts;
+    enum http_method method;
+    bool has_length, chunked, other_coding, close, keep_alive, expect;
+    bool continue_due; /* the head is accepted and asked for "100 Continue" before it sends the
+                          body: send HTTP_CONTINUE, then clear this (RFC 9110, 10.1.1) */
+};
+
+#define HTTP_CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
+
+void http_parser_reset(struct http_parser *);
+
+/* Reads on where the last call for this request stopped; bytes[0, *len) is all
+ * that has come for it, and what may follow it.
+ *   > 0  a whole request, filled in; that many bytes are its own, what is
+ *        behind them belongs to the next one
+ *     0  call again when there is more
+ *   < 0  refuse it: answer with status -result, and close; nothing behind it
+ *        can be understood. The request holds what was understood (line, method, minor).
+ * The framing of a chunked body is squeezed out of the buffer as it is read,
+ * so *len can shrink. */
+int http_parse(struct http_parser *, char *bytes, size_t *len, struct http_request *);
+
+/* The value of the first field of that name (any case), without the white space around it;
+ * at == NULL if there is none. */
+struct span http_field(const struct http_request *, const char *name);
+
+/* Decodes a path and resolves its dot segments (RFC 3986, 5.2.4): "/a/%2e%2e/b" gives "/b".
+ * `decoded` has room for path.len + 1 bytes and gets a NUL. Returns false for a bad escape, a
+ * control character, or a path that leads above the root. */
+bool http_decode_path(struct span path, char *decoded);
+
+/* Decodes application/x-www-form-urlencoded text in place ("+" is a space); returns the new length,
+ * or -1 for a bad escape. */
+long http_decode_form(char *text, size_t len);
+
+/* Formats IMF-fixdate (RFC 9110, 5.6.7). */
+void http_format_date(time_t, char date[HTTP_DATE_SIZE]);
+
+/* One response head. Zero it, then set what applies. Strings are borrowed. */
+struct http_response {
+    int status;
+    const char *type;     /* Content-Type, NULL: none */
+    const char *location; /* NULL: none */
+    const char *allow;    /* NULL: none */
+    const char *fields;   /* further whole field lines, each with its CRLF; NULL: none */
+    bool has_length;      /* say Content-Length */
+    uint64_t length;      /* octets of content */
+    bool keep_alive;      /* say whether the connection stays */
+};
+
+const char *http_reason(int status); /* "Not Found" */
+
+/* Writes the head, empty line included, into out[0, size). `date` is
+ * http_format_date()'s, `server` the Server field. Returns its length, or 0 if size is too small;
+ * HTTP_MAX_HEAD plus the length of location and fields is always enough. */
+size_t http_format_head(const struct http_response *, const char *date, const char *server,
+                        char *out, size_t size);
+
+#endif
