@@ -1,0 +1,359 @@
+#include "page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- a growing buffer ---------------------------------------------------------------------- */
+
+bool buffer_reserve(struct buffer *b, size_t more)
+{
+    if (b->failed)
+        return false;
+    if (b->size - b->len >= more)
+        return true;
+    size_t size = b->size ? b->size : 1024;
+    while (size - b->len < more)
+        size *= 2;
+    char *bytes = realloc(b->bytes, size);
+    if (!bytes) {
+        b->failed = true;
+        return false;
+    }
+    b->bytes = bytes;
+    b->size = size;
+    return true;
+}
+
+void buffer_append(struct buffer *b, const char *bytes, size_t len)
+{
+    if (len == 0 || !buffer_reserve(b, len))
+        return;
+    memcpy(b->bytes + b->len, bytes, len);
+    b->len += len;
+}
+
+void buffer_clear(struct buffer *b, size_t keep)
+{
+    if (b->size > keep)
+        buffer_free(b);
+    b->len = 0;
+    b->failed = false;
+}
+
+void buffer_free(struct buffer *b)
+{
+    free(b->bytes);
+    *b = (struct buffer){0};
+}
+
+/* ---- compiling ----------------------------------------------------------------------------- */
+
+enum { MAX_DEPTH = 8 }; /* sections within sections */
+
+/* A template becomes a list of these. A section knows the step behind its end, and its end the
+ * step where it began, so that rendering is a walk with two kinds of jump. */
+struct step {
+    enum { TEXT, VARIABLE, SECTION, END } kind;
+    struct span text; /* TEXT */
+    int id;           /* VARIABLE, SECTION, END */
+    size_t jump;      /* SECTION: behind its END. END: its SECTION */
+};
+
+struct page {
+    char *source; /* the texts of the steps point into this */
+    struct step *steps;
+    size_t count, size;
+};
+
+struct compiler {
+    struct page *page;
+    const struct page_name *names;
+    const char *file;
+    size_t open[MAX_DEPTH]; /* the SECTION steps around here, outermost first */
+    int depth;
+    const char *at; /* the tag that is being read, for the line of a message */
+    char *error;
+    size_t error_size;
+};
+
+static bool fail(struct compiler *c, const char *what, struct span name)
+{
+    int line = 1;
+    for (const char *at = c->page->source; at < c->at; at++)
+        line += *at == '\n';
+    snprintf(c->error, c->error_size, "%s:%d: %s%.*s", c->file, line, what, (int)name.len, name.at);
+    return false;
+}
+
+static bool add_step(struct compiler *c, struct step step)
+{
+    struct page *page = c->page;
+    if (page->count == page->size) {
+        size_t size = page->size ? 2 * page->size : 32;
+        struct step *steps = realloc(page->steps, size * sizeof(*steps));
+        if (!steps)
+            return fail(c, "out of memory", SPAN(""));
+        page->steps = steps;
+        page->size = size;
+    }
+    page->steps[page->count++] = step;
+    return true;
+}
+
+static bool is_open(const struct compiler *c, int list)
+{
+    for (int i = 0; i < c->depth; i++)
+        if (c->page->steps[c->open[i]].id == list)
+            return true;
+    return false;
+}
+
+/* Looks a name up, and whether it may be used in this way in this place. */
+static const struct page_name *find_name(struct compiler *c, struct span name, bool is_list)
+{
+    for (const struct page_name *n = c->names; n->name; n++) {
+        if (!span_is(name, n->name))
+            continue;
+        if (n->is_list != is_list)
+            fail(c, is_list ? "not a list: " : "a list, to be written {{#...}}: ", name);
+        else if (n->in != 0 && !is_open(c, n->in))
+            fail(c, "used outside its list: ", name);
+        else
+            return n;
+        return NULL;
+    }
+    fail(c, "unknown name: ", name);
+    return NULL;
+}
+
+static bool open_section(struct compiler *c, struct span name)
+{
+    const struct page_name *known = find_name(c, name, true);
+    if (!known)
+        return false;
+    if (c->depth == MAX_DEPTH)
+        return fail(c, "sections too deep: ", name);
+    c->open[c->depth++] = c->page->count;
+    return add_step(c, (struct step){.kind = SECTION, .id = known->id});
+}
+
+static bool close_section(struct compiler *c, struct span name)
+{
+    const struct page_name *known = find_name(c, name, true);
+    if (!known)
+        return false;
+    if (c->depth == 0 || c->page->steps[c->open[c->depth - 1]].id != known->id)
+        return fail(c, "closed but not open: ", name);
+    size_t start = c->open[--c->depth];
+    if (!add_step(c, (struct step){.kind = END, .id = known->id, .jump = start}))
+        return false;
+    c->page->steps[start].jump = c->page->count;
+    return true;
+}
+
+/* One tag, without its braces. */
+static bool compile_tag(struct compiler *c, struct span tag)
+{
+    char kind = tag.len > 0 ? tag.at[0] : '\0';
+    if (kind == '!')
+        return true;
+    bool section = kind == '#' || kind == '/';
+    struct span name = section ? (struct span){tag.at + 1, tag.len - 1} : tag;
+    while (name.len > 0 && name.at[0] == ' ')
+        name = (struct span){name.at + 1, name.len - 1};
+    while (name.len > 0 && name.at[name.len - 1] == ' ')
+        name.len--;
+    if (kind == '#')
+        return open_section(c, name);
+    if (kind == '/')
+        return close_section(c, name);
+    const struct page_name *known = find_name(c, name, false);
+    return known && add_step(c, (struct step){.kind = VARIABLE, .id = known->id});
+}
+
+/* A section's tag, or a comment, that has a line to itself takes the whole line along: widens
+ * [*from, *to), the tag with its braces, to that. */
+static void take_line(const char *source, const char *end, const char **from, const char **to)
+{
+    const char *before = *from, *after = *to;
+    while (before > source && (before[-1] == ' ' || before[-1] == '\t'))
+        before--;
+    while (after < end && (*after == ' ' || *after == '\t'))
+        after++;
+    bool alone = (before == source || before[-1] == '\n') && (after == end || *after == '\n');
+    if (alone && strchr("#/!", (*from)[2])) {
+        *from = before;
+        *to = after < end ? after + 1 : end;
+    }
+}
+
+static bool add_text(struct compiler *c, const char *from, const char *to)
+{
+    struct span text = {from, (size_t)(to - from)};
+    return from >= to || add_step(c, (struct step){.kind = TEXT, .text = text});
+}
+
+static bool compile(struct compiler *c, const char *end)
+{
+    const char *at = c->page->source;
+    const char *tag;
+    while ((tag = memmem(at, (size_t)(end - at), "{{", 2))) {
+        c->at = tag;
+        const char *close = memmem(tag, (size_t)(end - tag), "}}", 2);
+        if (!close)
+            return fail(c, "{{ without }}", SPAN(""));
+        const char *from = tag, *to = close + 2;
+        take_line(c->page->source, end, &from, &to);
+        if (!add_text(c, at, from) ||
+            !compile_tag(c, (struct span){tag + 2, (size_t)(close - tag - 2)}))
+            return false;
+        at = to;
+    }
+    if (!add_text(c, at, end))
+        return false;
+    c->at = end;
+    if (c->depth > 0)
+        return fail(c, "a section is not closed", SPAN(""));
+    return true;
+}
+
+struct page *page_compile(const char *file, struct span text, const struct page_name *names,
+                          char *error, size_t error_size)
+{
+    struct page *page = calloc(1, sizeof(*page));
+    char *source = malloc(text.len + 1);
+    if (!page || !source) {
+        snprintf(error, error_size, "%s: out of memory", file);
+        free(page);
+        free(source);
+        return NULL;
+    }
+    memcpy(source, text.at, text.len);
+    page->source = source;
+    struct compiler c = {
+        .page = page, .names = names, .file = file, .error = error, .error_size = error_size};
+    if (!compile(&c, source + text.len)) {
+        page_free(page);
+        return NULL;
+    }
+    return page;
+}
+
+/* Reads a whole file; false with errno set. */
+static bool read_file(int fd, struct buffer *text)
+{
+    for (;;) {
+        if (!buffer_reserve(text, 4096)) {
+            errno = ENOMEM;
+            return false;
+        }
+        ssize_t n = read(fd, text->bytes + text->len, text->size - text->len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0;
+        text->len += (size_t)n;
+    }
+}
+
+struct page *page_load(int root, const char *file, const struct page_name *names, char *error,
+                       size_t error_size)
+{
+    struct buffer text = {0};
+    struct page *page = NULL;
+    int fd = openat(root, file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || !read_file(fd, &text))
+        snprintf(error, error_size, "%s: %s", file, strerror(errno));
+    else
+        page = page_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
+    if (fd >= 0)
+        close(fd);
+    buffer_free(&text);
+    return page;
+}
+
+void page_free(struct page *page)
+{
+    if (!page)
+        return;
+    free(page->source);
+    free(page->steps);
+    free(page);
+}
+
+/* ---- rendering ----------------------------------------------------------------------------- */
+
+static const char *escape_of(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+/* Appends text in runs: as much as needs no escape at a time. */
+static void append_escaped(struct buffer *out, struct span text)
+{
+    size_t start = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *escape = escape_of(text.at[i]);
+        if (!escape)
+            continue;
+        buffer_append(out, text.at + start, i - start);
+        buffer_append(out, escape, strlen(escape));
+        start = i + 1;
+    }
+    buffer_append(out, text.at + start, text.len - start);
+}
+
+void page_render(const struct page *page, const struct page_values *values, struct buffer *out)
+{
+    size_t index[MAX_DEPTH]; /* of the item each open section is at */
+    int depth = 0;
+
+    for (size_t i = 0; i < page->count;) {
+        const struct step *step = &page->steps[i];
+        switch (step->kind) {
+        case TEXT:
+            buffer_append(out, step->text.at, step->text.len);
+            i++;
+            break;
+        case VARIABLE:
+            append_escaped(out, values->text(values->data, step->id));
+            i++;
+            break;
+        case SECTION:
+            index[depth] = 0;
+            if (values->item(values->data, step->id, 0)) {
+                depth++;
+                i++;
+            } else {
+                i = step->jump;
+            }
+            break;
+        case END:
+            if (values->item(values->data, step->id, ++index[depth - 1])) {
+                i = step->jump + 1;
+            } else {
+                depth--;
+                i++;
+            }
+            break;
+        }
+    }
+}

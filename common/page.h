@@ -1,0 +1,75 @@
+/* page: templates, in a small subset of Mustache.
+ *
+ *    {{name}}                 a variable; & < > " and ' are escaped, always
+ *    {{#list}} ... {{/list}}  a section: once for each item, so not at all for an empty list
+ *    {{! ... }}               a comment
+ *
+ *  - A section's tag, or a comment, that stands alone on a line leaves no empty
+ *    line behind.
+ *  - Compiled once, into a flat list of steps; rendered into a growing buffer.
+ *  - The application declares every name beforehand, and the list it belongs
+ *    to. A template that uses another name, or a name outside its list, does
+ *    not compile: a misspelt name is found at start-up, not by a visitor.
+ *  - No I/O but in page_load().
+ */
+#ifndef PAGE_H
+#define PAGE_H
+
+#include "http.h" /* struct span */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ---- a growing buffer ---------------------------------------------------------------------- */
+
+/* All zero is an empty one. Owns `bytes`. */
+struct buffer {
+    char *bytes;
+    size_t len, size;
+    bool failed; /* no memory: what was to be appended since is lost. Look once, at the end */
+};
+
+/* Makes room for that many bytes more; false, and `failed`, if there is no memory for them. */
+bool buffer_reserve(struct buffer *, size_t more);
+void buffer_append(struct buffer *, const char *bytes, size_t len);
+/* Gives memory above `keep` octets back, and empties the buffer. */
+void buffer_clear(struct buffer *, size_t keep);
+void buffer_free(struct buffer *);
+
+/* ---- templates ----------------------------------------------------------------------------- */
+
+/* One name a template may use. A table of them ends with {NULL}. */
+struct page_name {
+    const char *name;
+    int id;       /* how the application knows it; not 0 */
+    int in;       /* the id of the list it belongs to; 0: it stands everywhere */
+    bool is_list; /* {{#name}} instead of {{name}} */
+};
+
+/* Where the values come from while a page is rendered. */
+struct page_values {
+    /* The value of a variable. */
+    struct span (*text)(void *data, int id);
+    /* Turns to item `index` (0, 1, ...) of a list; false if there is none. */
+    bool (*item)(void *data, int list, size_t index);
+    void *data;
+};
+
+struct page;
+
+/* Compiles a template. The text is copied. Returns NULL, and one line in `error`, as
+ * "file:line: what is wrong", if it does not compile or there is no memory. */
+struct page *page_compile(const char *file, struct span text, const struct page_name *names,
+                          char *error, size_t error_size);
+
+/* Reads `file`, relative to the directory `root`, and compiles it; otherwise like page_compile().
+ */
+struct page *page_load(int root, const char *file, const struct page_name *names, char *error,
+                       size_t error_size);
+
+/* Appends the page to a buffer. One compiled page may be rendered by many threads at once. */
+void page_render(const struct page *, const struct page_values *, struct buffer *);
+
+void page_free(struct page *);
+
+#endif
