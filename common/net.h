@@ -1,0 +1,94 @@
+/* net: what every server does around its clients. Options, the listener, the
+ * clock, signals, and the statistics at the end. Knows nothing of HTTP.
+ *
+ * The functions that can fail only at start-up do not return errors: they end
+ * the program with one line and a status, as a start-up error should.
+ */
+#ifndef NET_H
+#define NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define ZEROHTTPD_VERSION "0.1.0"
+
+/* No blocking call sleeps longer than a tick, so that whoever blocks looks up often enough to see
+ * a deadline, a signal to stop, or somebody who waits. */
+enum { TICK_MS = 200 };
+
+/* How long a server that is asked to stop may take to finish what is in flight. */
+enum { STOP_MS = 5000 };
+
+struct options {
+    const char *name;  /* of this server: "epoll" */
+    int port;          /* 0: a free one */
+    const char *bind;  /* IPv4 or IPv6 address */
+    const char *redis; /* host:port, or unix:path */
+    int workers;       /* processes or threads; 0: this server has no such option */
+    const char *root;  /* where public/ and templates/ are */
+    int keep_alive_ms; /* 0: close after every response */
+    int timeout_ms;    /* a whole request; a response without progress */
+    int backlog;       /* finished handshakes that may wait for accept(2) */
+    bool verbose;      /* a line a request, on standard output */
+};
+
+/* What follows --timeout (10 s), so that one option makes a whole test quick. */
+int net_fresh_ms(const struct options *);   /* a half: a new connection that says nothing */
+int net_redis_ms(const struct options *);   /* a fifth: one Redis command */
+int net_connect_ms(const struct options *); /* a tenth: connecting to Redis */
+int net_linger_ms(const struct options *);  /* a tenth: waiting for a refused client to be quiet */
+
+/* Reads the command line. `workers` is the default of --workers, 0 if the server refuses it.
+ * A bad option: one line, status 2. --help and --version: status 0. */
+void net_options(struct options *, int argc, char **argv, const char *name, int workers);
+
+/* One line, "name: what 'value': what would be right", on standard error; status 2. */
+_Noreturn void net_bad_option(const char *name, const char *what, const char *value,
+                              const char *right);
+
+/* One line, "name: what", on standard error; status 1. */
+_Noreturn void net_die(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Opens the listening socket; raises the descriptor limit to what the machine allows. A blocking
+ * one ticks: accept(2), and recv(2) and send(2) on the sockets it accepts, which inherit the
+ * times, give EAGAIN after TICK_MS. Returns the descriptor, closed on exec. */
+int net_listen(const struct options *, bool blocking);
+
+/* Says where the server listens: it is ready. */
+void net_ready(const struct options *, int listener);
+
+/* Has a finished handshake been waiting in the listener's queue? */
+bool net_somebody_waits(int listener);
+
+/* What a failed accept4(2) on a blocking listener means, by errno: nothing most of the time (a
+ * tick, a signal, a client gone already). Out of descriptors or memory: waits a tick, because the
+ * client is still in the queue and accept would fail again at once. */
+void net_accept_failed(void);
+bool net_out_of_resources(int error); /* the same question, for those who must not wait */
+
+/* SIGTERM and SIGINT set a flag, once; the second ends the program. SIGPIPE is ignored: a write to
+ * a client that is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
+void net_catch_signals(void);
+bool net_stopping(void);
+
+/* The same for an event loop, to which signals come as something to read: blocks them, and returns
+ * a signalfd(2). net_take_signal() is called when it is readable: the next one ends the program. */
+int net_open_signals(const struct options *);
+void net_take_signal(int signals);
+
+/* Milliseconds of the monotonic clock, which no administrator sets back. Coarse: right to one tick
+ * of the kernel (4 ms or so), and free of a system call. */
+int64_t net_now(void);
+
+/* The same clock, so many ms from now, as pthread_cond_timedwait(3) and its like take it. */
+struct timespec net_time_from_now(int ms);
+
+/* The earlier of two times to wait, in ms as poll(2) takes them: -1 is for ever. */
+int net_earlier(int, int);
+
+/* The run's statistics, on standard output: what was served, what it cost, children included. */
+void net_report(const struct options *, uint64_t requests, uint64_t connections);
+
+#endif
