@@ -1,0 +1,226 @@
+#include "redis.h"
+
+#include "net.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <utlist.h>
+
+const char *redis_locate(struct redis_server *server, const char *where)
+{
+    char host[256];
+    if (strncmp(where, "unix:", 5) == 0) {
+        server->path = where + 5;
+        return strlen(server->path) > 0 && strlen(server->path) < 108 ? NULL
+                                                                      : "a path of 1 to 107 bytes";
+    }
+    const char *colon = strrchr(where, ':');
+    size_t len = colon ? (size_t)(colon - where) : 0;
+    if (!colon || len == 0 || len >= sizeof(host))
+        return "host:port, or unix:PATH";
+    bool brackets = where[0] == '[' && where[len - 1] == ']';
+    snprintf(host, sizeof(host), "%.*s", (int)(len - 2 * brackets), where + brackets);
+
+    char *end;
+    long port = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end != '\0' || port < 1 || port > 65535)
+        return "host:port, with a port from 1 to 65535";
+
+    struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM};
+    if (getaddrinfo(host, NULL, &hints, &address) != 0)
+        return "a host that can be found";
+    getnameinfo(address->ai_addr, address->ai_addrlen, server->host, sizeof(server->host), NULL, 0,
+                NI_NUMERICHOST);
+    freeaddrinfo(address);
+    server->port = (int)port;
+    return NULL;
+}
+
+/* ---- one connection ------------------------------------------------------------------------ */
+
+static struct timeval timeval_of(int64_t ms)
+{
+    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+}
+
+static redisContext *connect_once(const struct redis_server *server, int64_t ms)
+{
+    struct timeval limit = timeval_of(ms > 0 ? ms : 1);
+    errno = 0;
+    return server->path ? redisConnectUnixWithTimeout(server->path, limit)
+                        : redisConnectWithTimeout(server->host, server->port, limit);
+}
+
+/* Connects within the time that connecting has; the context has `err` set if that failed, NULL
+ * means no memory. Tried again meanwhile: EAGAIN, from a Unix socket whose queue is full, and
+ * EINTR. */
+static redisContext *connect_in_time(const struct redis_server *server)
+{
+    int64_t deadline = net_now() + server->connect_ms;
+    for (;;) {
+        redisContext *context = connect_once(server, deadline - net_now());
+        bool again = context && context->err && (errno == EAGAIN || errno == EINTR);
+        if (!again || net_now() >= deadline)
+            return context;
+        redisFree(context);
+        poll(NULL, 0, 5);
+    }
+}
+
+void redis_start(struct redis_server *server, const struct options *o)
+{
+    *server = (struct redis_server){
+        .connect_ms = net_connect_ms(o),
+        .command_ms = net_redis_ms(o),
+    };
+    const char *right = redis_locate(server, o->redis);
+    if (right)
+        net_bad_option(o->name, "--redis", o->redis, right);
+
+    redisContext *context = connect_in_time(server);
+    if (!context || context->err)
+        fprintf(stderr,
+                "%s: no Redis at %s (%s): files are served, the guestbook answers 503 until "
+                "there is one\n",
+                o->name, o->redis, context ? context->errstr : "out of memory");
+    redisFree(context);
+}
+
+static void hang_up(struct redis *redis)
+{
+    redisFree(redis->context); /* NULL is fine */
+    redis->context = NULL;
+}
+
+/* Never redisReconnect(): hiredis 0.14 forgets the time a command may take. */
+static bool open_connection(struct redis *redis)
+{
+    redis->context = connect_in_time(redis->server);
+    if (redis->context && !redis->context->err &&
+        redisSetTimeout(redis->context, timeval_of(redis->server->command_ms)) == REDIS_OK)
+        return true;
+    hang_up(redis);
+    return false;
+}
+
+/* Has the other side closed, or said something nobody asked for, while the connection was idle? */
+static bool is_stale(const struct redis *redis)
+{
+    char byte;
+    return recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+static bool send_command(redisContext *context, const struct redis_command *command)
+{
+    int done = 0;
+    /* hiredis' argument is const-incorrect by one level */
+    redisAppendCommandArgv(context, command->count, (const char **)command->words, command->lens);
+    while (!done)
+        if (redisBufferWrite(context, &done) != REDIS_OK)
+            return false;
+    return true;
+}
+
+/* Reads until a reply is whole. The first read waits by itself; the rest of a reply that comes in
+ * drops has what is left of the time. */
+static redisReply *read_reply(redisContext *context, int64_t deadline)
+{
+    void *reply = NULL;
+    for (bool first = true;; first = false) {
+        if (redisGetReplyFromReader(context, &reply) != REDIS_OK)
+            return NULL;
+        if (reply)
+            return reply;
+        if (!first) {
+            struct pollfd fd = {.fd = context->fd, .events = POLLIN};
+            int64_t left = deadline - net_now();
+            if (left <= 0 || poll(&fd, 1, (int)left) == 0) {
+                errno = EAGAIN;
+                return NULL;
+            }
+        }
+        if (redisBufferRead(context) != REDIS_OK)
+            return NULL;
+    }
+}
+
+redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
+{
+    *why = REDIS_NO_CONNECTION;
+    if (!redis->context && !open_connection(redis))
+        return NULL;
+    int64_t deadline = net_now() + redis->server->command_ms;
+    redisReply *reply = NULL;
+    errno = 0;
+    if (send_command(redis->context, command))
+        reply = read_reply(redis->context, deadline);
+    if (!reply) {
+        if (errno == EAGAIN)
+            *why = REDIS_NO_REPLY;
+        hang_up(redis); /* a late reply must never be taken for the next command's */
+    }
+    return reply;
+}
+
+/* ---- a pool of connections ----------------------------------------------------------------- */
+
+bool redis_pool_open(struct redis_pool *pool, const struct redis_server *server, int size)
+{
+    pthread_condattr_t monotonic;
+    *pool = (struct redis_pool){.size = size};
+    pool->all = calloc((size_t)size, sizeof(*pool->all));
+    if (!pool->all)
+        return false;
+    for (int i = 0; i < size; i++) {
+        pool->all[i].server = server;
+        LL_PREPEND(pool->idle, &pool->all[i]);
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->given_back, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return true;
+}
+
+void redis_pool_close(struct redis_pool *pool)
+{
+    for (int i = 0; i < pool->size; i++)
+        hang_up(&pool->all[i]);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_cond_destroy(&pool->given_back);
+    free(pool->all);
+}
+
+struct redis *redis_take(struct redis_pool *pool)
+{
+    int error = 0;
+    pthread_mutex_lock(&pool->lock);
+    if (!pool->idle) {
+        struct timespec deadline = net_time_from_now(pool->all[0].server->command_ms);
+        while (!pool->idle && error != ETIMEDOUT)
+            error = pthread_cond_timedwait(&pool->given_back, &pool->lock, &deadline);
+    }
+    struct redis *redis = pool->idle;
+    if (redis)
+        LL_DELETE(pool->idle, redis);
+    pthread_mutex_unlock(&pool->lock);
+
+    if (redis && redis->context && is_stale(redis))
+        hang_up(redis);
+    return redis;
+}
+
+void redis_give(struct redis_pool *pool, struct redis *redis)
+{
+    pthread_mutex_lock(&pool->lock);
+    LL_PREPEND(pool->idle, redis);
+    pthread_mutex_unlock(&pool->lock);
+    pthread_cond_signal(&pool->given_back);
+}

@@ -1,0 +1,78 @@
+/* redis: hiredis for those who may wait. Connecting, asking, connecting again;
+ * and a pool for those who share connections. Knows nothing of HTTP but two
+ * numbers: why there is no reply, 503 (no connection) or 504 (no reply in time).
+ *
+ *  - A connection is opened when it is first needed, and kept.
+ *  - A lost one is opened again for the next request. The command whose reply
+ *    was lost is never sent a second time: Redis may have done it.
+ */
+#ifndef REDIS_H
+#define REDIS_H
+
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { REDIS_NO_CONNECTION = 503, REDIS_NO_REPLY = 504 };
+
+/* One command. The words are borrowed, until redis_ask() or redis_async_ask() returns. */
+struct redis_command {
+    int count;
+    const char *words[4];
+    size_t lens[4];
+};
+
+/* Where Redis is, and how long it may take. */
+struct redis_server {
+    const char *path;            /* of its Unix socket; NULL: host and port */
+    char host[INET6_ADDRSTRLEN]; /* numeric: the name was resolved once, at start */
+    int port;
+    int connect_ms, command_ms;
+};
+
+struct options;
+
+/* Finds Redis where --redis says, resolving its name, and says once, on standard error, if nobody
+ * answers there: the server starts all the same. A bad --redis ends the program with status 2. */
+void redis_start(struct redis_server *, const struct options *);
+
+/* Reads "host:port", "[address]:port" or "unix:path" (which is borrowed). Returns NULL, or what
+ * would be right, in words. */
+const char *redis_locate(struct redis_server *, const char *where);
+
+/* ---- a pool of connections ----------------------------------------------------------------- */
+
+/* One connection; nobody but the one who took it from its pool may use it. */
+struct redis {
+    redisContext *context; /* NULL: not open */
+    const struct redis_server *server;
+    struct redis *next; /* in the pool */
+};
+
+/* A pool of one serves a process or thread that shares with nobody. */
+struct redis_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t given_back;
+    struct redis *idle; /* the one used last first: its connection is the likeliest to be alive */
+    struct redis *all;
+    int size;
+};
+
+/* Opens nothing yet. A child must not use a pool made before the fork. False: no memory. */
+bool redis_pool_open(struct redis_pool *, const struct redis_server *, int size);
+void redis_pool_close(struct redis_pool *);
+
+/* Takes a connection for one request, and waits if all are taken; NULL if that takes longer than a
+ * command may. A connection that Redis has closed meanwhile is noticed here, before a first
+ * command could be lost on it. */
+struct redis *redis_take(struct redis_pool *);
+void redis_give(struct redis_pool *, struct redis *);
+
+/* Asks and waits for the reply, which the caller frees (freeReplyObject). NULL: there is none,
+ * *why says which kind of none, and the connection is closed. */
+redisReply *redis_ask(struct redis *, const struct redis_command *, int *why);
+
+#endif
