@@ -1,0 +1,414 @@
+#include "guestbook.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VISITORS_KEY "guestbook:visitors"
+#define ENTRIES_KEY  "guestbook:entries"
+
+enum { TIME_SIZE = sizeof("2026-11-21T02:45:37Z") - 1 };
+
+static struct redis_command command(int count, const char *const words[])
+{
+    struct redis_command c = {.count = count};
+    for (int i = 0; i < count; i++) {
+        c.words[i] = words[i];
+        c.lens[i] = strlen(words[i]);
+    }
+    return c;
+}
+
+/* ---- the page: INCR, GET, LRANGE ----------------------------------------------------------- */
+
+/* "page=N" somewhere in the query; 1 if it is not there, 0 if N is not a positive number. */
+static long page_number(struct span query)
+{
+    static const char key[] = "page=";
+    const char *at = query.at, *end = query.at + query.len;
+    while (at < end) {
+        const char *stop = memchr(at, '&', (size_t)(end - at));
+        stop = stop ? stop : end;
+        if ((size_t)(stop - at) >= strlen(key) && memcmp(at, key, strlen(key)) == 0) {
+            long page = 0;
+            for (at += strlen(key); at < stop; at++) {
+                if (*at < '0' || *at > '9' || page > GUESTBOOK_MAX_PAGE / 10)
+                    return 0;
+                page = page * 10 + (*at - '0');
+            }
+            return page;
+        }
+        at = stop + 1;
+    }
+    return 1;
+}
+
+int guestbook_view(struct guestbook *g, struct span query, struct redis_command *ask)
+{
+    g->page = query.at ? page_number(query) : 1;
+    if (g->page < 1)
+        return 400;
+    g->step = GUESTBOOK_COUNTING;
+    *ask = command(2, (const char *[]){"INCR", VISITORS_KEY});
+    return 0;
+}
+
+/* The newest entry is the last of the list. One more than a page holds is asked for: if it comes,
+ * there is an older page. */
+static void ask_entries(struct guestbook *g, struct redis_command *ask)
+{
+    snprintf(g->first, sizeof(g->first), "%ld", -g->page * GUESTBOOK_PAGE_ENTRIES - 1);
+    snprintf(g->last, sizeof(g->last), "%ld", -(g->page - 1) * GUESTBOOK_PAGE_ENTRIES - 1);
+    *ask = command(4, (const char *[]){"LRANGE", ENTRIES_KEY, g->first, g->last});
+}
+
+/* "1234567" as "1,234,567". */
+static bool group_thousands(const redisReply *reply, char *out, size_t size)
+{
+    if (reply->type != REDIS_REPLY_STRING || reply->len == 0 || reply->len > 20)
+        return false;
+    size_t n = 0, len = (size_t)reply->len;
+    for (size_t i = 0; i < len && n + 2 < size; i++) {
+        if (i > 0 && (len - i) % 3 == 0 && out[n - 1] != '-')
+            out[n++] = ',';
+        out[n++] = reply->str[i];
+    }
+    out[n] = '\0';
+    return true;
+}
+
+int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_command *ask)
+{
+    switch (g->step) {
+    case GUESTBOOK_COUNTING:
+        if (reply->type != REDIS_REPLY_INTEGER)
+            return 503;
+        g->step = GUESTBOOK_READING_COUNT;
+        *ask = command(2, (const char *[]){"GET", VISITORS_KEY});
+        return 0;
+    case GUESTBOOK_READING_COUNT:
+        if (!group_thousands(reply, g->visitors, sizeof(g->visitors)))
+            return 503;
+        g->step = GUESTBOOK_LISTING;
+        ask_entries(g, ask);
+        return 0;
+    case GUESTBOOK_LISTING:
+        if (reply->type != REDIS_REPLY_ARRAY)
+            return 503;
+        g->entries = reply;
+        return 200;
+    case GUESTBOOK_POSTING:
+        return reply->type == REDIS_REPLY_INTEGER ? 303 : 503;
+    }
+    return 503;
+}
+
+/* ---- posting: RPUSH ------------------------------------------------------------------------ */
+
+/* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
+ * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs where `lines`
+ * allows. */
+static long count_characters(struct span text, bool lines)
+{
+    const unsigned char *at = (const unsigned char *)text.at, *end = at + text.len;
+    long count = 0;
+    for (; at < end; count++) {
+        unsigned c = *at++, least = 0;
+        int more = 0;
+        if (c >= 0xf0)
+            c &= 0x0f, more = 3, least = 0x10000;
+        else if (c >= 0xe0)
+            c &= 0x0f, more = 2, least = 0x800;
+        else if (c >= 0xc0)
+            c &= 0x1f, more = 1, least = 0x80;
+        else if (c >= 0x80)
+            return -1; /* a continuation with nothing to continue */
+        for (; more > 0; more--) {
+            if (at == end || (*at & 0xc0) != 0x80)
+                return -1;
+            c = c << 6 | (*at++ & 0x3f);
+        }
+        if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+            return -1;
+        bool control = c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
+        if (control && !(lines && (c == '\n' || c == '\t')))
+            return -1;
+    }
+    return count;
+}
+
+/* Forms send line breaks as CR LF; they are stored as LF. Works in place. */
+static size_t unify_line_breaks(char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '\r') {
+            text[n++] = '\n';
+            i += i + 1 < len && text[i + 1] == '\n';
+        } else {
+            text[n++] = text[i];
+        }
+    }
+    return n;
+}
+
+static bool is_blank(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!strchr(" \t\n", text.at[i]))
+            return false;
+    return true;
+}
+
+/* Reads the body's two fields, each once; others are ignored. False: a bad escape, or a field twice
+ * or missing. */
+static bool read_fields(struct guestbook *g, struct span body)
+{
+    /* The buffer is the connection's, and this request is its only reader. */
+    char *at = (char *)body.at, *end = at + body.len;
+    g->name = g->remarks = (struct span){0};
+    while (at < end) {
+        char *stop = memchr(at, '&', (size_t)(end - at));
+        stop = stop ? stop : end;
+        char *equals = memchr(at, '=', (size_t)(stop - at));
+        char *value = equals ? equals + 1 : stop;
+        long key_len = http_decode_form(at, (size_t)((equals ? equals : stop) - at));
+        long len = http_decode_form(value, (size_t)(stop - value));
+        if (key_len < 0 || len < 0)
+            return false;
+        struct span key = {at, (size_t)key_len};
+        struct span *field = span_is(key, "guest-name")      ? &g->name
+                             : span_is(key, "guest-remarks") ? &g->remarks
+                                                             : NULL;
+        if (field && field->at)
+            return false;
+        if (field)
+            *field = (struct span){value, unify_line_breaks(value, (size_t)len)};
+        at = stop + 1;
+    }
+    return g->name.at && g->remarks.at;
+}
+
+/* What a person has to mend, or NULL. */
+static const char *check_entry(struct guestbook *g)
+{
+    long name = count_characters(g->name, false);
+    long remarks = count_characters(g->remarks, true);
+    const char *error = NULL;
+    if (name < 0)
+        error = "The name holds bytes that are not text (UTF-8), or control characters.";
+    else if (remarks < 0)
+        error = "The remarks hold bytes that are not text (UTF-8), or control characters.";
+    else if (is_blank(g->name))
+        error = "Please enter your name.";
+    else if (is_blank(g->remarks))
+        error = "Please write something into the remarks.";
+    else if (name > GUESTBOOK_MAX_NAME)
+        error = "The name is too long: at most 64 characters.";
+    else if (remarks > GUESTBOOK_MAX_REMARKS)
+        error = "The remarks are too long: at most 1000 characters.";
+    /* What is not text is not shown again either. */
+    if (name < 0)
+        g->name = SPAN("");
+    if (remarks < 0)
+        g->remarks = SPAN("");
+    return error;
+}
+
+/* Parameters, such as a charset, are ignored: the type is defined without them. */
+static bool is_form(struct span type)
+{
+    const char *semicolon = type.at ? memchr(type.at, ';', type.len) : NULL;
+    if (semicolon)
+        type.len = (size_t)(semicolon - type.at);
+    while (type.len > 0 && (type.at[type.len - 1] == ' ' || type.at[type.len - 1] == '\t'))
+        type.len--;
+    return type.at && span_is_nocase(type, "application/x-www-form-urlencoded");
+}
+
+int guestbook_post(struct guestbook *g, const struct http_request *request, time_t now,
+                   struct buffer *entry, struct redis_command *ask)
+{
+    if (!is_form(http_field(request, "Content-Type")))
+        return 415;
+    g->page = 1;
+    if (!read_fields(g, request->body)) {
+        g->error = "The form needs a name and remarks, once each.";
+        g->name = g->remarks = SPAN("");
+        return 400;
+    }
+    g->error = check_entry(g);
+    if (g->error)
+        return 400;
+
+    char when[TIME_SIZE + 1];
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    buffer_append(entry, when, TIME_SIZE);
+    buffer_append(entry, "\n", 1);
+    buffer_append(entry, g->name.at, g->name.len);
+    buffer_append(entry, "\n", 1);
+    buffer_append(entry, g->remarks.at, g->remarks.len);
+
+    g->step = GUESTBOOK_POSTING;
+    *ask = (struct redis_command){
+        .count = 3,
+        .words = {"RPUSH", ENTRIES_KEY, entry->bytes},
+        .lens = {strlen("RPUSH"), strlen(ENTRIES_KEY), entry->len},
+    };
+    return 0;
+}
+
+/* ---- rendering ----------------------------------------------------------------------------- */
+
+enum {
+    SERVER = 1,
+    VISITORS,
+    PAGE,
+    TYPED_NAME,
+    TYPED_REMARKS,
+    ENTRIES,
+    ENTRY_NAME,
+    ENTRY_REMARKS,
+    ENTRY_TIME,
+    ENTRY_DAY,
+    ENTRY_CLOCK,
+    NOBODY,
+    NEWER,
+    NEWER_PAGE,
+    OLDER,
+    OLDER_PAGE,
+    ERRORS,
+    ERROR,
+    COUNTED,
+};
+
+const struct page_name guestbook_names[] = {
+    {"server", SERVER, 0, false},
+    {"page", PAGE, 0, false},
+    {"typed_name", TYPED_NAME, 0, false},
+    {"typed_remarks", TYPED_REMARKS, 0, false},
+    {"counted", COUNTED, 0, true}, /* one item, unless the form was refused and nobody counted */
+    {"visitors", VISITORS, COUNTED, false},
+    {"entries", ENTRIES, 0, true},
+    {"name", ENTRY_NAME, ENTRIES, false},
+    {"remarks", ENTRY_REMARKS, ENTRIES, false},
+    {"time", ENTRY_TIME, ENTRIES, false},   /* 2026-11-21T02:45:37Z */
+    {"day", ENTRY_DAY, ENTRIES, false},     /* 2026-11-21 */
+    {"clock", ENTRY_CLOCK, ENTRIES, false}, /* 02:45 */
+    {"nobody", NOBODY, 0, true},            /* one item if the page shows no entry */
+    {"newer", NEWER, 0, true},              /* one item if there is such a page */
+    {"newer_page", NEWER_PAGE, NEWER, false},
+    {"older", OLDER, 0, true},
+    {"older_page", OLDER_PAGE, OLDER, false},
+    {"errors", ERRORS, 0, true},
+    {"error", ERROR, ERRORS, false},
+    {NULL, 0, 0, false},
+};
+
+static struct span page_link(struct guestbook *g, long page)
+{
+    snprintf(g->number, sizeof(g->number), "%ld", page);
+    return span_of(g->number);
+}
+
+static struct span text(void *data, int id)
+{
+    struct guestbook *g = data;
+    switch (id) {
+    case SERVER:
+        return span_of(g->server);
+    case VISITORS:
+        return span_of(g->visitors);
+    case PAGE:
+        return page_link(g, g->page);
+    case NEWER_PAGE:
+        return page_link(g, g->page - 1);
+    case OLDER_PAGE:
+        return page_link(g, g->page + 1);
+    case TYPED_NAME:
+        return g->name;
+    case TYPED_REMARKS:
+        return g->remarks;
+    case ENTRY_NAME:
+        return g->entry_name;
+    case ENTRY_REMARKS:
+        return g->entry_remarks;
+    case ENTRY_TIME:
+        return g->entry_time;
+    case ENTRY_DAY: /* the first ten of 2026-11-21T02:45:37Z; none for an entry without a time */
+        return (struct span){g->entry_time.at, g->entry_time.len ? 10 : 0};
+    case ENTRY_CLOCK:
+        return g->entry_time.len ? (struct span){g->entry_time.at + 11, 5} : g->entry_time;
+    case ERROR:
+        return span_of(g->error);
+    default:
+        return (struct span){0};
+    }
+}
+
+/* Takes an entry apart. One that somebody else has put into the list is shown as remarks of nobody.
+ */
+static void read_entry(struct guestbook *g, struct span entry)
+{
+    const char *end = entry.at + entry.len;
+    const char *name = entry.at + TIME_SIZE + 1;
+    const char *line = entry.len > TIME_SIZE && entry.at[TIME_SIZE] == '\n'
+                           ? memchr(name, '\n', (size_t)(end - name))
+                           : NULL;
+    g->entry_time = g->entry_name = (struct span){0};
+    g->entry_remarks = entry;
+    if (line) {
+        g->entry_time = (struct span){entry.at, TIME_SIZE};
+        g->entry_name = (struct span){name, (size_t)(line - name)};
+        g->entry_remarks = (struct span){line + 1, (size_t)(end - line - 1)};
+    }
+}
+
+/* How many entries the reply brought, the one of the older page not counted. */
+static size_t entry_count(const struct guestbook *g)
+{
+    size_t count = g->entries ? g->entries->elements : 0;
+    return count > GUESTBOOK_PAGE_ENTRIES ? GUESTBOOK_PAGE_ENTRIES : count;
+}
+
+/* Newest first: the list is walked from its end. */
+static bool entry(struct guestbook *g, size_t index)
+{
+    if (index >= entry_count(g))
+        return false;
+    const redisReply *reply = g->entries->element[g->entries->elements - 1 - index];
+    read_entry(g, reply->type == REDIS_REPLY_STRING ? (struct span){reply->str, (size_t)reply->len}
+                                                    : SPAN(""));
+    return true;
+}
+
+static bool item(void *data, int list, size_t index)
+{
+    struct guestbook *g = data;
+    if (list == ENTRIES)
+        return entry(g, index);
+    if (index > 0)
+        return false;
+    switch (list) {
+    case COUNTED:
+        return g->visitors[0] != '\0';
+    case NOBODY:
+        return g->entries && entry_count(g) == 0;
+    case NEWER:
+        return g->page > 1;
+    case OLDER:
+        return g->entries && g->entries->elements > GUESTBOOK_PAGE_ENTRIES;
+    case ERRORS:
+        return g->error != NULL;
+    default:
+        return false;
+    }
+}
+
+void guestbook_render(struct guestbook *g, const struct page *page, struct buffer *out)
+{
+    page_render(page, &(struct page_values){.text = text, .item = item, .data = g}, out);
+    g->entries = NULL; /* the reply belongs to whoever asked */
+}
