@@ -1,0 +1,370 @@
+#include "app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- what all requests share: set at start, read afterwards -------------------------------- */
+
+static const char *name; /* "epoll" */
+static char server[64];  /* "ZeroHTTPd/0.1.0 (epoll)" */
+static int root = -1;    /* where templates/ is */
+
+const char *app_server(void)
+{
+    return server;
+}
+
+/* A template, and the page compiled from it. Chapters 4 and 5 share it among their threads: many
+ * render at once, and one of them, once a second, holds all others off while it looks whether the
+ * file has changed. */
+struct template
+{
+    const char *file;
+    const struct page_name *names;
+    struct page *page;
+    struct timespec modified;
+    _Atomic int64_t looked; /* net_now() of the last look */
+    pthread_rwlock_t lock;  /* of all the above, but for the quick look at `looked` */
+};
+
+enum { LOOK_EVERY_MS = 1000 };
+
+enum { CODE = 1, REASON, EXPLANATION, SERVER };
+
+static const struct page_name status_names[] = {
+    {"code", CODE, 0, false},
+    {"reason", REASON, 0, false},
+    {"explanation", EXPLANATION, 0, false},
+    {"server", SERVER, 0, false},
+    {NULL, 0, 0, false},
+};
+
+static struct template guestbook_template = {
+    .file = "templates/guestbook/index.html",
+    .names = guestbook_names,
+    .lock = PTHREAD_RWLOCK_INITIALIZER,
+};
+static struct template status_template = {
+    .file = "templates/status/index.html",
+    .names = status_names,
+    .lock = PTHREAD_RWLOCK_INITIALIZER,
+};
+
+/* Compiles the file anew if it has changed. What does not compile is reported, and the page stays
+ * as it was: only at start, when there is none, that is the end. */
+static void read_template(struct template *t)
+{
+    char error[256];
+    struct stat about;
+    if (fstatat(root, t->file, &about, 0) < 0) {
+        if (!t->page)
+            net_die(name, "%s: %s; start it where templates/ is, or use --root", t->file,
+                    strerror(errno));
+        return;
+    }
+    if (about.st_mtim.tv_sec == t->modified.tv_sec && about.st_mtim.tv_nsec == t->modified.tv_nsec)
+        return;
+    t->modified = about.st_mtim;
+    struct page *page = page_load(root, t->file, t->names, error, sizeof(error));
+    if (page) {
+        page_free(t->page);
+        t->page = page;
+    } else if (t->page) {
+        fprintf(stderr, "%s: %s\n", name, error);
+    } else {
+        net_die(name, "%s", error);
+    }
+}
+
+static struct page *take_template(struct template *t)
+{
+    int64_t now = net_now();
+    if (now - t->looked >= LOOK_EVERY_MS) {
+        pthread_rwlock_wrlock(&t->lock);
+        if (now - t->looked >= LOOK_EVERY_MS) {
+            read_template(t);
+            t->looked = now;
+        }
+        pthread_rwlock_unlock(&t->lock);
+    }
+    pthread_rwlock_rdlock(&t->lock);
+    return t->page;
+}
+
+static void give_template(struct template *t)
+{
+    pthread_rwlock_unlock(&t->lock);
+}
+
+void app_start(const struct options *o)
+{
+    name = o->name;
+    snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, name);
+    root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        net_die(name, "--root %s: %s", o->root, strerror(errno));
+    if (!files_open_root(root, "public"))
+        net_die(name, "public: %s; start it where public/ is, or use --root", strerror(errno));
+    read_template(&guestbook_template);
+    read_template(&status_template);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+/* Pages of ours run no script but our own files, fetch nothing from another host, and are shown in
+ * nobody's frame. */
+#define SAFE_FIELDS                                                                                \
+    "X-Content-Type-Options: nosniff\r\n"                                                          \
+    "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "           \
+    "frame-ancestors 'none'\r\n"
+#define NOT_KEPT    "Cache-Control: no-store\r\n"
+#define RETRY_AFTER "Retry-After: 1\r\n"
+
+static const char html[] = "text/html; charset=utf-8";
+
+/* What a status means, for somebody who sees it for the first time. */
+static const char *explain(int status)
+{
+    switch (status) {
+    case 400:
+        return "The request does not follow the rules of HTTP, so it was not understood.";
+    case 403:
+        return "The file is there, but this server is not permitted to read it.";
+    case 404:
+        return "There is nothing under this address.";
+    case 405:
+        return "This address does not answer to that method. The Allow field of this response "
+               "names those it answers to.";
+    case 408:
+        return "The request did not arrive in full in the time it had.";
+    case 413:
+        return "The request's body is larger than the 64 KiB this server takes.";
+    case 414:
+        return "The address is longer than the 8,000 octets this server takes.";
+    case 415:
+        return "A form has to come as application/x-www-form-urlencoded.";
+    case 417:
+        return "The only expectation this server can meet is 100-continue.";
+    case 431:
+        return "The request has more fields, or longer ones, than this server takes.";
+    case 501:
+        return "This server does not know the method, or the transfer coding, of the request.";
+    case 503:
+        return "Something this server needs is not there right now. For the guestbook that is "
+               "Redis: redis-server --port 6379 starts one.";
+    case 504:
+        return "Redis did not answer in time. An entry just posted may or may not have been "
+               "stored: look before you post it again.";
+    case 505:
+        return "This server speaks HTTP/1.1 and HTTP/1.0.";
+    default:
+        return "Something went wrong on this side.";
+    }
+}
+
+struct status_page {
+    char code[8];
+    int status;
+};
+
+static struct span status_text(void *data, int id)
+{
+    const struct status_page *page = data;
+    switch (id) {
+    case CODE:
+        return span_of(page->code);
+    case REASON:
+        return span_of(http_reason(page->status));
+    case EXPLANATION:
+        return span_of(explain(page->status));
+    default:
+        return span_of(name);
+    }
+}
+
+/* Responds with what was rendered, or without content if there was no memory for it. */
+static enum effect respond_page(struct app *app, int status)
+{
+    app->response.status = app->page.failed ? 503 : status;
+    app->response.type = html;
+    app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
+    app->content = (struct span){app->page.bytes, app->page.failed ? 0 : app->page.len};
+    return RESPOND;
+}
+
+static enum effect respond_status(struct app *app, int status)
+{
+    struct status_page page = {.status = status};
+    snprintf(page.code, sizeof(page.code), "%d", status);
+    app->page.len = 0;
+    page_render(take_template(&status_template),
+                &(struct page_values){.text = status_text, .data = &page}, &app->page);
+    give_template(&status_template);
+    return respond_page(app, status);
+}
+
+/* Sends the client elsewhere. The address is kept in app.page; there is no content. */
+static enum effect respond_location(struct app *app, int status)
+{
+    buffer_append(&app->page, "", 1); /* its NUL */
+    if (app->page.failed)
+        return respond_page(app, 503);
+    app->response.status = status;
+    app->response.location = app->page.bytes;
+    return RESPOND;
+}
+
+/* ---- the guestbook ------------------------------------------------------------------------- */
+
+static enum effect guestbook_page(struct app *app, int status)
+{
+    app->guestbook.server = name;
+    app->page.len = 0;
+    guestbook_render(&app->guestbook, take_template(&guestbook_template), &app->page);
+    give_template(&guestbook_template);
+    return respond_page(app, status);
+}
+
+static enum effect view_guestbook(struct app *app, const struct http_request *request,
+                                  const char *path)
+{
+    (void)path;
+    int refused = guestbook_view(&app->guestbook, request->query, &app->ask);
+    return refused ? respond_status(app, refused) : ASK_REDIS;
+}
+
+static enum effect post_guestbook(struct app *app, const struct http_request *request,
+                                  const char *path)
+{
+    (void)path;
+    int refused = guestbook_post(&app->guestbook, request, time(NULL), &app->page, &app->ask);
+    if (refused == 400)
+        return guestbook_page(app, 400);
+    if (refused || app->page.failed)
+        return respond_status(app, refused ? refused : 503);
+    return ASK_REDIS;
+}
+
+static enum effect answer_guestbook(struct app *app, const redisReply *reply)
+{
+    int status = guestbook_reply(&app->guestbook, reply, &app->ask);
+    switch (status) {
+    case 0:
+        return ASK_REDIS;
+    case 200:
+        return guestbook_page(app, 200);
+    case 303:
+        app->page.len = 0;
+        buffer_append(&app->page, "/guestbook", strlen("/guestbook"));
+        return respond_location(app, 303);
+    default:
+        return respond_status(app, status);
+    }
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static enum effect send_file(struct app *app, const struct http_request *request, const char *path)
+{
+    int status = files_open(path, &app->file);
+    if (status == 301) {
+        buffer_append(&app->page, request->path.at, request->path.len);
+        buffer_append(&app->page, "/", 1);
+        if (request->query.at) {
+            buffer_append(&app->page, "?", 1);
+            buffer_append(&app->page, request->query.at, request->query.len);
+        }
+        return respond_location(app, 301);
+    }
+    if (status != 200)
+        return respond_status(app, status);
+    app->response.status = 200;
+    app->response.type = files_type(path);
+    app->response.fields =
+        app->response.type == files_type("/") ? SAFE_FIELDS : "X-Content-Type-Options: nosniff\r\n";
+    return RESPOND;
+}
+
+/* ---- routes -------------------------------------------------------------------------------- */
+
+/* The first route whose path and method fit answers. A new page is a new row. */
+struct route {
+    const char *path; /* NULL: any */
+    unsigned methods;
+    enum effect (*request)(struct app *, const struct http_request *, const char *path);
+    enum effect (*reply)(struct app *, const redisReply *); /* to app.ask */
+};
+
+static const struct route routes[] = {
+    {"/guestbook", HTTP_GET | HTTP_HEAD, view_guestbook, answer_guestbook},
+    {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook},
+    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL},
+};
+
+/* Finds the route. If the path is known but not with this method, the result is NULL and *allowed
+ * the methods it is known with. */
+static const struct route *find_route(const char *path, enum http_method method, unsigned *allowed)
+{
+    const struct route *end = routes + sizeof(routes) / sizeof(routes[0]);
+    *allowed = 0;
+    for (const struct route *r = routes; r < end; r++) {
+        if (r->path ? strcmp(r->path, path) != 0 : *allowed != 0)
+            continue;
+        if (r->methods & method)
+            return r;
+        *allowed |= r->methods;
+    }
+    return NULL;
+}
+
+static const char *allow(unsigned methods)
+{
+    return methods & HTTP_POST ? "GET, HEAD, POST, OPTIONS" : "GET, HEAD, OPTIONS";
+}
+
+enum effect app_request(struct app *app, const struct http_request *request)
+{
+    char path[HTTP_MAX_REQUEST_LINE + 1];
+    unsigned allowed = HTTP_POST; /* by OPTIONS *: whatever any route is known with */
+
+    if (request->method == HTTP_UNKNOWN)
+        return respond_status(app, 501);
+    if (!span_is(request->path, "*")) {
+        if (!http_decode_path(request->path, path))
+            return respond_status(app, 400);
+        app->route = find_route(path, request->method, &allowed);
+        if (app->route)
+            return app->route->request(app, request, path);
+    }
+    app->response.allow = allow(allowed);
+    if (request->method != HTTP_OPTIONS)
+        return respond_status(app, 405);
+    app->response.status = 204;
+    return RESPOND;
+}
+
+enum effect app_reply(struct app *app, const redisReply *reply, int why)
+{
+    return reply ? app->route->reply(app, reply) : respond_status(app, why);
+}
+
+void app_refuse(struct app *app, int status)
+{
+    respond_status(app, status);
+}
+
+void app_clear(struct app *app, size_t keep)
+{
+    if (app->file.fd >= 0)
+        close(app->file.fd);
+    struct buffer page = app->page;
+    buffer_clear(&page, keep);
+    *app = (struct app){.page = page, .file = {.fd = -1}};
+}
