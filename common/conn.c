@@ -1,0 +1,376 @@
+#include "conn.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    READ_ROOM = 2048,        /* octets; at least that much can be received at once */
+    KEEP_BUFFER = 4096,      /* octets; a larger buffer is given back when a connection idles */
+    FILE_PIECE = 256 * 1024, /* octets; a longer turn would make other clients of a loop wait */
+    MAX_KEPT_IN_CROWD = 100,
+};
+
+_Static_assert((int)CONN_STATES <= (int)BOARD_STATES, "the board counts every state");
+
+static void receive(struct conn *);
+static void understand(struct conn *);
+static void act(struct conn *, enum effect);
+static void respond(struct conn *);
+static void transmit(struct conn *);
+static void finish_response(struct conn *);
+static void refuse(struct conn *, int status);
+static void end(struct conn *);
+static void drain(struct conn *);
+static int state_ms(const struct conn *, enum conn_state);
+static void write_log(const struct conn *);
+
+/* ---- a connection's life ------------------------------------------------------------------- */
+
+/* The only way into a state: sets its deadline and moves the worker's count on the board. */
+static void enter(struct conn *c, enum conn_state state)
+{
+    board_move(c->worker->slot, (int)c->state, (int)state);
+    c->state = state;
+    c->deadline = net_now() + state_ms(c, state);
+}
+
+void conn_open(struct conn *c, int fd, struct worker *worker)
+{
+    *c = (struct conn){.fd = fd, .worker = worker, .app.file.fd = -1};
+    board_count(&worker->slot->connections);
+    board_move(worker->slot, -1, CONN_FRESH);
+    enter(c, CONN_FRESH);
+}
+
+void conn_close(struct conn *c)
+{
+    board_move(c->worker->slot, (int)c->state, -1);
+    app_clear(&c->app, 0);
+    buffer_free(&c->in);
+    buffer_free(&c->head);
+    close(c->fd);
+    c->fd = -1;
+}
+
+enum conn_state conn_advance(struct conn *c)
+{
+    if (c->state == CONN_LINGERING)
+        drain(c);
+    if (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_READING)
+        receive(c);
+    else if (c->state == CONN_WRITING && !c->answering)
+        understand(c); /* a request that came together with the last one */
+    if (c->state == CONN_WRITING && c->answering)
+        transmit(c);
+    return c->state;
+}
+
+enum conn_state conn_reply(struct conn *c, const redisReply *reply, int why)
+{
+    act(c, app_reply(&c->app, reply, why));
+    return c->state;
+}
+
+/* ---- a request comes in -------------------------------------------------------------------- */
+
+static void receive(struct conn *c)
+{
+    if (!buffer_reserve(&c->in, READ_ROOM)) {
+        enter(c, CONN_DONE);
+        return;
+    }
+    ssize_t n = recv(c->fd, c->in.bytes + c->in.len, c->in.size - c->in.len, 0);
+    c->silent = n < 0 && errno == EAGAIN;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) { /* a client that leaves in the middle of a request has asked for nothing */
+        enter(c, CONN_DONE);
+        return;
+    }
+    c->in.len += (size_t)n;
+    if (c->state != CONN_READING)
+        enter(c, CONN_READING);
+    understand(c);
+}
+
+/* Tells a client that waits for leave to send its body to go ahead. The socket has room for these
+ * 25 octets: whatever was to be sent before has been. */
+static void send_continue(struct conn *c)
+{
+    size_t len = strlen(HTTP_CONTINUE);
+    c->parser.continue_due = false;
+    if (c->refuse_with == 0 && send(c->fd, HTTP_CONTINUE, len, MSG_NOSIGNAL) != (ssize_t)len)
+        enter(c, CONN_DONE);
+}
+
+/* Is a whole request in the buffer? Then the application has its say. */
+static void understand(struct conn *c)
+{
+    int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
+    if (c->parser.continue_due)
+        send_continue(c);
+    if (c->state == CONN_DONE)
+        return;
+    c->used = used > 0 ? (size_t)used : c->in.len;
+    if (used < 0 || (used > 0 && c->refuse_with != 0))
+        refuse(c, used < 0 ? -used : c->refuse_with);
+    else if (used > 0)
+        act(c, app_request(&c->app, &c->request));
+    else if (c->state != CONN_READING)
+        enter(c, CONN_READING);
+}
+
+static void act(struct conn *c, enum effect effect)
+{
+    if (effect == ASK_REDIS)
+        enter(c, CONN_ASKING);
+    else
+        respond(c);
+}
+
+/* ---- a response goes out ------------------------------------------------------------------- */
+
+/* Politeness: while somebody waits, a connection is kept only for the request that has come
+ * already, so that no request on a connection announced as kept is cut off. */
+static bool is_kept(struct conn *c)
+{
+    if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
+        return false;
+    if (!c->worker->somebody_waits(c->worker))
+        return true;
+    return c->in.len > c->used && c->kept_in_crowd++ < MAX_KEPT_IN_CROWD;
+}
+
+static const char *date(struct worker *worker)
+{
+    time_t now = time(NULL);
+    if (now != worker->date_of) {
+        http_format_date(now, worker->date);
+        worker->date_of = now;
+    }
+    return worker->date;
+}
+
+/* Makes the response's head: from here on it only has to be sent. */
+static void respond(struct conn *c)
+{
+    struct http_response *response = &c->app.response;
+    c->length = c->app.file.fd >= 0 ? c->app.file.left : c->app.content.len;
+    response->has_length = response->status != 204;
+    response->length = c->length;
+    response->keep_alive = is_kept(c);
+
+    size_t room = HTTP_MAX_HEAD + (response->location ? strlen(response->location) : 0);
+    if (!buffer_reserve(&c->head, room)) {
+        enter(c, CONN_DONE);
+        return;
+    }
+    c->head.len = http_format_head(response, date(c->worker), app_server(), c->head.bytes, room);
+    if (c->request.method == HTTP_HEAD)
+        c->length = c->app.content.len = c->app.file.left = 0;
+    c->sent = 0;
+    c->answering = true;
+    enter(c, CONN_WRITING);
+}
+
+/* Sends what is left of head and content, in one call. */
+static ssize_t send_memory(struct conn *c)
+{
+    size_t of_head = c->sent < c->head.len ? c->sent : c->head.len;
+    size_t of_content = c->sent - of_head;
+    struct iovec parts[] = {
+        {c->head.bytes + of_head, c->head.len - of_head},
+        {(char *)c->app.content.at + of_content, c->app.content.len - of_content},
+    };
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    /* MSG_MORE: a file follows, let its first octets share the head's packet */
+    ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | (c->app.file.left > 0 ? MSG_MORE : 0));
+    if (n > 0)
+        c->sent += (size_t)n;
+    return n;
+}
+
+static ssize_t send_file(struct conn *c)
+{
+    struct file *file = &c->app.file;
+    size_t piece = file->left < FILE_PIECE ? (size_t)file->left : FILE_PIECE;
+    ssize_t n = sendfile(c->fd, file->fd, &file->at, piece);
+    if (n > 0)
+        file->left -= (uint64_t)n;
+    if (n == 0) { /* the file has become shorter: the length promised cannot be kept */
+        errno = EIO;
+        return -1;
+    }
+    return n;
+}
+
+/* Writes as much as the socket takes, one fair turn at most. */
+static void transmit(struct conn *c)
+{
+    size_t in_memory = c->head.len + c->app.content.len;
+    ssize_t n = 1;
+    if (c->sent < in_memory)
+        n = send_memory(c);
+    if (n > 0 && c->sent == in_memory && c->app.file.left > 0)
+        n = send_file(c);
+
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        enter(c, CONN_DONE); /* the client is gone */
+    else if (c->sent == in_memory && c->app.file.left == 0)
+        finish_response(c);
+    else if (n > 0)
+        enter(c, CONN_WRITING); /* progress: the time it has begins anew */
+}
+
+/* The response is sent whole. What came behind its request moves to the front; the next turn looks
+ * at it, when there is room for its response. */
+static void finish_response(struct conn *c)
+{
+    bool keep = c->app.response.keep_alive;
+    board_count(&c->worker->slot->requests);
+    if (c->worker->options->verbose)
+        write_log(c);
+    app_clear(&c->app, KEEP_BUFFER);
+    c->answering = false;
+    if (!keep) {
+        end(c);
+        return;
+    }
+    http_parser_reset(&c->parser);
+    c->in.len -= c->used;
+    memmove(c->in.bytes, c->in.bytes + c->used, c->in.len);
+    c->used = 0;
+    if (c->in.len == 0)
+        buffer_clear(&c->in, KEEP_BUFFER);
+    enter(c, c->in.len > 0 ? CONN_WRITING : CONN_IDLE);
+}
+
+/* ---- refusing, lingering, ending ----------------------------------------------------------- */
+
+/* Answers what cannot, or will not, be understood; then the connection ends. */
+static void refuse(struct conn *c, int status)
+{
+    c->refused = true;
+    app_refuse(&c->app, status);
+    respond(c);
+}
+
+/* Are there octets that nobody has read? Closing would answer them with a reset, and that would
+ * make the client's kernel throw away a response it has not read yet. */
+static bool has_unread(const struct conn *c)
+{
+    char byte;
+    return c->in.len > c->used || recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* No further request: close now, or after the client has fallen silent (RFC 9112, 9.6). */
+static void end(struct conn *c)
+{
+    if (c->refused || has_unread(c)) {
+        shutdown(c->fd, SHUT_WR);
+        enter(c, CONN_LINGERING);
+    } else {
+        enter(c, CONN_DONE);
+    }
+}
+
+/* MSG_TRUNC throws octets of a stream away without copying them (tcp(7)). */
+static void drain(struct conn *c)
+{
+    ssize_t n = recv(c->fd, NULL, FILE_PIECE, MSG_TRUNC);
+    c->silent = n < 0 && errno == EAGAIN;
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        enter(c, CONN_DONE);
+}
+
+void conn_give_up(struct conn *c)
+{
+    enter(c, CONN_DONE);
+}
+
+bool conn_is_spare(const struct conn *c)
+{
+    return c->silent &&
+           (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_LINGERING);
+}
+
+/* ---- deadlines ----------------------------------------------------------------------------- */
+
+static int state_ms(const struct conn *c, enum conn_state state)
+{
+    const struct options *o = c->worker->options;
+    switch (state) {
+    case CONN_FRESH:
+        return net_fresh_ms(o);
+    case CONN_IDLE:
+        return o->keep_alive_ms;
+    case CONN_READING: /* entered with the first byte and not again: the total counts, not the gap
+                        */
+    case CONN_WRITING:
+        return o->timeout_ms;
+    case CONN_ASKING:
+        return net_redis_ms(o);
+    case CONN_LINGERING:
+        return net_linger_ms(o);
+    default:
+        return 0;
+    }
+}
+
+enum conn_state conn_expire(struct conn *c)
+{
+    if (c->state == CONN_READING) {
+        c->request = (struct http_request){.method = HTTP_UNKNOWN};
+        refuse(c, 408);
+        return c->state;
+    }
+    /* The kernel reports room only when a third of a large buffer is free: a slow reader may have
+     * made progress that nobody has been told of. */
+    if (c->state == CONN_WRITING) {
+        int64_t deadline = c->deadline;
+        conn_advance(c);
+        if (c->state != CONN_WRITING || c->deadline > deadline)
+            return c->state;
+    }
+    enter(c, CONN_DONE);
+    return c->state;
+}
+
+/* ---- the log ------------------------------------------------------------------------------- */
+
+/* Common Log Format, one write(2) a line. Whatever could be taken for the end of the request, or of
+ * the line, is written as \xHH. */
+static void write_log(const struct conn *c)
+{
+    enum { LINE = 512 }; /* octets of a request line that are shown */
+    char peer[NI_MAXHOST] = "-", when[40], shown[4 * LINE + 1],
+         line[sizeof(peer) + sizeof(shown) + 128];
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    if (getpeername(c->fd, (struct sockaddr *)&address, &size) == 0)
+        getnameinfo((struct sockaddr *)&address, size, peer, sizeof(peer), NULL, 0, NI_NUMERICHOST);
+
+    size_t n = 0;
+    for (size_t i = 0; i < c->request.line.len && i < LINE; i++) {
+        unsigned char octet = (unsigned char)c->request.line.at[i];
+        if (octet <= ' ' - 1 || octet >= 127 || octet == '"' || octet == '\\')
+            n += (size_t)snprintf(shown + n, sizeof(shown) - n, "\\x%02x", octet);
+        else
+            shown[n++] = (char)octet;
+    }
+    shown[n] = '\0';
+
+    struct tm utc;
+    gmtime_r(&c->worker->date_of, &utc);
+    strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &utc);
+    int len = snprintf(line, sizeof(line), "%s - - [%s] \"%s\" %d %llu\n", peer, when, shown,
+                       c->app.response.status, (unsigned long long)c->length);
+    if (write(STDOUT_FILENO, line, (size_t)len) < 0)
+        return; /* nobody to tell */
+}

@@ -1,0 +1,106 @@
+/* conn: one client connection, from its first byte to its last. The only file
+ * that reads from a client or writes to one.
+ *
+ *  - A connection goes as far as its descriptor lets it: on a blocking
+ *    descriptor that is all the way (or until a tick goes by), on a
+ *    non-blocking one until the kernel says "not yet". Nothing else differs.
+ *  - Its state says what it waits for; whoever owns it sees to the waiting.
+ *  - Every state has a deadline. Looking at the clock is the owner's business.
+ *  - It costs about 8 KiB while it idles, and never more than 128 KiB for a
+ *    request and the size of one page for a response; a file is not held in memory.
+ */
+#ifndef CONN_H
+#define CONN_H
+
+#include "app.h"
+#include "board.h"
+#include "http.h"
+#include "net.h"
+#include "page.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+enum conn_state {
+    CONN_FRESH,     /* accepted; waits for its very first byte */
+    CONN_IDLE,      /* between requests: waits for the next one's first byte */
+    CONN_READING,   /* waits for the rest of a request */
+    CONN_ASKING,    /* waits for Redis to answer app.ask */
+    CONN_WRITING,   /* waits for room in the socket: for the rest of a response, or for the
+                       response to a request that has come already */
+    CONN_LINGERING, /* response sent; drains what the client still sends, so that no reset eats
+                       the response */
+    CONN_DONE,      /* waits for conn_close() */
+    CONN_STATES,
+};
+
+/* Who serves: a process, a thread, or an event loop, and what it needs for all its connections.
+ * Nobody shares one. */
+struct worker {
+    const struct options *options;
+    struct board_slot *slot;
+    /* Does a client wait whom this worker could serve if it gave up an idle one? Or is the server
+     * stopping, which is as good a reason? */
+    bool (*somebody_waits)(const struct worker *);
+    int listener;
+    time_t date_of; /* the second that `date` was made for */
+    char date[HTTP_DATE_SIZE];
+};
+
+struct conn {
+    int fd; /* owned */
+    enum conn_state state;
+    int64_t deadline; /* net_now() at which the state has lasted too long; see conn_expire() */
+    struct worker *worker;
+
+    struct buffer in; /* what has been received and not yet answered */
+    struct http_parser parser;
+    struct http_request request; /* points into `in` */
+    size_t used;                 /* octets of `in` that are the request's */
+
+    struct app app; /* the request being answered */
+    bool answering; /* a response is being written: `head`, then app.content or app.file */
+    struct buffer head;
+    size_t sent;     /* octets of head and content */
+    uint64_t length; /* octets of content, for the log */
+
+    bool silent;       /* the last attempt to read ended with a tick, not with a byte */
+    bool refused;      /* the response refuses the request: close, lingering */
+    int refuse_with;   /* answer whatever is asked with this status; 0: serve */
+    int kept_in_crowd; /* responses that said keep-alive though somebody waited */
+
+    enum conn_state queued_as; /* see waiting.h; no business of this file */
+    int64_t queued_until;
+    struct conn *prev, *next;
+};
+
+/* Takes over an accepted descriptor. `worker` must outlive the connection. */
+void conn_open(struct conn *, int fd, struct worker *);
+
+/* Goes on from whatever state, as far as the descriptor allows and no longer than a fair turn: one
+ * read, one response, 256 KiB of a file. Returns the new state. At CONN_ASKING and CONN_DONE there
+ * is nothing to be done. */
+enum conn_state conn_advance(struct conn *);
+
+/* Hands over the reply to app.ask; NULL if there is none, with why: 503 or 504. The reply stays the
+ * caller's. Returns CONN_ASKING if there is another question, CONN_WRITING if there is a response
+ * to be written, by conn_advance(). */
+enum conn_state conn_reply(struct conn *, const redisReply *, int why);
+
+/* The deadline has passed: refuses an unfinished request with 408, gives one more chance to a
+ * response, ends the rest. Returns the new state. Not to be called at CONN_ASKING, whose time is
+ * the business of who asks Redis. */
+enum conn_state conn_expire(struct conn *);
+
+/* Could this connection be given up for somebody who waits? It owes nothing, and was silent for a
+ * whole tick. Means something on a blocking descriptor only. */
+bool conn_is_spare(const struct conn *);
+
+/* Ends the connection without another word: on to CONN_DONE. Not at CONN_ASKING. */
+void conn_give_up(struct conn *);
+
+/* Closes the descriptor and frees everything, in any state but CONN_ASKING. */
+void conn_close(struct conn *);
+
+#endif
