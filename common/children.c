@@ -1,0 +1,90 @@
+#include "children.h"
+
+#include "net.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static sigset_t only_sigchld(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+void children_block_signal(void)
+{
+    sigset_t set = only_sigchld();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void children_become_child(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    net_catch_signals();
+    signal(SIGINT, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &none, NULL); /* last: what was pending finds its handler */
+}
+
+bool children_add(struct children *children, pid_t pid, struct board_slot *slot)
+{
+    struct child *child = malloc(sizeof(*child));
+    if (!child)
+        return false;
+    *child = (struct child){.pid = pid, .slot = slot, .born = net_now()};
+    HASH_ADD_INT(children->by_pid, pid, child);
+    return true;
+}
+
+int64_t children_reap(struct children *children)
+{
+    int64_t shortest = -1;
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        struct child *child;
+        HASH_FIND_INT(children->by_pid, &pid, child);
+        if (!child)
+            continue;
+        int64_t life = net_now() - child->born;
+        if (shortest < 0 || life < shortest)
+            shortest = life;
+        board_release(child->slot);
+        HASH_DEL(children->by_pid, child);
+        free(child);
+    }
+    return shortest;
+}
+
+void children_wait(int ms)
+{
+    sigset_t set = only_sigchld();
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    sigtimedwait(&set, NULL, &time);
+}
+
+static void signal_all(const struct children *children, int signal_number)
+{
+    struct child *child, *next;
+    HASH_ITER (hh, children->by_pid, child, next)
+        kill(child->pid, signal_number);
+}
+
+void children_stop(struct children *children, int ms)
+{
+    int64_t deadline = net_now() + ms;
+    bool killed = false;
+    signal_all(children, SIGTERM);
+    for (children_reap(children); children->by_pid; children_reap(children)) {
+        int64_t left = deadline - net_now();
+        if (left <= 0 && !killed) {
+            signal_all(children, SIGKILL);
+            killed = true;
+        }
+        children_wait(killed ? TICK_MS : (int)left);
+    }
+}
