@@ -1,0 +1,183 @@
+#include "redis_async.h"
+
+#include "net.h"
+
+#include <poll.h>
+
+/* hiredis is about to free this context, or has begun to: nothing can be asked on it any more. */
+static bool is_dying(const redisAsyncContext *context)
+{
+    return context->err || context->c.flags & (REDIS_DISCONNECTING | REDIS_FREEING);
+}
+
+static void set_context(struct redis_async *redis, redisAsyncContext *context)
+{
+    redis->context = context;
+    redis->connected = false;
+    redis->fd = context ? context->c.fd : -1;
+    redis->events = 0;
+}
+
+/* ---- hiredis' hooks ------------------------------------------------------------------------ */
+
+/* An old context may still be cleaned up when a new one has taken its place, and has no say then.
+ */
+static void want(redisAsyncContext *context, short events, bool wanted)
+{
+    struct redis_async *redis = context->data;
+    if (redis->context == context)
+        redis->events = (short)(wanted ? redis->events | events : redis->events & ~events);
+}
+
+static void add_read(void *context)
+{
+    want(context, POLLIN, true);
+}
+
+static void delete_read(void *context)
+{
+    want(context, POLLIN, false);
+}
+
+static void add_write(void *context)
+{
+    want(context, POLLOUT, true);
+}
+
+static void delete_write(void *context)
+{
+    want(context, POLLOUT, false);
+}
+
+static void clean_up(void *context)
+{
+    want(context, POLLIN | POLLOUT, false);
+}
+
+static void install_hooks(redisAsyncContext *context)
+{
+    context->ev.data = context;
+    context->ev.addRead = add_read;
+    context->ev.delRead = delete_read;
+    context->ev.addWrite = add_write;
+    context->ev.delWrite = delete_write;
+    context->ev.cleanup = clean_up;
+}
+
+/* ---- a connection's life ------------------------------------------------------------------- */
+
+/* Forgetting comes first: freeing calls everybody back with NULL, and whoever asks again then must
+ * find no context, not a dying one. */
+static void give_up(struct redis_async *redis, int why)
+{
+    redisAsyncContext *context = redis->context;
+    set_context(redis, NULL);
+    redis->why = why;
+    if (context)
+        redisAsyncFree(context);
+    redis->why = REDIS_NO_CONNECTION;
+}
+
+static void on_connect(const redisAsyncContext *context, int status)
+{
+    struct redis_async *redis = context->data;
+    if (redis->context != context)
+        return;
+    if (status == REDIS_OK)
+        redis->connected = true;
+    else
+        set_context(redis, NULL); /* hiredis frees it, and will not call on_disconnect() */
+}
+
+/* hiredis frees a context on its own when the connection ends. */
+static void on_disconnect(const redisAsyncContext *context, int status)
+{
+    struct redis_async *redis = context->data;
+    (void)status;
+    if (redis->context == context)
+        set_context(redis, NULL);
+}
+
+static void on_reply(redisAsyncContext *context, void *reply, void *asker)
+{
+    struct redis_async *redis = context->data;
+    redis->answered(asker, reply, redis->why);
+}
+
+static bool open_connection(struct redis_async *redis)
+{
+    const struct redis_server *server = redis->server;
+    redisAsyncContext *context = server->path ? redisAsyncConnectUnix(server->path)
+                                              : redisAsyncConnect(server->host, server->port);
+    set_context(redis, NULL);
+    if (!context)
+        return false;
+    if (context->err) {
+        redisAsyncFree(context);
+        return false;
+    }
+    context->data = redis;
+    set_context(redis, context);
+    redis->opened++;
+    redis->connect_deadline = net_now() + server->connect_ms;
+    install_hooks(context); /* before the callbacks: setting them asks to be told of writability */
+    redisAsyncSetConnectCallback(context, on_connect);
+    redisAsyncSetDisconnectCallback(context, on_disconnect);
+    return true;
+}
+
+void redis_async_start(struct redis_async *redis, const struct redis_server *server,
+                       void (*answered)(void *asker, const redisReply *, int why))
+{
+    *redis = (struct redis_async){
+        .server = server, .answered = answered, .fd = -1, .why = REDIS_NO_CONNECTION};
+}
+
+int redis_async_ask(struct redis_async *redis, const struct redis_command *command, void *asker)
+{
+    if ((!redis->context || is_dying(redis->context)) && !open_connection(redis))
+        return REDIS_NO_CONNECTION;
+    /* hiredis' argument is const-incorrect by one level */
+    int status = redisAsyncCommandArgv(redis->context, on_reply, asker, command->count,
+                                       (const char **)command->words, command->lens);
+    return status == REDIS_OK ? 0 : REDIS_NO_CONNECTION;
+}
+
+/* HandleWrite before the connect callback would take the connection for made. */
+void redis_async_flush(struct redis_async *redis)
+{
+    if (redis->context && redis->connected && !is_dying(redis->context))
+        redisAsyncHandleWrite(redis->context);
+}
+
+void redis_async_ready(struct redis_async *redis, unsigned events)
+{
+    unsigned seen = redis->opened;
+    if (redis->context && events & ~(unsigned)POLLOUT)
+        redisAsyncHandleRead(redis->context);
+    /* Reading may have freed the context, found it dead, or put a new one in its place: look again.
+     */
+    if (redis->context && events & POLLOUT && redis->opened == seen && !is_dying(redis->context))
+        redisAsyncHandleWrite(redis->context);
+}
+
+int redis_async_timeout(const struct redis_async *redis)
+{
+    if (!redis->context || redis->connected)
+        return -1;
+    int64_t left = redis->connect_deadline - net_now();
+    return left < 0 ? 0 : (int)left + 1;
+}
+
+void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
+{
+    if (redis->context && !redis->connected && net_now() >= redis->connect_deadline)
+        give_up(redis, REDIS_NO_CONNECTION);
+    else if (oldest_is_overdue)
+        give_up(redis, REDIS_NO_REPLY);
+}
+
+void redis_async_close(struct redis_async *redis)
+{
+    give_up(redis, REDIS_NO_CONNECTION);
+}

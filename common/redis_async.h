@@ -1,0 +1,60 @@
+/* redis_async: hiredis for those who must not wait (chapters 6 and 7). All
+ * clients share one connection; commands go out in the order they were asked,
+ * and Redis answers in that order.
+ *
+ *  - hiredis says through its hooks what it wants to be told of; here that becomes
+ *    `events`. How the descriptor is watched is the chapter's business.
+ *  - Commands only pile up in hiredis' buffer; redis_async_flush(), once a round,
+ *    sends those of all clients in one write(2).
+ *  - There is one path for a lost Redis, whatever was lost: the context is
+ *    forgotten, then freed. hiredis then answers everybody who still waited
+ *    with NULL, and whoever asks again asks on a new connection.
+ */
+#ifndef REDIS_ASYNC_H
+#define REDIS_ASYNC_H
+
+#include "redis.h"
+
+#include <hiredis/async.h>
+
+struct redis_async {
+    const struct redis_server *server;
+    /* A reply for `asker`; NULL: there is none, and why. The reply is freed on return. */
+    void (*answered)(void *asker, const redisReply *, int why);
+
+    int fd;          /* to be watched; -1: none. Closing it is hiredis' business */
+    short events;    /* what for: POLLIN, POLLOUT */
+    unsigned opened; /* connections so far: a new one may have the old one's descriptor */
+
+    redisAsyncContext *context; /* NULL: none */
+    bool connected;
+    int64_t connect_deadline; /* while it is not */
+    int why;                  /* what NULL means at the moment */
+};
+
+/* Sets one up; opens nothing yet. */
+void redis_async_start(struct redis_async *, const struct redis_server *,
+                       void (*answered)(void *asker, const redisReply *, int why));
+
+/* Asks for `asker`, connecting first if need be. Returns 0: answered() will be called, once and
+ * later. Otherwise 503: there will be no reply, nothing was asked. */
+int redis_async_ask(struct redis_async *, const struct redis_command *, void *asker);
+
+/* Sends what has been asked. To be called before the loop sleeps. */
+void redis_async_flush(struct redis_async *);
+
+/* What poll(2) or epoll_wait(2) found on the descriptor (their bits are the same): errors count as
+ * something to read. */
+void redis_async_ready(struct redis_async *, unsigned events);
+
+/* Milliseconds until connecting takes too long; -1 if nothing is being connected. */
+int redis_async_timeout(const struct redis_async *);
+
+/* Gives the connection up if it has not been made in time, or if the oldest command is overdue,
+ * which the loop knows best. Everybody who waits is answered: 503, or 504. */
+void redis_async_expire(struct redis_async *, bool oldest_is_overdue);
+
+/* Closes the connection; everybody who waits is answered. */
+void redis_async_close(struct redis_async *);
+
+#endif

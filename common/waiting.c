@@ -1,0 +1,103 @@
+#include "waiting.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+/* The clock has a coarse hand (net_now): a little more patience than the difference says keeps a
+ * loop from waking just before a deadline, again and again. */
+enum { CLOCK_GRAIN_MS = 10 };
+
+void waiting_add(struct waiting *w, struct conn *c)
+{
+    c->queued_as = c->state;
+    c->queued_until = c->deadline;
+    DL_APPEND(w->queues[c->state], c);
+    w->count++;
+}
+
+static void leave(struct waiting *w, struct conn *c)
+{
+    DL_DELETE(w->queues[c->queued_as], c);
+    w->count--;
+}
+
+void waiting_update(struct waiting *w, struct conn *c)
+{
+    if (c->queued_as == c->state && c->queued_until == c->deadline)
+        return;
+    leave(w, c);
+    waiting_add(w, c);
+}
+
+int waiting_timeout(const struct waiting *w)
+{
+    int64_t next = INT64_MAX;
+    for (int state = 0; state < CONN_STATES; state++)
+        if (w->queues[state] && w->queues[state]->deadline < next)
+            next = w->queues[state]->deadline;
+    int64_t left = next - net_now();
+    int ms = next == INT64_MAX ? -1 : left < 0 ? 0 : (int)left + CLOCK_GRAIN_MS;
+    return w->stop_asked ? net_earlier(ms, TICK_MS) : ms;
+}
+
+static struct conn *overdue(const struct waiting *w, enum conn_state state)
+{
+    struct conn *first = w->queues[state];
+    return first && first->deadline <= net_now() ? first : NULL;
+}
+
+bool waiting_redis_is_overdue(const struct waiting *w)
+{
+    return overdue(w, CONN_ASKING) != NULL;
+}
+
+static void give_up_all(struct waiting *w, enum conn_state state)
+{
+    struct conn *c;
+    while ((c = w->queues[state])) {
+        conn_give_up(c);
+        waiting_update(w, c);
+    }
+}
+
+void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
+{
+    struct conn *c;
+    for (enum conn_state state = 0; state < CONN_DONE; state++)
+        while (state != CONN_ASKING && (c = overdue(w, state))) {
+            conn_expire(c);
+            go_on(c);
+        }
+    if (w->stop_asked && net_now() - w->stop_asked >= TICK_MS) {
+        give_up_all(w, CONN_FRESH);
+        give_up_all(w, CONN_IDLE);
+        give_up_all(w, CONN_LINGERING);
+    }
+}
+
+void waiting_stop(struct waiting *w)
+{
+    w->stop_asked = net_now();
+}
+
+bool waiting_is_over(const struct waiting *w)
+{
+    return w->stop_asked && (w->count == 0 || net_now() - w->stop_asked >= STOP_MS);
+}
+
+void waiting_bury(struct waiting *w)
+{
+    struct conn *c;
+    while ((c = w->queues[CONN_DONE])) {
+        leave(w, c);
+        conn_close(c);
+        free(c);
+    }
+}
+
+void waiting_close(struct waiting *w)
+{
+    for (enum conn_state state = 0; state < CONN_DONE; state++)
+        give_up_all(w, state);
+    waiting_bury(w);
+}

@@ -1,0 +1,48 @@
+/* waiting: who waits in an event loop (chapters 6 and 7), and until when.
+ *
+ *  - A queue for each state. All deadlines of one state are equally long, so
+ *    that whoever enters it last is due last: each queue is in order by itself,
+ *    its head is the next one due, and nothing is ever searched or sorted.
+ *  - CONN_DONE's queue holds the dead until the round is over, since events
+ *    already fetched may still name them.
+ *  - Connections are allocated by the loop, each at the start of its allocation.
+ */
+#ifndef WAITING_H
+#define WAITING_H
+
+#include "conn.h"
+
+struct waiting {
+    struct conn *queues[CONN_STATES]; /* utlist's DL */
+    int count;
+    int64_t stop_asked; /* net_now() when the server was asked to stop; 0: it was not */
+};
+
+/* A new connection joins the queue of its state; the memory belongs to the queues now. */
+void waiting_add(struct waiting *, struct conn *);
+
+/* To be called whenever a connection may have changed its state or its deadline. */
+void waiting_update(struct waiting *, struct conn *);
+
+/* Milliseconds until the next deadline, as poll(2) and epoll_wait(2) take them: -1 if there is
+ * none. */
+int waiting_timeout(const struct waiting *);
+
+/* Expires every connection whose deadline has passed, and lets go_on() take each from there. */
+void waiting_expire(struct waiting *, void (*go_on)(struct conn *));
+
+/* Has the question that was asked first gone without a reply for too long? */
+bool waiting_redis_is_overdue(const struct waiting *);
+
+/* From now on connections that owe nothing are given up after a tick, and the rest after STOP_MS.
+ */
+void waiting_stop(struct waiting *);
+bool waiting_is_over(const struct waiting *);
+
+/* Closes and frees the dead: at the end of a round, when nothing names them any more. */
+void waiting_bury(struct waiting *);
+
+/* Closes and frees everybody; nobody may be at CONN_ASKING. */
+void waiting_close(struct waiting *);
+
+#endif
