@@ -1,0 +1,55 @@
+/* The barest server there is: one client at a time, one answer to everything.
+ *
+ *     make bare && ./bare        then, elsewhere: curl http://127.0.0.1:8000/
+ *
+ * Four calls make a server: socket, bind, listen, accept. What comes out of
+ * accept is a descriptor to read the client's bytes from and to write ours to.
+ * It reads once and takes what it gets for a whole request, which is nearly
+ * always true here and sometimes false elsewhere: the next program is honest.
+ *
+ * socket(2), bind(2), listen(2), accept(2), ip(7), tcp(7)
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void check(int result, const char *what)
+{
+    if (result < 0) {
+        perror(what);
+        exit(1);
+    }
+}
+
+int main(void)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\n"
+                                 "Content-Type: text/plain\r\n"
+                                 "Content-Length: 15\r\n"
+                                 "Connection: close\r\n"
+                                 "\r\n"
+                                 "Hello, network\n";
+    struct sockaddr_in here = {
+        .sin_family = AF_INET,
+        .sin_port = htons(8000), /* network byte order: the big end first */
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    char request[4096];
+
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    check(listener, "socket");
+    check(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), "setsockopt");
+    check(bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");
+    check(listen(listener, 10), "listen");
+
+    for (;;) {
+        int client = accept(listener, NULL, NULL); /* sleeps until somebody connects */
+        if (client < 0)
+            continue;
+        if (recv(client, request, sizeof(request), 0) > 0) /* sleeps until they say something */
+            send(client, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
+        close(client);
+    }
+}

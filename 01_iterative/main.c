@@ -1,0 +1,66 @@
+/* Chapter 1: iterative. One process, one client at a time.
+ *
+ * The model: accept a client, serve it to the end, close it, accept the next.
+ *
+ * What blocks whom: everybody blocks everybody. While serve_client() sleeps, in
+ * recv() for the client's bytes, in send() for room, or in Redis' reply, nobody
+ * else is served. The others stand in the kernel's accept queue; their
+ * handshakes are finished, so they believe they are connected.
+ *
+ * What it costs: nothing. No process, no thread, no memory per client.
+ *
+ * accept4(2), listen(2), socket(7)
+ */
+#include "board.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Until somebody asks us to stop: wait for the next client, and serve it to the
+ * end before looking at another. accept4() returns without a client after a
+ * tick (net_listen), so that a signal is never overlooked for longer than that. */
+static void serve_everybody(int listener, struct worker *worker, struct redis_pool *redis)
+{
+    while (!net_stopping()) {
+        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client >= 0)
+            serve_client(worker, client, redis); /* owns client now, closes it */
+        else
+            net_accept_failed(); /* a tick, a signal, a client gone already: weather */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    struct redis_pool redis; /* a pool of one connection, opened when first needed */
+
+    net_options(&options, argc, argv, "iterative", 0);
+    app_start(&options);
+    redis_start(&server, &options);
+    struct board *board = board_open(1);
+    if (!board || !redis_pool_open(&redis, &server, 1))
+        net_die(options.name, "%s", strerror(errno));
+    int listener = net_listen(&options, true);
+    net_catch_signals();
+    net_ready(&options, listener);
+
+    struct worker worker = {
+        .options = &options,
+        .slot = board_claim(board, getpid()),
+        .somebody_waits = serve_somebody_waits,
+        .listener = listener,
+    };
+    serve_everybody(listener, &worker, &redis);
+
+    close(listener);
+    redis_pool_close(&redis);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}
