@@ -1,0 +1,119 @@
+/* Chapter 2: forking. A process for every connection.
+ *
+ * The model: the parent accepts and forks; the child serves that one client
+ * and exits. The kernel switches between the children, so each may sleep as it
+ * likes, and the code that serves is chapter 1's.
+ *
+ * What blocks whom: nobody blocks anybody, up to --workers children at once.
+ * After that new clients stand in the accept queue, as in chapter 1.
+ *
+ * What it costs: a fork for each connection, and a new Redis connection for
+ * each child that needs one, since neither the socket nor hiredis' buffers
+ * can be shared with the parent.
+ *
+ * What it gives: a child that crashes takes nobody along.
+ *
+ * fork(2), waitpid(2), sigtimedwait(2), signal-safety(7)
+ */
+#include "board.h"
+#include "children.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct board *board; /* shared: mapped before the first fork */
+
+/* In a child: the parent has all the children it may have, and clients who wait. */
+static bool somebody_waits(const struct worker *worker)
+{
+    (void)worker;
+    return board->crowded || net_stopping();
+}
+
+/* The child's whole life. It starts with a copy of everything the parent had:
+ * what it does not need it closes, what it shares by accident would be a bug. */
+static _Noreturn void child(struct worker *worker, int client, const struct redis_server *server)
+{
+    struct redis_pool redis;
+    close(worker->listener); /* the parent's: it alone accepts */
+    children_become_child();
+    worker->slot->owner = getpid();
+    if (redis_pool_open(&redis, server, 1)) { /* connects only if the request needs it */
+        serve_client(worker, client, &redis); /* owns client now, closes it */
+        redis_pool_close(&redis);
+    }
+    _exit(0); /* not exit(): the parent's stdio buffers are not ours to flush */
+}
+
+/* Hands the client to a child. Both processes have its descriptor now; each closes its own. */
+static void fork_child(struct worker *worker, int client, const struct redis_server *server,
+                       struct children *children)
+{
+    worker->slot = board_claim(board, getpid());
+    pid_t pid = fork();
+    if (pid == 0)
+        child(worker, client, server);
+    if (pid < 0) {
+        serve_busy(worker, client); /* no process to be had: 503, and the parent lives */
+        board_release(worker->slot);
+        return;
+    }
+    children_add(children, pid, worker->slot);
+    close(client); /* the child's now; the connection ends when its copy is closed too */
+}
+
+/* The parent's round: bury the dead, make room if there is none, accept, fork.
+ * accept4() returns within a tick, so that no zombie stays for longer. */
+static void accept_and_fork(struct worker *worker, const struct redis_server *server,
+                            struct children *children)
+{
+    while (!net_stopping()) {
+        children_reap(children);
+        if (HASH_COUNT(children->by_pid) >= (unsigned)worker->options->workers) {
+            board->crowded = net_somebody_waits(worker->listener);
+            children_wait(TICK_MS);
+            continue;
+        }
+        board->crowded = false;
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client >= 0)
+            fork_child(worker, client, server, children);
+        else
+            net_accept_failed();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    struct children children = {0};
+
+    net_options(&options, argc, argv, "forking", 2048);
+    app_start(&options);
+    redis_start(&server, &options);
+    board = board_open(options.workers + 1); /* one more for the parent's own 503s */
+    if (!board)
+        net_die(options.name, "%s", strerror(errno));
+    int listener = net_listen(&options, true);
+    net_catch_signals();
+    children_block_signal();
+    net_ready(&options, listener);
+
+    struct worker worker = {
+        .options = &options,
+        .somebody_waits = somebody_waits,
+        .listener = listener,
+    };
+    accept_and_fork(&worker, &server, &children);
+
+    close(listener);
+    children_stop(&children, STOP_MS);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}
