@@ -1,0 +1,119 @@
+/* Chapter 5: prethreading. Threads made beforehand, that accept for themselves.
+ *
+ * The model: chapter 3 with threads for processes. --workers threads sleep in
+ * accept4() on the same listener; each is chapter 1's server, with a Redis
+ * connection of its own. The main thread waits for the signal to stop.
+ *
+ * What blocks whom: a client blocks one thread, and a client that comes when
+ * all are taken waits in the accept queue.
+ *
+ * What it costs: nothing when a client comes. No lock either: the listener's
+ * queue is in the kernel, which hands each client to exactly one of those who
+ * sleep. A mutex around accept4(), as older books have it, would only add a
+ * second queue in front of the first.
+ *
+ * pthread_create(3), pthread_join(3), sigsuspend(2), signal(7)
+ */
+#include "board.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* One thread's own things; shared with nobody. */
+struct member {
+    pthread_t thread;
+    struct worker worker;
+    struct redis_pool redis; /* of one */
+};
+
+/* A thread's whole life: chapter 1's loop. */
+static void *work(void *argument)
+{
+    struct member *member = argument;
+    while (!net_stopping()) {
+        int client = accept4(member->worker.listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client >= 0)
+            serve_client(&member->worker, client, &member->redis); /* owns client now, closes it */
+        else
+            net_accept_failed();
+    }
+    return NULL;
+}
+
+static struct member *create_threads(const struct options *options, int listener,
+                                     const struct redis_server *server, struct board *board)
+{
+    struct member *team = calloc((size_t)options->workers, sizeof(*team));
+    if (!team)
+        net_die(options->name, "%s", strerror(errno));
+    for (struct member *member = team; member < team + options->workers; member++) {
+        member->worker = (struct worker){
+            .options = options,
+            .slot = board_claim(board, getpid()),
+            .somebody_waits = serve_somebody_waits,
+            .listener = listener,
+        };
+        if (!redis_pool_open(&member->redis, server, 1))
+            net_die(options->name, "%s", strerror(errno));
+        int error = pthread_create(&member->thread, NULL, work, member);
+        if (error)
+            net_die(options->name, "cannot create %d threads: %s; try --workers with fewer",
+                    options->workers, strerror(error));
+    }
+    return team;
+}
+
+/* Waits for all threads to finish what they are at; those that take too long end with the program.
+ */
+static void join_threads(struct member *team, int count)
+{
+    struct timespec deadline = net_time_from_now(STOP_MS);
+    for (struct member *member = team; member < team + count; member++) {
+        if (pthread_clockjoin_np(member->thread, NULL, CLOCK_MONOTONIC, &deadline) != 0)
+            return; /* and its memory stays: it may still be in use */
+        redis_pool_close(&member->redis);
+    }
+    free(team);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    sigset_t stop_signals, before;
+
+    net_options(&options, argc, argv, "prethreading", 100);
+    app_start(&options);
+    redis_start(&server, &options);
+    struct board *board = board_open(options.workers);
+    if (!board)
+        net_die(options.name, "%s", strerror(errno));
+    int listener = net_listen(&options, true);
+    net_catch_signals();
+
+    /* Blocked before there are threads, who inherit that: the signal comes to
+     * this thread, and only while it sleeps in sigsuspend(), never just before. */
+    sigemptyset(&stop_signals);
+    sigaddset(&stop_signals, SIGTERM);
+    sigaddset(&stop_signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop_signals, &before);
+    struct member *team = create_threads(&options, listener, &server, board);
+    net_ready(&options, listener);
+
+    while (!net_stopping())
+        sigsuspend(&before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends us at once */
+
+    join_threads(team, options.workers);
+    close(listener);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}
