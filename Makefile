@@ -1,0 +1,114 @@
+# ZeroHTTPd: `make` builds the seven servers, `make help` says what else there is.
+
+CHAPTERS = 01_iterative 02_forking 03_preforking 04_threading 05_prethreading 06_poll 07_epoll
+SERVERS  = $(foreach chapter,$(CHAPTERS),$(word 2,$(subst _, ,$(chapter))))
+
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
+LDLIBS   = -lhiredis -pthread
+
+# Plain objects go to build/plain and the servers to the top; SAN=thread or
+# SAN=address,undefined builds everything apart, in build/san-...
+ifdef SAN
+comma := ,
+OUT       = build/san-$(subst $(comma),-,$(SAN))
+BIN       = $(OUT)/
+SAN_FLAGS = -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+else
+OUT = build/plain
+BIN =
+endif
+
+.PHONY: all $(if $(SAN),$(SERVERS)) bare test check lint format compare serve deps deps-all doctor help clean
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+## all       the seven servers (the default); each also by its name, as in `make epoll`
+all: $(addprefix $(BIN),$(SERVERS))
+
+# ---- one server: its main.c, and what it uses of common/ ------------------------------------
+
+CORE     = http page board guestbook files app conn net redis
+BLOCKING = serve
+LOOP     = redis_async waiting
+
+iterative_USES    = $(CORE) $(BLOCKING)
+forking_USES      = $(CORE) $(BLOCKING) children
+preforking_USES   = $(CORE) $(BLOCKING) children
+threading_USES    = $(CORE) $(BLOCKING)
+prethreading_USES = $(CORE) $(BLOCKING)
+poll_USES         = $(CORE) $(LOOP)
+epoll_USES        = $(CORE) $(LOOP)
+
+define server
+$(BIN)$(word 2,$(subst _, ,$(1))): $(OUT)/$(1)/main.o \
+    $(patsubst %,$(OUT)/common/%.o,$($(word 2,$(subst _, ,$(1)))_USES))
+	$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
+endef
+$(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
+
+# -MMD writes down which headers a file includes, so that it is built anew when one changes.
+$(OUT)/%.o: %.c | deps-build
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+-include $(wildcard $(OUT)/*/*.d $(OUT)/common/*/*.d)
+
+## bare      the reader's first server: 01_iterative/bare.c, on its own
+bare: 01_iterative/bare.c
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@
+
+# ---- running -------------------------------------------------------------------------------
+
+## serve     a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
+serve: all deps-compare
+	@common/tools/serve
+
+## compare   the seven side by side under load: one table, in about a minute
+compare: all deps-compare
+	@loadtest/compare
+
+# ---- testing -------------------------------------------------------------------------------
+
+## test      everything: unit tests, then every case against all seven servers
+test: deps-test all
+	@common/tests/run
+
+## check     the unit tests only
+check: deps-test all
+	@common/tests/run unit
+
+UNITS = http page guestbook files board waiting app conn redis redis_async net children
+
+test-programs: $(OUT)/test_unit $(OUT)/test_servers
+
+## lint      clang-format, clang-tidy, shellcheck, and both compilers with every warning an error
+lint: deps-test
+	@common/tools/lint
+
+## format    applies .clang-format
+format:
+	clang-format -i $(wildcard 0*/*.[ch] common/*.[ch] common/*/*.[ch])
+
+# ---- setting up ----------------------------------------------------------------------------
+
+## deps      installs what building, comparing and testing need; deps-all what every experiment needs
+deps:
+	@common/tools/deps build test compare
+deps-all:
+	@common/tools/deps all
+deps-%:
+	@common/tools/deps $*
+
+## doctor    says what is missing on this machine or too small, and what mends it
+doctor:
+	@common/tools/doctor
+
+## help      this list
+help:
+	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
+
+## clean     removes what was built
+clean:
+	rm -rf build $(SERVERS) bare
