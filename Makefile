@@ -21,7 +21,7 @@ OUT = build/plain
 BIN =
 endif
 
-.PHONY: all $(if $(SAN),$(SERVERS)) bare test check lint format compare serve deps deps-all doctor help clean
+.PHONY: all serve compare test check sanitize lint format deps deps-all doctor help clean
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
@@ -53,16 +53,17 @@ $(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
 $(OUT)/%.o: %.c | deps-build
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
--include $(wildcard $(OUT)/*/*.d $(OUT)/common/*/*.d)
+-include $(wildcard $(OUT)/*/*.d $(OUT)/*/*/*.d)
 
 ## bare      the reader's first server: 01_iterative/bare.c, on its own
-bare: 01_iterative/bare.c
+$(BIN)bare: 01_iterative/bare.c
+	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@
 
 # ---- running -------------------------------------------------------------------------------
 
 ## serve     a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
-serve: all deps-compare
+serve: all deps-serve
 	@common/tools/serve
 
 ## compare   the seven side by side under load: one table, in about a minute
@@ -71,19 +72,29 @@ compare: all deps-compare
 
 # ---- testing -------------------------------------------------------------------------------
 
+TESTS = $(OUT)/unit $(OUT)/servers
+tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
+
 ## test      everything: unit tests, then every case against all seven servers
 test: deps-test all
-	@common/tests/run
+	@OUT=$(OUT) SERVERS=$(or $(BIN),.) common/tests/run unit servers loadtest
 
-## check     the unit tests only
-check: deps-test all
-	@common/tests/run unit
+## check     its first minute: the unit tests only
+check: deps-test
+	@OUT=$(OUT) common/tests/run unit
 
-UNITS = http page guestbook files board waiting app conn redis redis_async net children
+# The unit tests take the core as it is; the others know the servers from outside only.
+$(OUT)/unit: $(call tests_of,unit) $(patsubst %.c,$(OUT)/%.o,$(wildcard common/*.c))
+$(OUT)/servers: $(call tests_of,servers)
+$(TESTS):
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
-test-programs: $(OUT)/test_unit $(OUT)/test_servers
+## sanitize  `test` again, under the address and undefined-behaviour, then the thread sanitizer
+sanitize:
+	$(MAKE) test SAN=address,undefined
+	$(MAKE) test SAN=thread
 
-## lint      clang-format, clang-tidy, shellcheck, and both compilers with every warning an error
+## lint      layout, suspicious code, scripts, and both compilers with every warning an error
 lint: deps-test
 	@common/tools/lint
 

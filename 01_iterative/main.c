@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     if (!board || !redis_pool_open(&redis, &server, 1))
         net_die(options.name, "%s", strerror(errno));
     int listener = net_listen(&options, true);
-    net_catch_signals();
+    net_catch_signals(true);
     net_ready(&options, listener);
 
     struct worker worker = {

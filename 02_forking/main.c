@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct board *board; /* shared: mapped before the first fork */
@@ -63,8 +64,11 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
         board_release(worker->slot);
         return;
     }
-    children_add(children, pid, worker->slot);
     close(client); /* the child's now; the connection ends when its copy is closed too */
+    if (!children_add(children, pid, worker->slot)) {
+        waitpid(pid, NULL, 0); /* no memory to remember it by: wait for it, as chapter 1 would */
+        board_release(worker->slot);
+    }
 }
 
 /* The parent's round: bury the dead, make room if there is none, accept, fork.
@@ -101,7 +105,7 @@ int main(int argc, char **argv)
     if (!board)
         net_die(options.name, "%s", strerror(errno));
     int listener = net_listen(&options, true);
-    net_catch_signals();
+    net_catch_signals(true);
     children_block_signal();
     net_ready(&options, listener);
 

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -61,10 +62,14 @@ static bool fill_up(struct children *children, struct worker *worker, struct boa
         pid_t pid = fork();
         if (pid == 0)
             work(worker, server, parent);
-        if (pid < 0 || !children_add(children, pid, worker->slot)) {
-            board_release(worker->slot);
-            return false;
+        if (pid > 0 && children_add(children, pid, worker->slot))
+            continue;
+        if (pid > 0) { /* no memory to remember it by */
+            kill(pid, SIGKILL);
+            waitpid(pid, NULL, 0);
         }
+        board_release(worker->slot);
+        return false;
     }
     return true;
 }

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
         net_die(options.name, "%s", strerror(errno));
     sem_init(&room, 0, (unsigned)options.workers);
     int listener = net_listen(&options, true);
-    net_catch_signals();
+    net_catch_signals(true);
     net_ready(&options, listener);
 
     accept_and_create(&(struct worker){

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     if (!board)
         net_die(options.name, "%s", strerror(errno));
     int listener = net_listen(&options, true);
-    net_catch_signals();
+    net_catch_signals(true);
 
     /* Blocked before there are threads, who inherit that: the signal comes to
      * this thread, and only while it sleeps in sigsuspend(), never just before. */

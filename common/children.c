@@ -26,7 +26,7 @@ void children_become_child(void)
 {
     sigset_t none;
     sigemptyset(&none);
-    net_catch_signals();
+    net_catch_signals(false); /* SIGTERM may come twice: to the whole group, and from the parent */
     signal(SIGINT, SIG_IGN);
     sigprocmask(SIG_SETMASK, &none, NULL); /* last: what was pending finds its handler */
 }

@@ -218,12 +218,14 @@ static const char *check_entry(struct guestbook *g)
 /* Parameters, such as a charset, are ignored: the type is defined without them. */
 static bool is_form(struct span type)
 {
-    const char *semicolon = type.at ? memchr(type.at, ';', type.len) : NULL;
+    if (!type.at)
+        return false;
+    const char *semicolon = memchr(type.at, ';', type.len);
     if (semicolon)
         type.len = (size_t)(semicolon - type.at);
     while (type.len > 0 && (type.at[type.len - 1] == ' ' || type.at[type.len - 1] == '\t'))
         type.len--;
-    return type.at && span_is_nocase(type, "application/x-www-form-urlencoded");
+    return span_is_nocase(type, "application/x-www-form-urlencoded");
 }
 
 int guestbook_post(struct guestbook *g, const struct http_request *request, time_t now,

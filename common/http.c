@@ -137,7 +137,6 @@ static int take_line(struct http_parser *p, const char *bytes, size_t len, size_
 /* host [ ":" port ] (RFC 9110, 4.2.1 and 7.2): never empty, never with a user name before it. */
 static bool is_authority(struct span text)
 {
-    struct span host = text;
     if (text.len > 0 && text.at[0] == '[') { /* an IPv6 address */
         const char *end = memchr(text.at, ']', text.len);
         if (!end || end == text.at + 1)
@@ -150,7 +149,7 @@ static bool is_authority(struct span text)
             return false;
         take_until(&text, ':');
     } else {
-        host = take_until(&text, ':');
+        struct span host = take_until(&text, ':');
         if (host.len == 0 || !all_of(host, NAME))
             return false;
     }

@@ -22,8 +22,8 @@
 _Noreturn void net_die(const char *name, const char *format, ...)
 {
     va_list arguments;
-    fprintf(stderr, "%s: ", name);
     va_start(arguments, format);
+    fprintf(stderr, "%s: ", name);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
@@ -209,7 +209,7 @@ static void raise_descriptor_limit(void)
 static void set_options(int listener, const struct options *o, bool blocking)
 {
     const int on = 1;
-    const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
 
     /* Without SO_REUSEADDR a restart would find the port taken by the last run's connections in
      * TIME_WAIT. TCP_NODELAY and the times are inherited by every socket accepted here. */
@@ -285,10 +285,11 @@ static void stop(int signal_number)
     stopping = true;
 }
 
-void net_catch_signals(void)
+void net_catch_signals(bool once)
 {
-    /* No SA_RESTART: accept(2) is to return. SA_RESETHAND: the next one ends the program. */
-    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+    /* No SA_RESTART: accept(2) is to return. SA_RESETHAND: the next one meets the default action.
+     */
+    struct sigaction action = {.sa_handler = stop, .sa_flags = once ? (int)SA_RESETHAND : 0};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);

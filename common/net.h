@@ -68,9 +68,10 @@ bool net_somebody_waits(int listener);
 void net_accept_failed(void);
 bool net_out_of_resources(int error); /* the same question, for those who must not wait */
 
-/* SIGTERM and SIGINT set a flag, once; the second ends the program. SIGPIPE is ignored: a write to
- * a client that is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
-void net_catch_signals(void);
+/* SIGTERM and SIGINT set a flag; with `once` the second one ends the program, which is for the
+ * process that a person talks to, not for its children. SIGPIPE is ignored: a write to a client
+ * that is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
+void net_catch_signals(bool once);
 bool net_stopping(void);
 
 /* The same for an event loop, to which signals come as something to read: blocks them, and returns

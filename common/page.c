@@ -323,7 +323,7 @@ static void append_escaped(struct buffer *out, struct span text)
 
 void page_render(const struct page *page, const struct page_values *values, struct buffer *out)
 {
-    size_t index[MAX_DEPTH]; /* of the item each open section is at */
+    size_t index[MAX_DEPTH] = {0}; /* of the item each open section is at */
     int depth = 0;
 
     for (size_t i = 0; i < page->count;) {

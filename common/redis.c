@@ -25,7 +25,7 @@ const char *redis_locate(struct redis_server *server, const char *where)
     if (!colon || len == 0 || len >= sizeof(host))
         return "host:port, or unix:PATH";
     bool brackets = where[0] == '[' && where[len - 1] == ']';
-    snprintf(host, sizeof(host), "%.*s", (int)(len - 2 * brackets), where + brackets);
+    snprintf(host, sizeof(host), "%.*s", (int)len - (brackets ? 2 : 0), where + brackets);
 
     char *end;
     long port = strtol(colon + 1, &end, 10);
