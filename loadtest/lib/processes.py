@@ -1,0 +1,112 @@
+"""processes: what we start, we end.
+
+A load test that is interrupted must not leave a server, a Redis or an ab behind. So every
+process is started here, and listed from the same moment on; a signal becomes an exception,
+which unwinds to whoever calls end_all().
+
+Each process leads a session of its own, for two reasons. Ctrl-C, which the terminal sends to
+its whole foreground group, then reaches only us, and we end the others in order. And what a
+process has forked can be ended with it, by its process group.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+PATIENCE_SECONDS = 6.0  # a server may finish what is in flight: 5 s
+POLL_SECONDS = 0.005
+SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+_running = []  # oldest first
+
+
+class Stopped(BaseException):
+    """Somebody asked us to stop. Not an Exception: nobody may mistake it for a failed cell."""
+
+    def __init__(self, number):
+        super().__init__(signal.Signals(number).name)
+        self.status = 128 + number  # what a shell says of a process that a signal ended
+
+
+def stop_on_signals():
+    """From here on the first SIGINT, SIGTERM or SIGHUP raises Stopped; later ones are ignored,
+    since they would interrupt the tidying up."""
+
+    def stop(number, _frame):
+        _ignore_signals()
+        raise Stopped(number)
+
+    for each in SIGNALS:
+        signal.signal(each, stop)
+
+
+def _ignore_signals():
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def _signals_held():
+    """Signals wait outside: between starting a process and listing it, one would lose it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start(command, core=None, **popen_options):
+    """Starts a process, on one core if one is given, and lists it. Returns its Popen, which
+    belongs to end()."""
+
+    def in_the_child():
+        if core is not None:
+            os.sched_setaffinity(0, {core})  # inherited by whatever it forks
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+    with _signals_held():
+        process = subprocess.Popen(command, start_new_session=True, preexec_fn=in_the_child,
+                                   **popen_options)
+        _running.append(process)
+    return process
+
+
+def has_ended(process):
+    """Is it over? Looks without reaping: while its zombie stands, neither its number nor its
+    group's can come to mean somebody else."""
+    if process.returncode is not None:
+        return True
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def wait(process, seconds=None):
+    """Waits for its end, `seconds` at most (None: as long as it takes). True if it ended."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    while not has_ended(process):
+        if deadline is not None and time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def end(process):
+    """SIGTERM, patience, then SIGKILL for whoever is left of its group. Returns the exit
+    status; -N means that signal N ended it."""
+    if process.returncode is None:
+        if not has_ended(process):
+            process.terminate()
+            wait(process, PATIENCE_SECONDS)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        _running.remove(process)
+    return process.returncode
+
+
+def end_all():
+    """The last act: ends what is still running, the youngest first, a server before the Redis
+    it asks. No signal interrupts it."""
+    _ignore_signals()
+    for process in reversed(list(_running)):
+        end(process)

@@ -1,0 +1,103 @@
+"""redis: a Redis of our own, and how often it was asked.
+
+Before each cell the guestbook is put into the same state; after it, Redis' own statistics say
+what the pages really cost. All of that goes through redis-cli, whose own commands stay out of
+the figures: they come before the first look at them, or after the last.
+
+Only the guestbook's two keys are ever touched, by DEL and RPUSH. There is no FLUSHALL and no
+CONFIG here: the Redis at the other end may be somebody's.
+"""
+
+import os
+import re
+import subprocess
+from collections import namedtuple
+
+from lib import Trouble, machine, processes
+
+# As common/guestbook.h has them: an entry is three lines, its time, a name, the remarks.
+VISITORS = "guestbook:visitors"
+ENTRIES = "guestbook:entries"
+SEED = [
+    "2026-01-05T09:00:00Z\nAda\nThe first to sign. What does a server do while it waits?",
+    "2026-01-05T09:01:00Z\nLinus\nI came back with a hundred friends; we stood in line.",
+    "2026-01-05T09:02:00Z\nGrace\nNo line today. A child opened for each of us.",
+    "2026-01-05T09:03:00Z\nKen\nA thread is cheaper than a child & shares the crayons.",
+    "2026-01-05T09:04:00Z\nBarbara\nOne process, five hundred guests, and it never sat down.",
+]
+
+Counts = namedtuple("Counts", "incr get lrange visitors")
+
+
+class Redis:
+    """A Redis that is there. `where` is what the servers' option --redis takes."""
+
+    def __init__(self, where):
+        self.where = where
+        if where.startswith("unix:"):
+            self._cli = ["redis-cli", "-s", where[len("unix:"):]]
+        else:
+            host, _, port = where.rpartition(":")
+            self._cli = ["redis-cli", "-h", host.strip("[]"), "-p", port]
+
+    def ask(self, *words):
+        """One command; its reply as text. An error reply is text, too."""
+        return machine.output_of(self._cli + list(words))
+
+    def number(self, *words):
+        """One command whose reply is a number; no reply counts as 0."""
+        reply = self.ask(*words)
+        try:
+            return int(reply or 0)
+        except ValueError:
+            raise Trouble("Redis said to %s: %s" % (words[0], reply)) from None
+
+    def version(self):
+        found = re.search(r"redis_version:(\S+)", self.ask("INFO", "server"))
+        return found.group(1) if found else "of an unknown version"
+
+    def holds_guestbook(self):
+        return self.number("EXISTS", VISITORS, ENTRIES) > 0
+
+    def forget(self):
+        """Deletes the guestbook, and nothing else."""
+        self.number("DEL", VISITORS, ENTRIES)
+
+    def seed(self):
+        """The same entries in every cell, so that every page is as much work."""
+        self.forget()
+        self.number("RPUSH", ENTRIES, *SEED)
+
+    def counts(self):
+        """How often each command was asked so far, and the visitors."""
+        visitors = self.number("GET", VISITORS)
+        return Counts(*self._calls(), visitors)
+
+    def counts_since(self, before):
+        """What has been added to `before`. Looks in the other order, so that our own GET is not
+        among the GETs: counts() asks it before its look, this one after."""
+        calls = self._calls()
+        now = Counts(*calls, self.number("GET", VISITORS))
+        return Counts(*(after - earlier for after, earlier in zip(now, before)))
+
+    def _calls(self):
+        calls = command_calls(self.ask("INFO", "commandstats"))
+        return [calls.get(command, 0) for command in ("incr", "get", "lrange")]
+
+
+def command_calls(info):
+    """The calls in what INFO commandstats prints: a dict from command to number."""
+    if "# Commandstats" not in info:
+        raise Trouble("Redis shows no statistics: %s" % info)
+    return {name: int(calls) for name, calls in re.findall(r"cmdstat_(\S+):calls=(\d+)", info)}
+
+
+def start_private(folder, core):
+    """A Redis for us alone, on a Unix socket, its log in `folder`. It needs no end(): it goes
+    when the pipe to its keeper does, which even our kill -9 cannot prevent."""
+    keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"), folder], core,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    where = keeper.stdout.readline().strip()
+    if not where:
+        raise Trouble("no Redis could be started")
+    return Redis(where)

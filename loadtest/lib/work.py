@@ -1,0 +1,15 @@
+"""work: did every page cost the same?
+
+A server that skips a call to Redis, asks twice, or answers from a cache would win a comparison
+it does not take part in. So after each cell Redis' own statistics are held against the pages
+that ab received: one INCR, one GET and one LRANGE for each, and a visitor counted for each.
+"""
+
+
+def unequal(pages, counts):
+    """What is wrong with the `counts` that `pages` pages have left in Redis, in words; None if
+    it is three calls and one visitor a page exactly."""
+    if all(count == pages for count in counts):
+        return None
+    return "for %s pages Redis counted %s INCR, %s GET, %s LRANGE and %s visitors" % tuple(
+        format(number, ",") for number in (pages, *counts))

@@ -1,0 +1,102 @@
+"""ab's reports, as ab 2.3 wrote them, are understood. The samples lie in samples/."""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from lib import Trouble, ab
+
+
+def sample(name):
+    with open(os.path.join(HERE, "samples", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def report(name):
+    return ab.parse(sample(name + ".txt"), sample(name + ".csv"))
+
+
+class CleanRun(unittest.TestCase):
+    def setUp(self):
+        self.report = report("clean")
+
+    def test_every_request_brought_its_page(self):
+        self.assertEqual(self.report.complete, 38025)
+        self.assertEqual(self.report.pages, 38025)
+        self.assertEqual(self.report.errors, 0)
+        self.assertEqual(self.report.errors_text(), "")
+
+    def test_the_rate_of_pages_is_ab_s_own(self):
+        self.assertEqual(self.report.pages_rate, self.report.rate)
+        by_hand = self.report.complete / self.report.seconds
+        self.assertAlmostEqual(self.report.rate, by_hand, delta=5)
+
+    def test_the_percentiles_agree_with_the_rounded_ones_in_the_text(self):
+        for percent in (50, 66, 75, 80, 90, 95, 98, 99):
+            rounded = [line.split()[1] for line in sample("clean.txt").splitlines()
+                       if line.split()[:1] == ["%d%%" % percent]]
+            self.assertEqual([str(int(self.report.percentiles[percent] + 0.5))], rounded)
+
+    def test_little_s_law_holds(self):
+        mean = self.report.percentiles[50]  # ms, near enough
+        self.assertAlmostEqual(self.report.rate * mean / 1000, 100, delta=10)
+
+
+class RunWithErrors(unittest.TestCase):
+    def test_a_reset_is_one_error_though_ab_counts_two(self):
+        resets = report("resets")  # every tenth of 200
+        self.assertEqual(resets.failed, 40)
+        self.assertEqual(resets.errors, 20)
+        self.assertEqual(resets.pages, 180)
+        self.assertEqual(resets.errors_text(), "20 receive")
+
+    def test_another_status_is_an_error(self):
+        refusals = report("not_2xx")  # every fourth of 200
+        self.assertEqual((refusals.failed, refusals.errors, refusals.pages), (0, 50, 150))
+        self.assertEqual(refusals.errors_text(), "50 not 2xx")
+
+    def test_errors_do_not_count_for_the_rate(self):
+        refusals = report("not_2xx")
+        self.assertAlmostEqual(refusals.pages_rate, refusals.rate * 0.75)
+
+    def test_a_dead_server_serves_no_page_however_fast(self):
+        refused = report("refused")
+        self.assertGreater(refused.rate, 50000)
+        self.assertEqual((refused.pages, refused.pages_rate), (0, 0))
+
+    def test_ab_does_not_notice_empty_answers(self):
+        self.assertEqual(report("empty").pages, 200)  # 180 in truth: Redis will tell
+
+
+class RunWithoutReport(unittest.TestCase):
+    def test_the_reason_is_ab_s_last_line(self):
+        self.assertEqual(
+            ab.why_it_gave_up(sample("gave_up.err"), sample("gave_up.txt"), 119),
+            "ab gave up after 3 requests: "
+            "apr_pollset_poll: The timeout specified has expired (70007)")
+
+    def test_a_silent_end_is_told_by_its_status(self):
+        self.assertEqual(ab.why_it_gave_up("", "", 9), "ab gave up after 0 requests: status 9")
+
+    def test_a_cut_report_is_trouble(self):
+        whole = sample("clean.txt")
+        with self.assertRaisesRegex(Trouble, "lacks: failed"):
+            ab.parse(whole[:whole.index("Failed requests")], sample("clean.csv"))
+
+    def test_a_cut_file_of_percentiles_is_trouble(self):
+        lines = sample("clean.csv").splitlines()
+        for kept in (0, 1, 100):
+            with self.subTest(kept=kept), self.assertRaises(Trouble):
+                ab.parse_percentiles("\n".join(lines[:kept]))
+
+    def test_older_ab_write_no_hundredth_percentile(self):
+        lines = sample("clean.csv").splitlines()
+        self.assertEqual(lines[-1].split(",")[0], "100")
+        self.assertEqual(len(ab.parse_percentiles("\n".join(lines[:-1]))), 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+"""What we start, we end: with its children, and if it does not want to."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from lib import Trouble, machine, processes, servers
+
+
+class Ending(unittest.TestCase):
+    def start(self, script):
+        """A shell script, as soon as it has printed its first line; returns that too."""
+        process = processes.start(["sh", "-c", script], stdout=subprocess.PIPE, encoding="utf-8")
+        self.addCleanup(process.stdout.close)
+        return process, process.stdout.readline().strip()
+
+    def test_its_status_is_reported(self):
+        process, _ = self.start("exit 3")
+        self.assertTrue(processes.wait(process, 2))
+        self.assertEqual(processes.end(process), 3)
+        self.assertEqual(processes.end(process), 3)  # once more does no harm
+
+    def test_waiting_has_a_limit(self):
+        process, _ = self.start("echo; exec sleep 60")
+        self.assertFalse(processes.wait(process, 0.05))
+        self.assertEqual(processes.end(process), -signal.SIGTERM)
+
+    def test_what_it_forked_ends_with_it(self):
+        process, child = self.start("sleep 60 & echo $!; wait")
+        processes.end(process)
+        self.assertTrue(gone_within(2, int(child)))
+
+    def test_who_ignores_sigterm_is_killed(self):
+        before, processes.PATIENCE_SECONDS = processes.PATIENCE_SECONDS, 0.1
+        self.addCleanup(setattr, processes, "PATIENCE_SECONDS", before)
+        process, _ = self.start("trap '' TERM; echo; while :; do sleep 1; done")
+        self.assertEqual(processes.end(process), -signal.SIGKILL)
+
+    def test_pinning_is_inherited(self):
+        core = min(os.sched_getaffinity(0))
+        script = "import os; print(os.sched_getaffinity(0))"
+        process = processes.start([sys.executable, "-c", script], core,
+                                  stdout=subprocess.PIPE, encoding="utf-8")
+        self.assertEqual(process.stdout.read().strip(), "{%d}" % core)
+        process.stdout.close()
+        processes.end(process)
+
+
+class Interrupted(unittest.TestCase):
+    SCRIPT = """
+import sys, time
+sys.path.insert(0, %r)
+from lib import processes
+processes.stop_on_signals()
+try:
+    child = processes.start(["sleep", "60"])
+    print(child.pid, flush=True)
+    time.sleep(60)
+except processes.Stopped as stopped:
+    sys.exit(stopped.status)
+finally:
+    processes.end_all()
+"""
+
+    def test_a_signal_ends_what_was_started(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(signal=number):
+                script = self.SCRIPT % os.path.join(machine.TOP, "loadtest")
+                with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                                      encoding="utf-8") as program:
+                    child = int(program.stdout.readline())
+                    program.send_signal(number)
+                    self.assertEqual(program.wait(5), status)
+                self.assertTrue(gone_within(1, child))
+
+
+class Servers(unittest.TestCase):
+    def test_one_that_does_not_start_says_why(self):
+        log = os.devnull
+        with self.assertRaisesRegex(Trouble, "the server did not start: status 1"):
+            with _Server("false", log):
+                self.fail("it started")
+
+
+class _Server(servers.Server):
+    """Another program in a server's place."""
+
+    def __init__(self, program, log):
+        class NoRedis:
+            where = "unix:/nowhere"
+
+        super().__init__(program, NoRedis, None, log)
+
+    def __enter__(self):
+        before, servers.path_of = servers.path_of, lambda name: name
+        try:
+            return super().__enter__()
+        finally:
+            servers.path_of = before
+
+
+def gone_within(seconds, pid):
+    """Is there no such process any more, or only its zombie, which init has yet to reap?"""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+if __name__ == "__main__":
+    unittest.main()
