@@ -12,7 +12,7 @@
  * What it takes away: threads share everything, a crash included. One fault
  * ends all clients, where chapter 2 lost one.
  *
- * pthread_create(3), pthread_attr_setstacksize(3), sem_clockwait(3), pthreads(7)
+ * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_clockwait(3), pthreads(7)
  */
 #include "board.h"
 #include "net.h"
@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +35,10 @@ enum {
 
 /* What all threads share. Each part says why that is safe. */
 static struct redis_pool redis; /* locks itself */
-static sem_t room;          /* threads that may still be created; a semaphore is made for this */
-static struct board *board; /* claimed from by the main thread only */
+static struct board *board;     /* claimed from by the main thread only */
+static int alive;               /* threads; read and written with `lock` held */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t one_less = PTHREAD_COND_INITIALIZER;
 
 /* What one thread is given: allocated, because the main thread's variables will
  * have changed by the time it looks. The thread owns it. */
@@ -46,11 +47,31 @@ struct task {
     struct worker worker;
 };
 
+static int count(int change)
+{
+    pthread_mutex_lock(&lock);
+    int now = alive += change;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
+/* Waits until no more than `most` threads are alive; false if that takes longer than `ms`. */
+static bool wait_for_threads(int most, int ms)
+{
+    struct timespec deadline = net_time_from_now(ms);
+    int error = 0;
+    pthread_mutex_lock(&lock);
+    while (alive > most && error != ETIMEDOUT)
+        error = pthread_cond_clockwait(&one_less, &lock, CLOCK_MONOTONIC, &deadline);
+    bool enough = alive <= most;
+    pthread_mutex_unlock(&lock);
+    return enough;
+}
+
 static bool somebody_waits(const struct worker *worker)
 {
-    int left = 0;
-    sem_getvalue(&room, &left);
-    return net_stopping() || (left == 0 && net_somebody_waits(worker->listener));
+    return net_stopping() ||
+           (count(0) >= worker->options->workers && net_somebody_waits(worker->listener));
 }
 
 /* The thread's whole life. */
@@ -60,7 +81,8 @@ static void *serve_one(void *argument)
     serve_client(&task->worker, task->client, &redis); /* owns client now, closes it */
     board_release(task->worker.slot);
     free(task);
-    sem_post(&room); /* last: from here on the main thread may end the program */
+    count(-1); /* from here on the main thread may end the program */
+    pthread_cond_signal(&one_less);
     return NULL;
 }
 
@@ -78,7 +100,7 @@ static pthread_attr_t thread_attributes(void)
     return attributes;
 }
 
-/* Hands the client to a thread; the place in `room` is the thread's to give back. */
+/* Hands the client to a thread. */
 static void create_thread(const struct worker *pattern, int client,
                           const pthread_attr_t *attributes)
 {
@@ -88,50 +110,29 @@ static void create_thread(const struct worker *pattern, int client,
     worker.slot = board_claim(board, getpid());
     if (task) {
         *task = (struct task){.client = client, .worker = worker};
+        count(+1);
         if (pthread_create(&thread, attributes, serve_one, task) == 0)
             return;
+        count(-1);
     }
     serve_busy(&worker, client); /* no thread to be had: 503, and the rest live */
     board_release(worker.slot);
     free(task);
-    sem_post(&room);
-}
-
-/* Waits for room for one more thread, a tick at most. */
-static bool wait_for_room(void)
-{
-    struct timespec tick = net_time_from_now(TICK_MS);
-    return sem_clockwait(&room, CLOCK_MONOTONIC, &tick) == 0;
 }
 
 static void accept_and_create(const struct worker *pattern)
 {
     pthread_attr_t attributes = thread_attributes();
     while (!net_stopping()) {
-        if (!wait_for_room())
-            continue;
+        if (!wait_for_threads(pattern->options->workers - 1, TICK_MS))
+            continue; /* as many as may be: the next client waits in the queue */
         int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
-        if (client >= 0) {
+        if (client >= 0)
             create_thread(pattern, client, &attributes);
-        } else {
-            sem_post(&room);
+        else
             net_accept_failed();
-        }
     }
     pthread_attr_destroy(&attributes);
-}
-
-/* All threads are gone when their places are all free. */
-static bool wait_for_threads(int threads)
-{
-    struct timespec deadline = net_time_from_now(STOP_MS);
-    while (threads > 0) {
-        if (sem_clockwait(&room, CLOCK_MONOTONIC, &deadline) == 0)
-            threads--;
-        else if (errno == ETIMEDOUT)
-            return false;
-    }
-    return true;
 }
 
 int main(int argc, char **argv)
@@ -145,7 +146,6 @@ int main(int argc, char **argv)
     board = board_open(options.workers);
     if (!board || !redis_pool_open(&redis, &server, REDIS_CONNECTIONS))
         net_die(options.name, "%s", strerror(errno));
-    sem_init(&room, 0, (unsigned)options.workers);
     int listener = net_listen(&options, true);
     net_catch_signals(true);
     net_ready(&options, listener);
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
     });
 
     close(listener);
-    if (wait_for_threads(options.workers))
+    if (wait_for_threads(0, STOP_MS))
         redis_pool_close(&redis);
     net_report(&options, board_requests(board), board_connections(board));
     return 0;

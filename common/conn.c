@@ -280,10 +280,10 @@ static void end(struct conn *c)
     }
 }
 
-/* MSG_TRUNC throws octets of a stream away without copying them (tcp(7)). */
 static void drain(struct conn *c)
 {
-    ssize_t n = recv(c->fd, NULL, FILE_PIECE, MSG_TRUNC);
+    char unwanted[16384];
+    ssize_t n = recv(c->fd, unwanted, sizeof(unwanted), 0);
     c->silent = n < 0 && errno == EAGAIN;
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         enter(c, CONN_DONE);
