@@ -71,15 +71,16 @@ static void read_template(struct template *t)
     }
     if (about.st_mtim.tv_sec == t->modified.tv_sec && about.st_mtim.tv_nsec == t->modified.tv_nsec)
         return;
-    t->modified = about.st_mtim;
     struct page *page = page_load(root, t->file, t->names, error, sizeof(error));
+    if (page || errno == 0) /* what could not even be read is tried again at the next look */
+        t->modified = about.st_mtim;
+    if (!page && !t->page)
+        net_die(name, "%s", error);
     if (page) {
         page_free(t->page);
         t->page = page;
-    } else if (t->page) {
-        fprintf(stderr, "%s: %s\n", name, error);
     } else {
-        net_die(name, "%s", error);
+        fprintf(stderr, "%s: %s\n", name, error);
     }
 }
 

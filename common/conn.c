@@ -11,7 +11,8 @@
 
 enum {
     READ_ROOM = 2048,        /* octets; at least that much can be received at once */
-    KEEP_BUFFER = 4096,      /* octets; a larger buffer is given back when a connection idles */
+    KEEP_SMALL = 2048,       /* octets; larger buffers for requests and heads, */
+    KEEP_PAGE = 4096,        /* and for pages, are given back when a connection idles */
     FILE_PIECE = 256 * 1024, /* octets; a longer turn would make other clients of a loop wait */
     MAX_KEPT_IN_CROWD = 100,
 };
@@ -37,6 +38,7 @@ static void enter(struct conn *c, enum conn_state state)
 {
     board_move(c->worker->slot, (int)c->state, (int)state);
     c->state = state;
+    c->silent = false;
     c->deadline = net_now() + state_ms(c, state);
 }
 
@@ -99,24 +101,29 @@ static void receive(struct conn *c)
     understand(c);
 }
 
-/* Tells a client that waits for leave to send its body to go ahead. The socket has room for these
- * 25 octets: whatever was to be sent before has been. */
-static void send_continue(struct conn *c)
+/* Tells a client that waits for leave to send its body to go ahead. False if the socket has no room
+ * for that, or the client is gone. */
+static bool send_continue(struct conn *c)
 {
-    size_t len = strlen(HTTP_CONTINUE);
-    c->parser.continue_due = false;
-    if (c->refuse_with == 0 && send(c->fd, HTTP_CONTINUE, len, MSG_NOSIGNAL) != (ssize_t)len)
+    size_t left = strlen(HTTP_CONTINUE) - c->sent;
+    ssize_t n = send(c->fd, HTTP_CONTINUE + c->sent, left, MSG_NOSIGNAL);
+    if (n > 0)
+        c->sent += (size_t)n;
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
         enter(c, CONN_DONE);
+    else if (n == (ssize_t)left)
+        c->parser.continue_due = false;
+    else if (n > 0 || c->state != CONN_WRITING)
+        enter(c, CONN_WRITING);
+    return !c->parser.continue_due;
 }
 
 /* Is a whole request in the buffer? Then the application has its say. */
 static void understand(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
-    if (c->parser.continue_due)
-        send_continue(c);
-    if (c->state == CONN_DONE)
-        return;
+    if (c->parser.continue_due && c->refuse_with == 0 && !send_continue(c) && used >= 0)
+        return; /* when there is room, parsing will say the same again */
     c->used = used > 0 ? (size_t)used : c->in.len;
     if (used < 0 || (used > 0 && c->refuse_with != 0))
         refuse(c, used < 0 ? -used : c->refuse_with);
@@ -236,7 +243,8 @@ static void finish_response(struct conn *c)
     board_count(&c->worker->slot->requests);
     if (c->worker->options->verbose)
         write_log(c);
-    app_clear(&c->app, KEEP_BUFFER);
+    app_clear(&c->app, KEEP_PAGE);
+    buffer_clear(&c->head, KEEP_SMALL);
     c->answering = false;
     if (!keep) {
         end(c);
@@ -245,9 +253,9 @@ static void finish_response(struct conn *c)
     http_parser_reset(&c->parser);
     c->in.len -= c->used;
     memmove(c->in.bytes, c->in.bytes + c->used, c->in.len);
-    c->used = 0;
+    c->used = c->sent = 0;
     if (c->in.len == 0)
-        buffer_clear(&c->in, KEEP_BUFFER);
+        buffer_clear(&c->in, KEEP_SMALL);
     enter(c, c->in.len > 0 ? CONN_WRITING : CONN_IDLE);
 }
 

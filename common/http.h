@@ -97,7 +97,7 @@ void http_parser_reset(struct http_parser *);
 /* Reads on where the last call for this request stopped; bytes[0, *len) is all
  * that has come for it, and what may follow it.
  *   > 0  a whole request, filled in; that many bytes are its own, what is
- *        behind them belongs to the next one
+ *        behind them belongs to the next one. It says the same when called once more
  *     0  call again when there is more
  *   < 0  refuse it: answer with status -result, and close; nothing behind it
  *        can be understood. The request holds what was understood (line, method, minor).

@@ -148,6 +148,14 @@ static void one_option(struct options *o, int option, const char *value, int wor
     }
 }
 
+/* What getopt_long(3) did not know: the word, or one letter among several (`-vx`). */
+static const char *unknown_option(const char *word)
+{
+    static char letter[] = "-?";
+    letter[1] = (char)optopt;
+    return strncmp(word, "--", 2) == 0 || optopt == 0 ? word : letter;
+}
+
 void net_options(struct options *o, int argc, char **argv, const char *name, int workers)
 {
     *o = (struct options){
@@ -165,7 +173,7 @@ void net_options(struct options *o, int argc, char **argv, const char *name, int
     opterr = 0; /* the messages are ours */
     while ((option = getopt_long(argc, argv, ":p:b:r:w:d:k:t:l:vhV", long_options, NULL)) != -1) {
         if (option == '?')
-            net_bad_option(name, "unknown option", argv[optind - 1], "see --help");
+            net_bad_option(name, "unknown option", unknown_option(argv[optind - 1]), "see --help");
         if (option == ':')
             net_bad_option(name, "no value for", argv[optind - 1], "see --help");
         one_option(o, option, optarg, workers);

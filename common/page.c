@@ -267,13 +267,15 @@ struct page *page_load(int root, const char *file, const struct page_name *names
     struct buffer text = {0};
     struct page *page = NULL;
     int fd = openat(root, file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !read_file(fd, &text))
-        snprintf(error, error_size, "%s: %s", file, strerror(errno));
+    int read_error = fd >= 0 && read_file(fd, &text) ? 0 : errno;
+    if (read_error)
+        snprintf(error, error_size, "%s: %s", file, strerror(read_error));
     else
         page = page_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
     if (fd >= 0)
         close(fd);
     buffer_free(&text);
+    errno = read_error;
     return page;
 }
 

@@ -63,7 +63,7 @@ struct page *page_compile(const char *file, struct span text, const struct page_
                           char *error, size_t error_size);
 
 /* Reads `file`, relative to the directory `root`, and compiles it; otherwise like page_compile().
- */
+ * If it returns NULL, errno says why it could not be read, and is 0 if it could. */
 struct page *page_load(int root, const char *file, const struct page_name *names, char *error,
                        size_t error_size);
 

@@ -107,9 +107,11 @@ static void on_reply(redisAsyncContext *context, void *reply, void *asker)
 static bool open_connection(struct redis_async *redis)
 {
     const struct redis_server *server = redis->server;
+    set_context(redis, NULL);
+    if (redis->closed)
+        return false;
     redisAsyncContext *context = server->path ? redisAsyncConnectUnix(server->path)
                                               : redisAsyncConnect(server->host, server->port);
-    set_context(redis, NULL);
     if (!context)
         return false;
     if (context->err) {
@@ -179,5 +181,6 @@ void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
 
 void redis_async_close(struct redis_async *redis)
 {
+    redis->closed = true;
     give_up(redis, REDIS_NO_CONNECTION);
 }

@@ -30,6 +30,7 @@ struct redis_async {
     bool connected;
     int64_t connect_deadline; /* while it is not */
     int why;                  /* what NULL means at the moment */
+    bool closed;              /* for good */
 };
 
 /* Sets one up; opens nothing yet. */
@@ -54,7 +55,7 @@ int redis_async_timeout(const struct redis_async *);
  * which the loop knows best. Everybody who waits is answered: 503, or 504. */
 void redis_async_expire(struct redis_async *, bool oldest_is_overdue);
 
-/* Closes the connection; everybody who waits is answered. */
+/* Closes the connection for good: everybody who waits is answered, and nobody can ask again. */
 void redis_async_close(struct redis_async *);
 
 #endif
