@@ -1,0 +1,265 @@
+#include "servers.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Each test is a process of its own: what is static here is one test's. */
+const char *server_name;
+pid_t server_pid;
+char server_host[64];
+int server_port;
+
+static bool server_runs;
+static int server_out = -1; /* its standard output */
+static char *output;        /* what has been read of that */
+static size_t output_len;
+
+/* ---- time, and what went wrong ------------------------------------------------------------- */
+
+int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t patience(int64_t ms)
+{
+    const char *times = getenv("PATIENCE");
+    return ms * (times ? atoll(times) : 1);
+}
+
+const char *describe(const char *condition, const char *format, ...)
+{
+    static char text[8192];
+    va_list arguments;
+    int n = snprintf(text, sizeof(text), "%s: not true: %s: ", server_name, condition);
+    va_start(arguments, format);
+    n += vsnprintf(text + n, sizeof(text) - (size_t)n, format, arguments);
+    va_end(arguments);
+    const char *errors = server_errors();
+    if (*errors && (size_t)n < sizeof(text))
+        snprintf(text + n, sizeof(text) - (size_t)n, "\nThe server said: %s", errors);
+    for (char *at = text; *at; at++) /* what a test sends is not fit for every terminal */
+        if (*at != '\n' && !isprint((unsigned char)*at))
+            *at = '?';
+    return text;
+}
+
+/* ---- the server ---------------------------------------------------------------------------- */
+
+bool server_is(const char *name)
+{
+    return strcmp(server_name, name) == 0;
+}
+
+bool server_has_workers(void)
+{
+    return strstr(server_name, "ing") != NULL;
+}
+
+const char *server_errors(void)
+{
+    const char *errors = read_whole(place("errors"), NULL);
+    return errors ? errors : "";
+}
+
+const char *server_output(void)
+{
+    return output ? output : "";
+}
+
+int count_lines(const char *text)
+{
+    int count = 0;
+    while ((text = strchr(text, '\n')))
+        text++, count++;
+    return count;
+}
+
+/* Reads on in the server's output: until a first line is there, or until nobody is left who could
+ * write to it, its children included. */
+static void read_output(bool first_line, int limit_ms)
+{
+    int64_t limit = now_ms() + patience(limit_ms);
+    ssize_t n = 1;
+    while (n > 0 && !(first_line && output_len > 0 && output[output_len - 1] == '\n')) {
+        struct pollfd fd = {.fd = server_out, .events = POLLIN};
+        int64_t left = limit - now_ms();
+        check(left > 0 && poll(&fd, 1, (int)left) > 0, "the server neither %s in time",
+              first_line ? "got ready nor ended" : "ended nor closed its output");
+        output = realloc(output, output_len + 4097);
+        n = read(server_out, output + output_len, 4096);
+        output_len += n > 0 ? (size_t)n : 0;
+        output[output_len] = '\0';
+    }
+}
+
+static void launch(const char *const *options)
+{
+    static char binary[4096], where[300];
+    const char *words[64] = {binary, "-p", "0", "-r", where}, *directory = getenv("SERVERS");
+    int count = 5, ends[2];
+    snprintf(binary, sizeof(binary), "%s/%s", directory ? directory : ".", server_name);
+    snprintf(where, sizeof(where), "unix:%s", place("redis"));
+    if (strncmp(server_name, "pre", 3) == 0) {
+        words[count++] = "--workers";
+        words[count++] = "8";
+    }
+    for (options++; *options && count < 63; options++)
+        words[count++] = *options;
+
+    int err = open(place("errors"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    check(pipe2(ends, O_CLOEXEC) == 0 && err >= 0, "%s", strerror(errno));
+    if (server_out >= 0)
+        close(server_out);
+    server_out = ends[0];
+    free(output);
+    output = NULL;
+    output_len = 0;
+    server_pid = spawn(words, ends[1], err);
+    server_runs = true;
+    close(ends[1]);
+    close(err);
+}
+
+void start_server_with(const char *const *options)
+{
+    char start[64];
+    launch(options);
+    read_output(true, SOON_MS);
+    snprintf(start, sizeof(start), "%s: listening on http://", server_name);
+    const char *banner = server_output(), *colon = strrchr(banner, ':');
+    size_t len = strlen(start);
+    char *end = NULL;
+    if (colon && strncmp(banner, start, len) == 0 && colon > banner + len) {
+        snprintf(server_host, sizeof(server_host), "%.*s", (int)(colon - banner - (int)len),
+                 banner + len);
+        server_port = (int)strtol(colon + 1, &end, 10);
+    }
+    check(end && strcmp(end, "\n") == 0 && server_port > 0 && server_port < 65536,
+          "the banner is: %s", banner);
+}
+
+/* Would the next SIGTERM be the default one, neither caught nor blocked? */
+static bool next_sigterm_ends_it(void)
+{
+    const unsigned long long bit = 1ULL << (SIGTERM - 1);
+    unsigned long long blocked = 0, caught = 0;
+    char path[64], line[256];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)server_pid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof(line), status))
+        if (sscanf(line, "SigBlk: %llx", &blocked) != 1)
+            sscanf(line, "SigCgt: %llx", &caught);
+    if (status)
+        fclose(status);
+    return !(blocked & bit) && !(caught & bit);
+}
+
+/* In chapter 3's sigtimedwait() no signal is blocked. Its workers know when it is stopping: those
+ * with nothing to do end. */
+bool server_is_stopping(void)
+{
+    enum { ROOM = 16 };
+    pid_t children[ROOM];
+    char states[ROOM];
+    return next_sigterm_ends_it() &&
+           (!server_is("preforking") || list_children(server_pid, children, ROOM, states) <= 1);
+}
+
+int await_exit(int limit_ms)
+{
+    int status = 0;
+    wait_until(waitpid(server_pid, &status, WNOHANG) == server_pid, limit_ms,
+               "it has not ended within %d ms", limit_ms);
+    server_runs = false;
+    return status;
+}
+
+static void check_for_sanitizers(void)
+{
+    static const char *const reports[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
+                                          "runtime error:", "WARNING: ThreadSanitizer"};
+    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+        check(!strstr(server_errors(), reports[i]), "a sanitizer has found something");
+}
+
+struct statistics await_server(void)
+{
+    enum { STOPPED_MS = 8000 };
+    struct statistics s;
+    char pattern[256];
+    int n = 0;
+    read_output(false, STOPPED_MS);
+    int status = await_exit(STOPPED_MS);
+    check_for_sanitizers();
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
+    check(waitpid(-server_pid, NULL, WNOHANG) < 0, "it left a child behind");
+
+    const char *last = output_len > 1 ? memrchr(output, '\n', output_len - 1) : NULL;
+    snprintf(pattern, sizeof(pattern),
+             "\n%s: %%llu requests on %%llu connections; CPU %%*f s user, %%*f s system; peak "
+             "memory %%*d KiB; context switches %%*d voluntary, %%*d involuntary%%n",
+             server_name);
+    check(last && sscanf(last, pattern, &s.requests, &s.connections, &n) == 2 && last[n] == '\n',
+          "the last line is no statistics: %s", server_output());
+    return s;
+}
+
+struct statistics stop_server(void)
+{
+    check(kill(server_pid, SIGTERM) == 0, "the server is gone: %s", strerror(errno));
+    return await_server();
+}
+
+int run_server_with(const char *const *options)
+{
+    launch(options);
+    read_output(false, SOON_MS);
+    int status = await_exit(SOON_MS);
+    check_for_sanitizers();
+    check(WIFEXITED(status), "wait status 0x%x", (unsigned)status);
+    return WEXITSTATUS(status);
+}
+
+/* ---- a case -------------------------------------------------------------------------------- */
+
+void run_case(const char *server, void (*body)(void))
+{
+    server_name = server;
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of the server come to us, who count them */
+    signal(SIGPIPE, SIG_IGN);
+    make_folder();
+    body();
+    if (server_runs)
+        stop_server();
+}
+
+/* Criterion calls this however the test has ended, if it lives; if not, those we started have lost
+ * their parent and see to themselves. */
+static void clean_up(void)
+{
+    kill_group(&server_pid);
+    kill_redis();
+    remove_folder();
+}
+
+#define SUITE(server) TestSuite(server, .fini = clean_up, .timeout = 300)
+SUITE(iterative);
+SUITE(forking);
+SUITE(preforking);
+SUITE(threading);
+SUITE(prethreading);
+SUITE(poll);
+SUITE(epoll);

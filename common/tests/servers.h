@@ -1,0 +1,207 @@
+/* servers: what the black-box tests stand on.
+ *
+ *  - Every case runs against all seven servers, each time in a process, with a
+ *    Redis, and in a folder of its own. The suite a test is in is the server's
+ *    name, so that the output says who failed and --filter 'epoll/' plus a star
+ *    runs the cases of one server.
+ *  - The binaries are looked for in the directory that the environment variable
+ *    SERVERS names (.), public/ and templates/ in the current one.
+ *  - Nothing a test starts outlives it, however it ends; a server has to end
+ *    by SIGTERM, with status 0, its statistics, and no child left behind.
+ *  - Waiting means waiting for an event. Its limit is there for the case that
+ *    the event never comes; PATIENCE=3 makes all limits three times as long,
+ *    for servers with sanitizers and machines with other things to do.
+ */
+#ifndef SERVERS_H
+#define SERVERS_H
+
+#include <criterion/criterion.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- a case -------------------------------------------------------------------------------- */
+
+/* Defines one case: EVERY_SERVER(a_sentence_that_should_be_true) { ... } */
+#define EVERY_SERVER(sentence)                                                                     \
+    static void sentence(void);                                                                    \
+    AGAINST(iterative, sentence)                                                                   \
+    AGAINST_CONCURRENT(sentence)                                                                   \
+    static void sentence(void)
+
+/* The same for the six that serve more than one client at once. */
+#define CONCURRENT_SERVERS(sentence)                                                               \
+    static void sentence(void);                                                                    \
+    AGAINST_CONCURRENT(sentence)                                                                   \
+    static void sentence(void)
+
+/* The same for one of them. */
+#define ONLY_SERVER(server, sentence)                                                              \
+    static void sentence(void);                                                                    \
+    AGAINST(server, sentence)                                                                      \
+    static void sentence(void)
+
+#define AGAINST_CONCURRENT(sentence)                                                               \
+    AGAINST(forking, sentence)                                                                     \
+    AGAINST(preforking, sentence)                                                                  \
+    AGAINST(threading, sentence)                                                                   \
+    AGAINST(prethreading, sentence)                                                                \
+    AGAINST(poll, sentence)                                                                        \
+    AGAINST(epoll, sentence)
+
+#define AGAINST(server, sentence)                                                                  \
+    Test(server, sentence)                                                                         \
+    {                                                                                              \
+        run_case(#server, sentence);                                                               \
+    }
+
+void run_case(const char *server, void (*body)(void));
+
+/* Ends the test if the condition does not hold; says where, what, and what the server had to say on
+ * standard error. What follows the condition is a printf format and its arguments. */
+#define check(condition, ...)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            cr_assert_fail("%s", describe(#condition, __VA_ARGS__));                               \
+    } while (0)
+
+const char *describe(const char *condition, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Looks again and again, for what nobody is told of: the end of a process, a line in /proc. */
+#define wait_until(condition, limit_ms, ...)                                                       \
+    for (int64_t limit_ = now_ms() + patience(limit_ms); !(condition); poll(NULL, 0, 3))           \
+    check(now_ms() < limit_, __VA_ARGS__)
+
+enum { SOON_MS = 10000 }; /* for what should happen at once: if not by then, it never will */
+
+int64_t now_ms(void);         /* of the monotonic clock */
+int64_t patience(int64_t ms); /* a limit, as long as PATIENCE asks for */
+
+/* ---- the server ---------------------------------------------------------------------------- */
+
+extern const char *server_name; /* "epoll" */
+extern pid_t server_pid;
+extern char server_host[64]; /* where it listens: "127.0.0.1", "[::1]" */
+extern int server_port;
+
+bool server_is(const char *name);
+bool server_has_workers(void); /* knows --workers */
+
+/* Starts the server, on a free port and with our Redis' socket: start_server("-v", "-k", "0"), and
+ * waits until it is ready. Chapters 3 and 5 get 8 workers, unless the options say otherwise. */
+#define start_server(...) start_server_with((const char *const[]){"", ##__VA_ARGS__, NULL})
+void start_server_with(const char *const *options);
+
+/* Has the server taken notice of a first SIGTERM? */
+bool server_is_stopping(void);
+
+/* What it says when asked to stop. run_case() calls this if the case does not. */
+struct statistics {
+    unsigned long long requests, connections;
+};
+struct statistics stop_server(void);  /* SIGTERM, and await_server() */
+struct statistics await_server(void); /* it has been asked to stop: waits until it has */
+int await_exit(int limit_ms);         /* waits until it is gone; returns its wait(2) status */
+
+/* The lines it has written: on standard error so far, on standard output until it ended. */
+const char *server_errors(void);
+const char *server_output(void);
+
+/* Runs the server to its end, which should be near: returns its exit status. */
+#define run_server(...) run_server_with((const char *const[]){"", ##__VA_ARGS__, NULL})
+int run_server_with(const char *const *options);
+
+int count_lines(const char *text);
+
+/* ---- processes ----------------------------------------------------------------------------- */
+
+int count_descriptors(pid_t);
+int list_children(pid_t, pid_t *children, int room, char *states); /* returns how many */
+
+/* Starts a program, as the leader of a process group, that dies with the test at the latest. */
+pid_t spawn(const char *const *words, int out, int err);
+
+/* Kills and reaps a group, as long as there is a child of ours in it: only so long is its number
+ * nobody else's. */
+void kill_group(pid_t *leader);
+
+/* ---- the folder ---------------------------------------------------------------------------- */
+
+/* A file's, or folder's, path in the test's own folder, which is removed at the end. Like all that
+ * the harness gives out, it is never freed: a test is a process, and a short one. */
+const char *place(const char *name);
+void write_file(const char *name, const char *bytes, size_t len); /* in that folder */
+const char *read_whole(const char *path, size_t *len);            /* any file; NULL: not there */
+
+void make_folder(void); /* run_case() calls this, and the end of the test that */
+void remove_folder(void);
+
+/* A folder for --root: public/ holds index.html, templates/ is the project's, and `secret` lies
+ * beside them. Returns its path. */
+#define SECRET "what lies beside public is nobody's business"
+const char *make_root(void);
+
+/* ---- Redis --------------------------------------------------------------------------------- */
+
+void start_redis(void); /* a private one; skips the test if the machine has no Redis */
+void kill_redis(void);
+void freeze_redis(void);
+void thaw_redis(void);
+redisContext *open_redis(void);                   /* a connection of the test's own */
+redisReply *redis(const char *command, ...);      /* asks it something */
+long long redis_number(const char *command, ...); /* the same, for what answers with a number */
+
+/* ---- a client ------------------------------------------------------------------------------ */
+
+struct answer {
+    int status;
+    const char *fields; /* strings, "Name: value", one behind the other; an empty one ends them */
+    const char *body;   /* and a NUL behind it */
+    size_t body_len;
+    bool kept; /* Connection: keep-alive */
+};
+
+struct client {
+    int fd;
+    char *in; /* what has been received and not yet been looked at is [used, len) */
+    size_t len, used;
+    struct answer answer; /* the last one */
+    char *fields, *body;
+};
+
+struct client *dial(void);
+void say(struct client *, const char *text);
+void say_bytes(struct client *, const void *bytes, size_t len);
+bool try_to_say(struct client *, const void *bytes, size_t len); /* false: the server has closed */
+void say_no_more(struct client *);                               /* half-closes */
+
+/* Reads exactly one response, and fails if it breaks a rule. If it says `close`, the connection's
+ * end has to follow. The answer is the client's, and lives until its next. */
+const struct answer *hear(struct client *);
+const struct answer *hear_head(struct client *); /* the response to HEAD */
+void hear_continue(struct client *);             /* 100 Continue */
+void hear_end(struct client *);                  /* the connection ends without another octet */
+uint64_t hear_rest(struct client *);             /* counts octets until it ends, however that is */
+bool has_heard(const struct client *);           /* is there something to hear right now? */
+
+void hang_up(struct client *); /* closes, and frees */
+void reset(struct client *);   /* the same, the rude way */
+
+/* Has the server accepted this client, and read all that it said? And has it closed? */
+bool is_read(const struct client *);
+bool is_closed_by_server(const struct client *);
+
+/* One request on a connection of its own. The answer lives until the next of these. */
+const struct answer *ask(const char *request);
+const struct answer *get(const char *target);
+const struct answer *post(const char *form);
+
+const char *field(const struct answer *, const char *name); /* its value; NULL: not there */
+bool body_has(const struct answer *, const char *text);
+void check_file(const struct answer *, const char *path); /* 200, and the file's octets */
+
+#endif

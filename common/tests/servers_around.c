@@ -1,0 +1,267 @@
+/* What a test has around it, and to itself: a folder, processes, a Redis. */
+#include "servers.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/zerohttpd-XXXXXX";
+static int folder_lease = -1; /* while this is open, the folder stays */
+static pid_t janitor;
+static pid_t redis_pid;
+static redisContext *redis_context; /* the test's own connection */
+
+/* ---- the folder ---------------------------------------------------------------------------- */
+
+/* Removing it is the business of a process that outlives the test, so that it goes even if the test
+ * crashes or is killed. */
+void make_folder(void)
+{
+    int ends[2];
+    check(mkdtemp(folder), "%s", strerror(errno));
+    check(pipe2(ends, O_CLOEXEC) == 0, "%s", strerror(errno));
+    janitor = fork();
+    check(janitor >= 0, "%s", strerror(errno));
+    if (janitor == 0) {
+        char byte;
+        signal(SIGINT, SIG_IGN);
+        dup2(ends[0], STDIN_FILENO);
+        closefrom(STDERR_FILENO + 1);
+        while (read(STDIN_FILENO, &byte, 1) > 0)
+            ;
+        execlp("rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(1);
+    }
+    close(ends[0]);
+    folder_lease = ends[1];
+}
+
+void remove_folder(void)
+{
+    if (folder_lease < 0)
+        return;
+    close(folder_lease);
+    waitpid(janitor, NULL, 0);
+}
+
+const char *place(const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? "" : path;
+}
+
+void write_file(const char *name, const char *bytes, size_t len)
+{
+    FILE *file = fopen(place(name), "we");
+    check(file && fwrite(bytes, 1, len, file) == len && fclose(file) == 0, "cannot write %s", name);
+}
+
+const char *read_whole(const char *path, size_t *len)
+{
+    enum { PIECE = 16 * 1024 };
+    FILE *file = fopen(path, "re");
+    char *bytes = NULL;
+    size_t got = 0, n = 1;
+    if (!file)
+        return NULL;
+    while (n > 0) {
+        bytes = realloc(bytes, got + PIECE + 1);
+        n = fread(bytes + got, 1, PIECE, file);
+        got += n;
+    }
+    fclose(file);
+    bytes[got] = '\0';
+    if (len)
+        *len = got;
+    return bytes;
+}
+
+const char *make_root(void)
+{
+    char templates[4096];
+    check(realpath("templates", templates), "no templates/ here");
+    check(mkdir(place("root"), 0700) == 0 && mkdir(place("root/public"), 0700) == 0 &&
+              symlink(templates, place("root/templates")) == 0,
+          "%s", strerror(errno));
+    write_file("root/public/index.html", "home", 4);
+    write_file("root/secret", SECRET, strlen(SECRET));
+    return place("root");
+}
+
+/* ---- processes ----------------------------------------------------------------------------- */
+
+pid_t spawn(const char *const *words, int out, int err)
+{
+    pid_t parent = getpid(), pid = fork();
+    check(pid >= 0, "fork: %s", strerror(errno));
+    if (pid == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        dup2(out, STDOUT_FILENO);
+        dup2(err, STDERR_FILENO);
+        closefrom(STDERR_FILENO + 1);
+        execvp(words[0], (char *const *)words);
+        _exit(127);
+    }
+    setpgid(pid, pid); /* here too: whoever comes first */
+    return pid;
+}
+
+void kill_group(pid_t *leader)
+{
+    pid_t ended;
+    while (*leader > 0 && (ended = waitpid(-*leader, NULL, WNOHANG)) >= 0) {
+        if (ended == 0) {
+            kill(-*leader, SIGKILL);
+            poll(NULL, 0, 1);
+        }
+    }
+    *leader = 0;
+}
+
+int count_descriptors(pid_t pid)
+{
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    DIR *directory = opendir(path);
+    check(directory, "%s: %s", path, strerror(errno));
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count - 2; /* . and .. */
+}
+
+int list_children(pid_t pid, pid_t *children, int room, char *states)
+{
+    int count = 0, parent;
+    struct dirent *entry;
+    DIR *directory = opendir("/proc");
+    check(directory, "/proc: %s", strerror(errno));
+    while (count < room && (entry = readdir(directory))) {
+        char path[300], state;
+        snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+        FILE *stat = isdigit((unsigned char)entry->d_name[0]) ? fopen(path, "re") : NULL;
+        if (stat && fscanf(stat, "%d (%*[^)]) %c %d", &children[count], &state, &parent) == 3 &&
+            parent == pid)
+            states[count++] = state;
+        if (stat)
+            fclose(stat);
+    }
+    closedir(directory);
+    return count;
+}
+
+/* ---- Redis --------------------------------------------------------------------------------- */
+
+redisContext *open_redis(void)
+{
+    const struct timeval limit = {.tv_sec = patience(SOON_MS) / 1000};
+    redisContext *context = redisConnectUnixWithTimeout(place("redis"), limit);
+    if (context && !context->err && redisSetTimeout(context, limit) == REDIS_OK)
+        return context;
+    redisFree(context);
+    return NULL;
+}
+
+static bool redis_answers(void)
+{
+    int status;
+    if (waitpid(redis_pid, &status, WNOHANG) == redis_pid) {
+        redis_pid = 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+            cr_skip_test("redis-server is not installed");
+        check(false, "redis-server has ended: wait status 0x%x", (unsigned)status);
+    }
+    redis_context = open_redis();
+    redisReply *reply = redis_context ? redisCommand(redis_context, "PING") : NULL;
+    bool ready = reply && reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "PONG") == 0;
+    freeReplyObject(reply);
+    if (!ready)
+        redisFree(redis_context);
+    return ready;
+}
+
+void start_redis(void)
+{
+    const char *const words[] = {"redis-server",
+                                 "--port",
+                                 "0",
+                                 "--unixsocket",
+                                 place("redis"),
+                                 "--dir",
+                                 folder,
+                                 "--save",
+                                 "",
+                                 "--appendonly",
+                                 "no",
+                                 "--tcp-backlog",
+                                 "4096",
+                                 "--loglevel",
+                                 "warning",
+                                 NULL};
+    int log = open(place("redis.log"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    check(log >= 0, "%s", strerror(errno));
+    redis_pid = spawn(words, log, log);
+    close(log);
+    wait_until(redis_answers(), SOON_MS, "Redis does not answer: %s",
+               read_whole(place("redis.log"), NULL));
+}
+
+void kill_redis(void)
+{
+    redisFree(redis_context);
+    redis_context = NULL;
+    kill_group(&redis_pid);
+}
+
+void freeze_redis(void)
+{
+    int status;
+    check(kill(redis_pid, SIGSTOP) == 0 && waitpid(redis_pid, &status, WUNTRACED) == redis_pid &&
+              WIFSTOPPED(status),
+          "Redis cannot be stopped");
+}
+
+void thaw_redis(void)
+{
+    check(kill(redis_pid, SIGCONT) == 0, "%s", strerror(errno));
+}
+
+static redisReply *redis_with(const char *command, va_list arguments)
+{
+    redisReply *reply = redisvCommand(redis_context, command, arguments);
+    check(reply && reply->type != REDIS_REPLY_ERROR, "%s: %s", command,
+          reply ? reply->str : redis_context->errstr);
+    return reply;
+}
+
+redisReply *redis(const char *command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    redisReply *reply = redis_with(command, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+long long redis_number(const char *command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    redisReply *reply = redis_with(command, arguments);
+    va_end(arguments);
+    return reply->type == REDIS_REPLY_STRING ? atoll(reply->str) : reply->integer;
+}

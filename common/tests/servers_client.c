@@ -1,0 +1,355 @@
+/* The client of the black-box tests: bytes out, bytes in, and no mercy for a
+ * response that breaks a rule (RFC 9112, and HTTP.md's number 16).
+ */
+#include "servers.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- talking ------------------------------------------------------------------------------- */
+
+struct client *dial(void)
+{
+    const int on = 1;
+    struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)server_port)};
+    struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6,
+                                .sin6_port = htons((uint16_t)server_port),
+                                .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    bool six = server_host[0] == '[';
+    check(six || inet_pton(AF_INET, server_host, &ipv4.sin_addr) == 1, "it is at %s", server_host);
+    struct sockaddr *address = six ? (struct sockaddr *)&ipv6 : (struct sockaddr *)&ipv4;
+    struct client *c = calloc(1, sizeof(*c));
+    c->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(connect(c->fd, address, six ? sizeof(ipv6) : sizeof(ipv4)) == 0, "connect: %s",
+          strerror(errno));
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* a piece is a packet */
+    return c;
+}
+
+/* Sleeps until the socket is ready for one of the events. */
+static void await(const struct client *c, short events, int64_t limit)
+{
+    struct pollfd fd = {.fd = c->fd, .events = events};
+    int64_t left = limit - now_ms();
+    check(left > 0 && poll(&fd, 1, (int)left) > 0, "the server neither %s",
+          events & POLLOUT ? "reads nor closes" : "answers nor closes");
+}
+
+bool try_to_say(struct client *c, const void *bytes, size_t len)
+{
+    int64_t limit = now_ms() + patience(SOON_MS);
+    for (size_t sent = 0; sent < len;) {
+        ssize_t n =
+            send(c->fd, (const char *)bytes + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN)
+            return false;
+        if (n < 0)
+            await(c, POLLOUT, limit);
+        else
+            sent += (size_t)n;
+    }
+    return true;
+}
+
+void say_bytes(struct client *c, const void *bytes, size_t len)
+{
+    check(try_to_say(c, bytes, len), "cannot send: %s", strerror(errno));
+}
+
+void say(struct client *c, const char *text)
+{
+    say_bytes(c, text, strlen(text));
+}
+
+void say_no_more(struct client *c)
+{
+    shutdown(c->fd, SHUT_WR);
+}
+
+static void forget_answer(struct client *c)
+{
+    free(c->fields);
+    free(c->body);
+    c->fields = c->body = NULL;
+    c->answer = (struct answer){0};
+}
+
+void hang_up(struct client *c)
+{
+    close(c->fd);
+    forget_answer(c);
+    free(c->in);
+    free(c);
+}
+
+void reset(struct client *c)
+{
+    const struct linger rudely = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &rudely, sizeof(rudely));
+    hang_up(c);
+}
+
+/* ---- hearing ------------------------------------------------------------------------------- */
+
+/* Receives some more; false at the connection's end. */
+static bool receive(struct client *c, int64_t limit)
+{
+    enum { ROOM = 256 * 1024 };
+    await(c, POLLIN, limit);
+    c->in = realloc(c->in, c->len + ROOM);
+    ssize_t n = recv(c->fd, c->in + c->len, ROOM, 0);
+    check(n >= 0, "the response is cut off: %s", strerror(errno));
+    c->len += (size_t)n;
+    return n > 0;
+}
+
+bool has_heard(const struct client *c)
+{
+    struct pollfd fd = {.fd = c->fd, .events = POLLIN};
+    return c->len > c->used || poll(&fd, 1, 0) > 0;
+}
+
+void hear_end(struct client *c)
+{
+    int64_t limit = now_ms() + patience(SOON_MS);
+    while (c->used == c->len && receive(c, limit))
+        ;
+    check(c->used == c->len, "more than was asked for: %.*s", (int)(c->len - c->used),
+          c->in + c->used);
+}
+
+uint64_t hear_rest(struct client *c)
+{
+    static char bytes[256 * 1024];
+    uint64_t count = c->len - c->used;
+    int64_t limit = now_ms() + patience(SOON_MS);
+    for (ssize_t n = 1; n > 0; count += n > 0 ? (uint64_t)n : 0) {
+        await(c, POLLIN, limit);
+        n = recv(c->fd, bytes, sizeof(bytes), 0);
+    }
+    return count;
+}
+
+void hear_continue(struct client *c)
+{
+    static const char expected[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    int64_t limit = now_ms() + patience(SOON_MS);
+    while (c->len - c->used < strlen(expected) && receive(c, limit))
+        ;
+    check(c->len - c->used == strlen(expected) &&
+              memcmp(c->in + c->used, expected, strlen(expected)) == 0,
+          "this is not 100 Continue: %.*s", (int)(c->len - c->used), c->in + c->used);
+    c->used = c->len;
+}
+
+const char *field(const struct answer *a, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = a->fields; *at; at += strlen(at) + 1)
+        if (strncasecmp(at, name, len) == 0 && at[len] == ':')
+            return at + len + 2;
+    return NULL;
+}
+
+/* Is there a name, which is a token, then ": ", then a value without white space around it? */
+static bool is_field(const char *line)
+{
+    size_t len = 0;
+    while (isalnum((unsigned char)line[len]) || (line[len] && strchr("!#$%&'*+-.^_`|~", line[len])))
+        len++;
+    const char *value = line + len + 2;
+    return len > 0 && strncmp(line + len, ": ", 2) == 0 && *value && *value != ' ' &&
+           value[strlen(value) - 1] != ' ';
+}
+
+static void check_date(const char *date)
+{
+    char again[64] = "";
+    struct tm utc = {0};
+    if (date && strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &utc))
+        strftime(again, sizeof(again), "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    check(date && strcmp(date, again) == 0 && llabs((long long)(timegm(&utc) - time(NULL))) < 60,
+          "Date: %s", date ? date : "none");
+}
+
+/* Every response: Date, Server, Connection, and how long it is. */
+static void check_fields(struct answer *a, const char *head)
+{
+    char product[64];
+    int n = 0;
+    snprintf(product, sizeof(product), "ZeroHTTPd/%%*[0-9.] (%s)%%n", server_name);
+    for (const char *at = a->fields; *at; at += strlen(at) + 1) {
+        size_t len = strcspn(at, ":");
+        check(is_field(at), "a malformed field: %s", at);
+        for (const char *other = at + strlen(at) + 1; *other; other += strlen(other) + 1)
+            check(strncasecmp(at, other, len + 1) != 0, "twice: %s", at);
+    }
+    check_date(field(a, "Date"));
+    const char *server = field(a, "Server"), *connection = field(a, "Connection");
+    check(server && (sscanf(server, product, &n), n > 0) && !server[n], "%s", head);
+    a->kept = connection && strcmp(connection, "keep-alive") == 0;
+    check(a->kept || (connection && strcmp(connection, "close") == 0), "%s", head);
+    check(!field(a, "Transfer-Encoding"), "%s", head);
+    const char *type = field(a, "Content-Type");
+    check(!type || strncmp(type, "text/", 5) != 0 || strstr(type, "; charset=utf-8"), "%s", head);
+}
+
+/* The head, from its first octet to the empty line: a copy with a NUL for each line's end. */
+static void take_head(struct client *c, size_t len)
+{
+    char *head = c->fields = calloc(1, len + 1), reason = 0;
+    memcpy(head, c->in + c->used, len);
+    for (size_t i = 0; i < len; i++) {
+        bool line_end = memcmp(head + i, "\r\n", 2) == 0;
+        check(line_end || (head[i] >= ' ' && head[i] < 127), "a control character: %s", head);
+        i += line_end;
+    }
+    check(sscanf(head, "HTTP/1.1 %3d %c", &c->answer.status, &reason) == 2 && head[12] == ' ' &&
+              isalpha((unsigned char)reason) && c->answer.status >= 200 && c->answer.status < 600,
+          "a malformed status line: %s", head);
+
+    char *fields = strstr(head, "\r\n") + 2, *to = fields;
+    for (char *at = fields; at < head + len; at++)
+        if (*at != '\n')
+            *to++ = *at == '\r' ? '\0' : *at;
+    *to = '\0';
+    c->answer.fields = fields;
+    check_fields(&c->answer, c->in + c->used);
+    c->used += len;
+}
+
+static size_t content_length(const struct answer *a)
+{
+    const char *length = field(a, "Content-Length");
+    bool none = a->status == 204 || a->status == 304;
+    check(none == !length, "status %d, Content-Length: %s", a->status, length ? length : "none");
+    check(none || strspn(length, "0123456789") == strlen(length), "Content-Length: %s", length);
+    return none ? 0 : (size_t)strtoull(length, NULL, 10);
+}
+
+static const struct answer *hear_answer(struct client *c, bool to_head)
+{
+    int64_t limit = now_ms() + patience(SOON_MS);
+    const char *end;
+    forget_answer(c);
+    while (
+        !(end = c->len > c->used ? memmem(c->in + c->used, c->len - c->used, "\r\n\r\n", 4) : NULL))
+        check(receive(c, limit), "closed without a whole head: %.*s", (int)(c->len - c->used),
+              c->in ? c->in + c->used : "");
+    take_head(c, (size_t)(end + 4 - (c->in + c->used)));
+
+    struct answer *a = &c->answer;
+    a->body_len = to_head ? 0 : content_length(a);
+    while (c->len - c->used < a->body_len)
+        check(receive(c, limit), "the body ends after %zu octets of %zu", c->len - c->used,
+              a->body_len);
+    a->body = c->body = calloc(1, a->body_len + 1);
+    memcpy(c->body, c->in + c->used, a->body_len);
+    c->used += a->body_len;
+    if (!a->kept)
+        hear_end(c);
+    return a;
+}
+
+const struct answer *hear(struct client *c)
+{
+    return hear_answer(c, false);
+}
+
+const struct answer *hear_head(struct client *c)
+{
+    const struct answer *a = hear_answer(c, true);
+    content_length(a);
+    return a;
+}
+
+/* ---- the other side, as the kernel shows it ------------------------------------------------ */
+
+/* Looks the server's end of a connection up in /proc/net/tcp (IPv4). */
+static bool find_server_side(const struct client *c, unsigned *state, unsigned *unread,
+                             unsigned long *inode)
+{
+    struct sockaddr_in own = {0};
+    socklen_t size = sizeof(own);
+    char line[512];
+    unsigned local, remote;
+    bool found = false;
+    getsockname(c->fd, (struct sockaddr *)&own, &size);
+    FILE *table = fopen("/proc/net/tcp", "re");
+    while (table && !found && fgets(line, sizeof(line), table))
+        found = sscanf(line, " %*d: %*x:%x %*x:%x %x %*x:%x %*x:%*x %*x %*u %*u %lu", &local,
+                       &remote, state, unread, inode) == 5 &&
+                local == (unsigned)server_port && remote == ntohs(own.sin_port);
+    if (table)
+        fclose(table);
+    return found;
+}
+
+bool is_read(const struct client *c)
+{
+    unsigned state, unread;
+    unsigned long inode;
+    /* what nobody has accepted has no inode yet */
+    return find_server_side(c, &state, &unread, &inode) && inode != 0 && unread == 0;
+}
+
+bool is_closed_by_server(const struct client *c)
+{
+    unsigned state, unread;
+    unsigned long inode;
+    return !find_server_side(c, &state, &unread, &inode) || state != TCP_ESTABLISHED;
+}
+
+/* ---- one request --------------------------------------------------------------------------- */
+
+const struct answer *ask(const char *request)
+{
+    static struct client *last;
+    if (last)
+        hang_up(last);
+    last = dial();
+    say(last, request);
+    return strncmp(request, "HEAD ", 5) == 0 ? hear_head(last) : hear(last);
+}
+
+const struct answer *get(const char *target)
+{
+    char request[1024];
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n",
+             target);
+    return ask(request);
+}
+
+const struct answer *post(const char *form)
+{
+    char request[16384];
+    snprintf(request, sizeof(request),
+             "POST /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+             strlen(form), form);
+    return ask(request);
+}
+
+bool body_has(const struct answer *a, const char *text)
+{
+    return memmem(a->body, a->body_len, text, strlen(text)) != NULL;
+}
+
+void check_file(const struct answer *a, const char *path)
+{
+    size_t len = 0;
+    const char *bytes = read_whole(path, &len);
+    check(bytes, "no such file: %s", path);
+    check(a->status == 200, "%s: status %d", path, a->status);
+    check(a->body_len == len && memcmp(a->body, bytes, len) == 0, "%s: %zu octets for %zu", path,
+          a->body_len, len);
+}

@@ -1,0 +1,170 @@
+/* Clients that are slow, silent, or many: who has to wait for them, and for how long. */
+#include "servers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+EVERY_SERVER(a_silent_client_keeps_nobody_from_being_served)
+{
+    start_server();
+    struct client *silent = dial();
+    int64_t start = now_ms();
+    check_file(get("/"), "public/index.html");
+    check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
+    hang_up(silent);
+}
+
+EVERY_SERVER(a_kept_client_that_idles_keeps_nobody_from_being_served)
+{
+    if (server_is("preforking") || server_is("prethreading"))
+        start_server("--workers", "1");
+    else
+        start_server();
+    struct client *idle = dial();
+    say(idle, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(hear(idle)->kept, "nobody else was there, and it was not kept");
+    int64_t start = now_ms();
+    check_file(get("/"), "public/index.html");
+    check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
+    hang_up(idle);
+}
+
+CONCURRENT_SERVERS(thirty_clients_in_the_middle_of_a_request_hold_up_nobody)
+{
+    struct client *clients[30];
+    start_redis();
+    if (server_has_workers())
+        start_server("--workers", "40");
+    else
+        start_server();
+    for (int i = 0; i < 30; i++) {
+        clients[i] = dial();
+        say(clients[i], i % 2 ? "GET /guestbook HTTP/1.1\r\nHo" : "GET / HTTP/1.1\r\nHo");
+    }
+    for (int i = 0; i < 30; i++)
+        wait_until(is_read(clients[i]), SOON_MS, "client %d was not read from", i);
+    for (int i = 0; i < 10; i++)
+        check(get(i % 2 ? "/guestbook" : "/")->status == 200, "request %d", i);
+    for (int i = 0; i < 30; i++)
+        say(clients[i], "st: test\r\nConnection: close\r\n\r\n");
+    for (int i = 0; i < 30; i++) {
+        check(hear(clients[i])->status == 200, "client %d: %d", i, clients[i]->answer.status);
+        hang_up(clients[i]);
+    }
+}
+
+/* Says a request an octet at a time, never too late for the gap between two to be noticed. Returns
+ * when there is an answer. */
+static void drip(struct client *c, const char *request)
+{
+    int64_t limit = now_ms() + patience(SOON_MS);
+    for (const char *at = request; !has_heard(c); poll(NULL, 0, 20)) {
+        check(now_ms() < limit, "it was not cut off");
+        if (*at)
+            say_bytes(c, at++, 1);
+        else
+            say(c, "a");
+    }
+}
+
+EVERY_SERVER(a_request_that_takes_too_long_is_cut_off_with_408)
+{
+    static const char *const requests[] = {
+        "GET / HTTP/1.1\r\nHost: test\r\nX: ",
+        "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n",
+    };
+    start_server("--timeout", "0.5");
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        struct client *c = dial();
+        int64_t start = now_ms();
+        drip(c, requests[i]);
+        int64_t took = now_ms() - start;
+        check(hear(c)->status == 408, "%d to %s", c->answer.status, requests[i]);
+        check(took >= 450 && took < patience(3000), "after %lld ms", (long long)took);
+        hang_up(c);
+    }
+}
+
+EVERY_SERVER(a_new_connection_that_says_nothing_is_closed_silently)
+{
+    start_server("--timeout", "0.5");
+    struct client *c = dial();
+    int64_t start = now_ms();
+    hear_end(c);
+    int64_t took = now_ms() - start;
+    check(took >= 200 && took < patience(3000), "after %lld ms", (long long)took);
+    hang_up(c);
+}
+
+/* Asks for a large file, and does not read it. */
+static struct client *dial_and_stare(uint64_t size)
+{
+    const char *root = make_root();
+    write_file("root/public/large.bin", "", 0);
+    check(truncate(place("root/public/large.bin"), (off_t)size) == 0, "no room");
+    start_server("--timeout", "0.5", "--root", root);
+    struct client *c = dial();
+    say(c, "GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    wait_until(has_heard(c), SOON_MS, "no response");
+    return c;
+}
+
+enum { LARGE = 20 * 1024 * 1024 }; /* octets: more than two sockets hold */
+
+EVERY_SERVER(a_client_that_never_reads_is_given_up)
+{
+    struct client *c = dial_and_stare(LARGE);
+    wait_until(is_closed_by_server(c), SOON_MS, "it still waits for its client to read");
+    uint64_t got = hear_rest(c);
+    check(got < LARGE, "%llu octets", (unsigned long long)got);
+    hang_up(c);
+}
+
+CONCURRENT_SERVERS(a_client_that_never_reads_holds_up_nobody)
+{
+    struct client *c = dial_and_stare(LARGE);
+    check_file(get("/"), place("root/public/index.html"));
+    check_file(get("/"), place("root/public/index.html"));
+    reset(c);
+}
+
+EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
+{
+    enum { PIECE = 2 * 1024 * 1024 };
+    static char bytes[PIECE];
+    uint64_t got = 0;
+    struct client *c = dial_and_stare(LARGE);
+    int64_t start = now_ms();
+    while (got < LARGE) { /* about as long as the time-out is, twice, and never without progress */
+        struct pollfd fd = {.fd = c->fd, .events = POLLIN};
+        poll(NULL, 0, 100);
+        check(poll(&fd, 1, (int)patience(SOON_MS)) > 0, "nothing comes any more");
+        ssize_t n = recv(c->fd, bytes, sizeof(bytes), 0);
+        check(n > 0, "cut off after %llu octets and %lld ms", (unsigned long long)got,
+              (long long)(now_ms() - start));
+        got += (uint64_t)n;
+    }
+    hang_up(c);
+}
+
+EVERY_SERVER(a_hundred_clients_that_come_and_reset_harm_nobody)
+{
+    static const char *const words[] = {
+        "",
+        "GET / HT",
+        "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n",
+        "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n",
+    };
+    start_redis();
+    start_server();
+    for (int i = 0; i < 100; i++) {
+        struct client *c = dial();
+        say(c, words[i % 4]);
+        reset(c);
+    }
+    check_file(get("/"), "public/index.html");
+    check(get("/guestbook")->status == 200, "the guestbook is gone");
+}

@@ -1,0 +1,147 @@
+/* public/: what is served, as it is, and that nothing else is. */
+#include "servers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void check_type(const struct answer *answer, const char *expected)
+{
+    const char *type = field(answer, "Content-Type");
+    check(type && strcmp(type, expected) == 0, "%s", type ? type : "no type");
+    const char *sniff = field(answer, "X-Content-Type-Options");
+    check(sniff && strcmp(sniff, "nosniff") == 0, "%s", sniff ? sniff : "browsers may guess it");
+}
+
+EVERY_SERVER(the_home_page_is_index_html)
+{
+    start_server();
+    check_file(get("/"), "public/index.html");
+    check_file(get("/index.html?query"), "public/index.html");
+    check_type(get("/"), "text/html; charset=utf-8");
+}
+
+EVERY_SERVER(a_file_says_what_it_is)
+{
+    start_server();
+    check_type(get("/style.css"), "text/css; charset=utf-8");
+    check_type(get("/favicon.svg"), "image/svg+xml");
+    check_type(get("/server.js"), "text/javascript; charset=utf-8");
+}
+
+EVERY_SERVER(the_penguin_arrives_to_the_last_octet)
+{
+    start_server();
+    const struct answer *penguin = get("/tux.png");
+    check_file(penguin, "public/tux.png");
+    check_type(penguin, "image/png");
+    check_file(get("/tu%78.png"), "public/tux.png");
+}
+
+EVERY_SERVER(a_mebibyte_and_an_empty_file_arrive_whole)
+{
+    enum { SIZE = 1024 * 1024 };
+    const char *root = make_root();
+    char *bytes = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 31 + i / 251);
+    write_file("root/public/large.bin", bytes, SIZE);
+    write_file("root/public/empty.txt", "", 0);
+    free(bytes);
+    start_server("--root", root);
+    check_file(get("/large.bin"), place("root/public/large.bin"));
+    check_type(get("/large.bin"), "application/octet-stream");
+    check_file(get("/empty.txt"), place("root/public/empty.txt"));
+}
+
+EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
+{
+    start_server();
+    const struct answer *answer = get("/not-there.html");
+    check(answer->status == 404, "status %d", answer->status);
+    check_type(answer, "text/html; charset=utf-8");
+    check(body_has(answer, "404") && body_has(answer, "There is nothing under this address"), "%s",
+          answer->body);
+    check(get("/index.html/")->status == 404, "a file is no folder");
+}
+
+EVERY_SERVER(a_folder_without_its_slash_moves_there)
+{
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    write_file("root/public/sub/index.html", "inside", 6);
+    start_server("--root", root);
+    check_file(get("/sub/"), place("root/public/sub/index.html"));
+
+    const struct answer *answer = get("/sub");
+    const char *location = field(answer, "Location");
+    check(answer->status == 301 && location && strcmp(location, "/sub/") == 0, "%d to %s",
+          answer->status, location);
+    answer = get("/sub?a=b");
+    location = field(answer, "Location");
+    check(location && strcmp(location, "/sub/?a=b") == 0, "to %s", location);
+}
+
+EVERY_SERVER(what_is_no_plain_file_or_begins_with_a_dot_is_not_there)
+{
+    const char *root = make_root();
+    check(mkdir(place("root/public/.git"), 0700) == 0 &&
+              mkdir(place("root/public/empty"), 0700) == 0 &&
+              mkfifo(place("root/public/pipe"), 0600) == 0,
+          "%s", strerror(errno));
+    write_file("root/public/.hidden", SECRET, strlen(SECRET));
+    write_file("root/public/.git/config", SECRET, strlen(SECRET));
+    start_server("--root", root);
+    check(get("/.hidden")->status == 404, "status %d", get("/.hidden")->status);
+    check(get("/%2ehidden")->status == 404, "status %d", get("/%2ehidden")->status);
+    check(get("/.git/config")->status == 404, "status %d", get("/.git/config")->status);
+    check(get("/pipe")->status == 404, "status %d", get("/pipe")->status); /* nor waited for */
+    check(get("/empty/")->status == 404, "status %d", get("/empty/")->status);
+}
+
+EVERY_SERVER(no_path_leads_out_of_public)
+{
+    static const char *const targets[] = {
+        "/../secret",
+        "/../../../../../../../../etc/passwd",
+        "/sub/../../secret",
+        "/%2e%2e/secret",
+        "/..%2fsecret",
+        "/%2e%2e%2fsecret",
+        "/%252e%252e/secret",
+        "/sub/%2e%2e/%2E%2E/secret",
+        "/./.././secret",
+        "//../secret",
+        "/..//secret",
+        "/....//secret",
+        "/..%5csecret",
+        "/..;/secret",
+        "/%c0%ae%c0%ae/secret",
+        "/..%00/secret",
+        "/secret%00.html",
+        "http://test/../secret",
+        "/link",
+        "/folder-link/secret",
+        "/absolute-link",
+        "/process/cwd/Makefile",
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0 &&
+              symlink("../secret", place("root/public/link")) == 0 &&
+              symlink("..", place("root/public/folder-link")) == 0 &&
+              symlink(place("root/secret"), place("root/public/absolute-link")) == 0 &&
+              symlink("/proc/self", place("root/public/process")) == 0,
+          "%s", strerror(errno));
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        const struct answer *answer = get(targets[i]);
+        check(answer->status == 400 || answer->status == 404, "%s: status %d", targets[i],
+              answer->status);
+        check(!body_has(answer, SECRET) && !body_has(answer, "root:"), "%s: %s", targets[i],
+              answer->body);
+    }
+    check_file(get("/sub/../index.html"), place("root/public/index.html"));
+}

@@ -1,0 +1,487 @@
+/* The routes: requests and replies in, effects out. The site is the short one of unit.h. */
+#include "app.h"
+#include "unit.h"
+
+#include <sys/resource.h>
+
+static struct options options;
+static struct app app = {.file.fd = -1};
+
+static void start(void)
+{
+    scratch_site();
+    options = unit_options();
+    app_start(&options);
+}
+
+TestSuite(app, .timeout = 60, .init = start, .fini = scratch_remove);
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+/* Hands a request over: its line without the version, and what follows the Host field. */
+static enum effect ask(const char *line, const char *rest)
+{
+    static char bytes[10000];
+    struct http_parser parser = {0};
+    struct http_request request;
+    size_t len = (size_t)snprintf(bytes, sizeof(bytes), "%s HTTP/1.1\r\nHost: a\r\n%s", line,
+                                  *rest ? rest : "\r\n");
+    cr_assert(http_parse(&parser, bytes, &len, &request) > 0, "%s", bytes);
+    app_clear(&app, 0);
+    return app_request(&app, &request);
+}
+
+/* The content, as a string. */
+static const char *content(void)
+{
+    static char text[10000];
+    snprintf(text, sizeof(text), "%.*s", (int)app.content.len,
+             app.content.len ? app.content.at : "");
+    return text;
+}
+
+static enum effect reply(const char *bytes)
+{
+    redisReply *reply = reply_of(bytes, strlen(bytes));
+    enum effect effect = app_reply(&app, reply, 0);
+    freeReplyObject(reply);
+    return effect;
+}
+
+static void expect_ask(const char *about, const char *first_word)
+{
+    cr_expect(app.ask.count > 0, "%s", about);
+    expect_text(about, app.ask.words[0], first_word);
+}
+
+#define FORM(body_len)                                                                             \
+    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " #body_len "\r\n\r\n"
+
+/* ---- routes -------------------------------------------------------------------------------- */
+
+Test(app, each_method_and_path_has_its_answer)
+{
+    static const struct {
+        const char *line;
+        int status; /* 0: asks Redis */
+        const char *allow, *location;
+    } rows[] = {
+        {"GET /", 200, NULL, NULL},
+        {"HEAD /", 200, NULL, NULL},
+        {"GET /a.txt?x=y", 200, NULL, NULL},
+        {"GET /%61.txt", 200, NULL, NULL},
+        {"GET /x/../a.txt", 200, NULL, NULL},
+        {"GET http://other/a.txt", 200, NULL, NULL},
+        {"GET /none", 404, NULL, NULL},
+        {"HEAD /none", 404, NULL, NULL},
+        {"GET /.hidden", 404, NULL, NULL},
+        {"GET /%zz", 400, NULL, NULL},
+        {"GET /a%00.txt", 400, NULL, NULL},
+        {"GET /..", 400, NULL, NULL},
+        {"GET /%2e%2e/a.txt", 400, NULL, NULL},
+        {"OPTIONS /..", 400, NULL, NULL},
+        {"PUT /..", 400, NULL, NULL},
+        {"GET /folder", 301, NULL, "/folder/"},
+        {"HEAD /folder?a=b&c", 301, NULL, "/folder/?a=b&c"},
+        {"GET /folder?", 301, NULL, "/folder/?"},
+        {"GET /%66older", 301, NULL, "/%66older/"},
+        {"GET /folder/", 404, NULL, NULL},
+        {"GET /guestbook", 0, NULL, NULL},
+        {"HEAD /guestbook", 0, NULL, NULL},
+        {"GET /guestbook?page=2", 0, NULL, NULL},
+        {"GET /%67uestbook", 0, NULL, NULL},
+        {"GET //guestbook", 0, NULL, NULL},
+        {"GET /x/../guestbook", 0, NULL, NULL},
+        {"GET /guestbook?page=0", 400, NULL, NULL},
+        {"GET /guestbook/", 404, NULL, NULL},
+        {"GET /guestbooks", 404, NULL, NULL},
+        {"GET /Guestbook", 404, NULL, NULL},
+        {"POST /", 405, "GET, HEAD, OPTIONS", NULL},
+        {"POST /none", 405, "GET, HEAD, OPTIONS", NULL},
+        {"PUT /a.txt", 405, "GET, HEAD, OPTIONS", NULL},
+        {"DELETE /guestbook", 405, "GET, HEAD, POST, OPTIONS", NULL},
+        {"PATCH /guestbook", 405, "GET, HEAD, POST, OPTIONS", NULL},
+        {"TRACE /", 405, "GET, HEAD, OPTIONS", NULL},
+        {"CONNECT /", 405, "GET, HEAD, OPTIONS", NULL},
+        {"OPTIONS *", 204, "GET, HEAD, POST, OPTIONS", NULL},
+        {"OPTIONS /guestbook", 204, "GET, HEAD, POST, OPTIONS", NULL},
+        {"OPTIONS /", 204, "GET, HEAD, OPTIONS", NULL},
+        {"BREW /", 501, NULL, NULL},
+        {"BREW /guestbook", 501, NULL, NULL},
+        {"BREW /..", 501, NULL, NULL},
+        {"get /", 501, NULL, NULL},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        enum effect effect = ask(rows[i].line, "");
+        expect_number(rows[i].line, effect, rows[i].status ? RESPOND : ASK_REDIS);
+        expect_number(rows[i].line, app.response.status, rows[i].status);
+        cr_expect(!rows[i].allow == !app.response.allow, "%s: Allow", rows[i].line);
+        if (rows[i].allow && app.response.allow)
+            expect_text(rows[i].line, app.response.allow, rows[i].allow);
+        cr_expect(!rows[i].location == !app.response.location, "%s: Location", rows[i].line);
+        if (rows[i].location && app.response.location)
+            expect_text(rows[i].line, app.response.location, rows[i].location);
+    }
+    app_clear(&app, 0);
+}
+
+/* A browser takes "//name/..." for another host: whoever links to such an address here would have
+ * us send visitors there. */
+Test(app, a_redirect_to_a_folder_stays_on_this_host)
+{
+    static const char *const lines[] = {
+        "GET //folder",  "GET //other.example/../folder",         "GET //other.example/..%2ffolder",
+        "GET ///folder", "GET http://a//other.example/../folder",
+    };
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        ask(lines[i], "");
+        expect_number(lines[i], app.response.status, 301);
+        cr_expect(app.response.location && app.response.location[0] == '/' &&
+                      app.response.location[1] != '/',
+                  "%s sends the visitor to %s", lines[i], app.response.location);
+    }
+    app_clear(&app, 0);
+}
+
+Test(app, a_file_is_open_and_has_its_type)
+{
+    expect_number("a.txt", ask("GET /a.txt", ""), RESPOND);
+    cr_assert(app.file.fd >= 0);
+    expect_number("a.txt", app.file.left, 10);
+    expect_number("a.txt", app.content.len, 0);
+    expect_text("a.txt", app.response.type, "text/plain; charset=utf-8");
+    expect_text("a.txt", app.response.fields, "X-Content-Type-Options: nosniff\r\n");
+
+    ask("GET /", "");
+    expect_text("/", app.response.type, "text/html; charset=utf-8");
+    expect_part("rule 22", app.response.fields, "Content-Security-Policy: default-src 'self'");
+    expect_part("rule 19", app.response.fields, "X-Content-Type-Options: nosniff\r\n");
+    app_clear(&app, 0);
+}
+
+/* ---- the guestbook ------------------------------------------------------------------------- */
+
+Test(app, a_view_takes_three_questions)
+{
+    expect_number("request", ask("GET /guestbook", ""), ASK_REDIS);
+    expect_ask("first", "INCR");
+    expect_number("INCR", reply(":7\r\n"), ASK_REDIS);
+    expect_ask("second", "GET");
+    expect_number("GET", reply("$4\r\n1234\r\n"), ASK_REDIS);
+    expect_ask("third", "LRANGE");
+    expect_number("LRANGE", reply("*1\r\n$28\r\n2026-11-21T02:45:37Z\nAda\n<i>\r\n"), RESPOND);
+    expect_number("status", app.response.status, 200);
+    expect_text("page", content(), "unit 1,234 [Ada: &lt;i&gt;] typed: , \n");
+    expect_text("type", app.response.type, "text/html; charset=utf-8");
+    expect_part("fields", app.response.fields, "Cache-Control: no-store\r\n");
+    expect_part("fields", app.response.fields, "Content-Security-Policy: ");
+    app_clear(&app, 0);
+}
+
+Test(app, a_post_takes_one_question_and_sends_the_visitor_to_the_page)
+{
+    expect_number("request", ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x"),
+                  ASK_REDIS);
+    expect_ask("first", "RPUSH");
+    expect_number("words", app.ask.count, 3);
+    expect_part("entry", app.ask.words[2], "Z\nAda\nx");
+    expect_number("reply", reply(":1\r\n"), RESPOND);
+    expect_number("status", app.response.status, 303);
+    expect_text("location", app.response.location, "/guestbook");
+    expect_number("content", app.content.len, 0);
+    app_clear(&app, 0);
+}
+
+Test(app, a_form_to_be_mended_comes_back)
+{
+    expect_number("request", ask("POST /guestbook", FORM(29) "guest-name=A%3C&guest-remarks="),
+                  RESPOND);
+    expect_number("status", app.response.status, 400);
+    expect_text("page", content(),
+                "unit error: Please write something into the remarks. typed: A&lt;, \n");
+    app_clear(&app, 0);
+}
+
+Test(app, another_content_type_is_a_415)
+{
+    expect_number("request",
+                  ask("POST /guestbook", "Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx"),
+                  RESPOND);
+    expect_number("status", app.response.status, 415);
+    expect_part("page", content(), "415 Unsupported Media Type A form has to come as");
+    app_clear(&app, 0);
+}
+
+Test(app, redis_may_fail_at_any_step)
+{
+    static const char *const replies[] = {":1\r\n", "$1\r\n1\r\n"};
+    for (size_t step = 0; step < 3; step++)
+        for (int why = 503; why <= 504; why++) {
+            ask("GET /guestbook", "");
+            for (size_t i = 0; i < step; i++)
+                cr_assert_eq(reply(replies[i]), ASK_REDIS);
+            expect_number("no reply", app_reply(&app, NULL, why), RESPOND);
+            expect_number("no reply", app.response.status, why);
+            expect_part("no reply", content(), why == 503 ? "redis-server --port" : "look before");
+            cr_expect(!strstr(app.response.fields, "Retry-After: ") == (why == 504), "%d", why);
+
+            ask("GET /guestbook", "");
+            for (size_t i = 0; i < step; i++)
+                cr_assert_eq(reply(replies[i]), ASK_REDIS);
+            expect_number("an error", reply("-ERR no <b>\r\n"), RESPOND);
+            expect_number("an error", app.response.status, 503);
+            expect_no_part("nothing of the insides", content(), "no <b>");
+        }
+    ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x");
+    expect_number("RPUSH", app_reply(&app, NULL, 504), RESPOND);
+    expect_number("RPUSH", app.response.status, 504);
+    expect_text("nothing of the entry is left", content(),
+                "504 Gateway Timeout Redis did not answer in time. An entry just posted may or may "
+                "not have been stored: look before you post it again.\n");
+    app_clear(&app, 0);
+}
+
+/* ---- status pages -------------------------------------------------------------------------- */
+
+Test(app, every_refusal_is_explained)
+{
+    static const int statuses[] = {400, 403, 404, 405, 408, 413, 414,
+                                   415, 417, 431, 501, 503, 504, 505};
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        char code[10];
+        snprintf(code, sizeof(code), "%d ", statuses[i]);
+        app_clear(&app, 4096);
+        app_refuse(&app, statuses[i]);
+        expect_number(code, app.response.status, statuses[i]);
+        cr_expect(strncmp(content(), code, 4) == 0, "%s", content());
+        expect_part(code, content(), http_reason(statuses[i]));
+        expect_no_part(code, content(), "Something went wrong on this side");
+        expect_text(code, app.response.type, "text/html; charset=utf-8");
+        expect_part(code, app.response.fields, "Cache-Control: no-store\r\n");
+    }
+    app_clear(&app, 0);
+}
+
+Test(app, what_was_refused_is_not_shown)
+{
+    ask("GET /%3Cscript%3E", "");
+    expect_number("404", app.response.status, 404);
+    expect_no_part("404", content(), "script");
+    app_clear(&app, 0);
+}
+
+Test(app, names_itself)
+{
+    expect_text("server", app_server(), "ZeroHTTPd/" ZEROHTTPD_VERSION " (unit)");
+}
+
+/* ---- what a request leaves behind ---------------------------------------------------------- */
+
+Test(app, clearing_closes_the_file_and_gives_memory_back)
+{
+    ask("GET /a.txt", "");
+    int fd = app.file.fd;
+    app_clear(&app, 0);
+    expect_number("closed", fcntl(fd, F_GETFD), -1);
+    expect_number("none", app.file.fd, -1);
+
+    ask("GET /none", "");
+    size_t size = app.page.size;
+    cr_assert(size > 0);
+    app_clear(&app, size);
+    expect_number("kept", app.page.size, size);
+    expect_number("empty", app.page.len, 0);
+    app_clear(&app, size - 1);
+    expect_number("given back", app.page.size, 0);
+}
+
+/* No descriptor can be opened until descriptors_back(). */
+static struct rlimit descriptors;
+
+static void descriptors_gone(void)
+{
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    int next = dup(scratch_fd);
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, descriptors.rlim_max});
+}
+
+static void descriptors_back(void)
+{
+    setrlimit(RLIMIT_NOFILE, &descriptors);
+}
+
+Test(app, rule_18_without_a_descriptor_for_a_file_it_is_a_503)
+{
+    descriptors_gone();
+    ask("GET /a.txt", "");
+    descriptors_back();
+    expect_number("without", app.response.status, 503);
+    expect_part("without", app.response.fields, "Retry-After: 1\r\n");
+    ask("GET /a.txt", "");
+    expect_number("with one again", app.response.status, 200);
+    app_clear(&app, 0);
+}
+
+/* ---- templates that change ----------------------------------------------------------------- */
+
+/* A new text for a template, with a time of its own: two changes within one tick of the file
+ * system's clock would be one. */
+static void change(const char *name, const char *text)
+{
+    static time_t when = 1000000000;
+    scratch_file(name, text);
+    when++;
+    struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+    cr_assert(utimensat(scratch_fd, name, times, 0) == 0);
+}
+
+/* Asks for a page that is not there until its content is as expected: the file is looked at once a
+ * second. */
+static bool comes_to_be(const char *expected)
+{
+    for (int ms = 0; ms < PATIENCE_MS; ms += 20) {
+        ask("GET /none", "");
+        if (strcmp(content(), expected) == 0)
+            return true;
+        poll(NULL, 0, 20);
+    }
+    return false;
+}
+
+#define STATUS "templates/status/index.html"
+
+Test(app, a_changed_template_is_read_again)
+{
+    ask("GET /none", "");
+    expect_part("before", content(), "404 Not Found There is nothing");
+    change(STATUS, "new {{code}}");
+    cr_expect(comes_to_be("new 404"), "%s", content());
+    change(STATUS, "newer {{code}}");
+    cr_expect(comes_to_be("newer 404"), "%s", content());
+    app_clear(&app, 0);
+}
+
+Test(app, a_template_broken_after_start_leaves_the_old_page)
+{
+    int messages[2];
+    char error[200];
+    change(STATUS, "old {{code}}");
+    cr_assert(comes_to_be("old 404"));
+
+    cr_assert(pipe(messages) == 0);
+    int kept = dup(STDERR_FILENO);
+    dup2(messages[1], STDERR_FILENO);
+    change(STATUS, "\n{{misspelt}}");
+    for (int ms = 0; ms < PATIENCE_MS && !comes(messages[0], POLLIN, 20); ms += 20)
+        ask("GET /none", "");
+    for (int i = 0; i < 10; i++)
+        ask("GET /none", "");
+    dup2(kept, STDERR_FILENO);
+    close(messages[1]);
+
+    expect_text("the page", content(), "old 404");
+    read_to_end(messages[0], error, sizeof(error));
+    expect_text("one line", error, "unit: " STATUS ":2: unknown name: misspelt\n");
+
+    change(STATUS, "mended {{code}}");
+    cr_expect(comes_to_be("mended 404"), "%s", content());
+    app_clear(&app, 0);
+}
+
+Test(app, a_template_removed_after_start_leaves_the_old_page)
+{
+    change(STATUS, "old {{code}}");
+    change("templates/guestbook/index.html", "guest");
+    cr_assert(comes_to_be("old 404"));
+    unlinkat(scratch_fd, STATUS, 0);
+    change("templates/guestbook/index.html", "visitor");
+    for (int ms = 0; ms < PATIENCE_MS; ms += 20) { /* until files have surely been looked at */
+        ask("POST /guestbook", FORM(0) "");
+        if (strcmp(content(), "visitor") == 0)
+            break;
+        poll(NULL, 0, 20);
+    }
+    ask("GET /none", "");
+    expect_text("the page", content(), "old 404");
+    app_clear(&app, 0);
+}
+
+/* Being out of descriptors is weather: a change must not be lost by it. */
+Test(app, a_template_changed_while_descriptors_were_out_is_read_later)
+{
+    change(STATUS, "old {{code}}");
+    cr_assert(comes_to_be("old 404"));
+    int kept = dup(STDERR_FILENO), messages = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(messages, STDERR_FILENO);
+    change(STATUS, "new {{code}}");
+    descriptors_gone();
+    for (int64_t until = net_now() + 1500; net_now() < until; poll(NULL, 0, 20))
+        ask("GET /none", "");
+    descriptors_back();
+    dup2(kept, STDERR_FILENO);
+    cr_expect(comes_to_be("new 404"), "%s", content());
+    app_clear(&app, 0);
+}
+
+/* ---- what ends the program at start -------------------------------------------------------- */
+
+TestSuite(app_at_start, .timeout = 60, .init = scratch_site, .fini = scratch_remove);
+
+static void start_with(const void *with)
+{
+    app_start(with);
+}
+
+static void expect_death(const char *about, const char *message)
+{
+    struct ending ending = run_apart(start_with, &options);
+    expect_number(about, ending.status, 1);
+    expect_text(about, ending.err, message);
+    expect_text(about, ending.out, "");
+}
+
+Test(app_at_start, takes_what_is_there)
+{
+    options = unit_options();
+    struct ending ending = run_apart(start_with, &options);
+    expect_number("all there", ending.status, 0);
+    expect_text("all there", ending.err, "");
+}
+
+Test(app_at_start, dies_without_its_root)
+{
+    options = unit_options();
+    options.root = "/none";
+    expect_death("none", "unit: --root /none: No such file or directory\n");
+    options.root = "/proc/self/exe";
+    expect_death("a file", "unit: --root /proc/self/exe: Not a directory\n");
+}
+
+Test(app_at_start, dies_without_public)
+{
+    options = unit_options();
+    renameat(scratch_fd, "public", scratch_fd, "published");
+    expect_death("none", "unit: public: No such file or directory; start it where public/ is, or "
+                         "use --root\n");
+}
+
+Test(app_at_start, dies_without_a_template)
+{
+    options = unit_options();
+    unlinkat(scratch_fd, STATUS, 0);
+    expect_death("status", "unit: " STATUS ": No such file or directory; start it where "
+                           "templates/ is, or use --root\n");
+    unlinkat(scratch_fd, "templates/guestbook/index.html", 0);
+    expect_death("guestbook", "unit: templates/guestbook/index.html: No such file or directory; "
+                              "start it where templates/ is, or use --root\n");
+}
+
+Test(app_at_start, dies_of_a_template_that_is_wrong)
+{
+    options = unit_options();
+    scratch_file(STATUS, "fine\n{{codes}}\n");
+    expect_death("status", "unit: " STATUS ":2: unknown name: codes\n");
+    scratch_file("templates/guestbook/index.html", "{{#entries}}");
+    expect_death("guestbook", "unit: templates/guestbook/index.html:1: a section is not closed\n");
+}

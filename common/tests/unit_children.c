@@ -1,0 +1,293 @@
+/* What a parent has to know of its children. They are real, and do nothing but end. */
+#include "children.h"
+#include "unit.h"
+
+#include <signal.h>
+
+static struct children children;
+static struct board *board;
+
+static void start(void)
+{
+    board = board_open(8);
+    cr_assert(board);
+    children_block_signal();
+}
+
+TestSuite(children, .timeout = 60, .init = start);
+
+/* Forks a child that waits for one byte, or for its end. It can be told to from outside. */
+static int leash[2];
+
+static pid_t add_child(void (*live)(void))
+{
+    pid_t pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        live();
+        _exit(0);
+    }
+    cr_assert(children_add(&children, pid, board_claim(board, pid)));
+    return pid;
+}
+
+static void end_at_once(void)
+{
+}
+
+static void wait_for_leash(void)
+{
+    char byte;
+    close(leash[1]);
+    if (read(leash[0], &byte, 1) < 0)
+        _exit(1);
+}
+
+/* Waits until so many are left. */
+static int64_t reap_until(unsigned left)
+{
+    int64_t shortest = children_reap(&children), until = net_now() + PATIENCE_MS;
+    while (HASH_COUNT(children.by_pid) > left && net_now() < until) {
+        children_wait(PATIENCE_MS);
+        int64_t life = children_reap(&children);
+        if (life >= 0 && (shortest < 0 || life < shortest))
+            shortest = life;
+    }
+    expect_number("left", HASH_COUNT(children.by_pid), left);
+    return shortest;
+}
+
+static int owners(void)
+{
+    int n = 0;
+    for (int i = 0; i < board->count; i++)
+        n += board->slots[i].owner != 0;
+    return n;
+}
+
+Test(children, there_is_nobody_to_reap)
+{
+    expect_number("nobody", children_reap(&children), -1);
+}
+
+Test(children, the_living_are_left_alone)
+{
+    cr_assert(pipe(leash) == 0);
+    add_child(wait_for_leash);
+    expect_number("it lives", children_reap(&children), -1);
+    expect_number("it is known", HASH_COUNT(children.by_pid), 1);
+    expect_number("it has its slot", owners(), 1);
+    close(leash[1]);
+    reap_until(0);
+}
+
+Test(children, the_dead_are_reaped_and_their_slots_released)
+{
+    for (int i = 0; i < 5; i++)
+        add_child(end_at_once);
+    expect_number("slots", owners(), 5);
+    cr_expect(reap_until(0) >= 0);
+    expect_number("slots", owners(), 0);
+    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* One pending SIGCHLD may stand for many. */
+Test(children, one_signal_may_stand_for_many)
+{
+    cr_assert(pipe(leash) == 0);
+    for (int i = 0; i < 5; i++)
+        add_child(wait_for_leash);
+    close(leash[1]);
+    siginfo_t info;
+    struct child *child, *next;
+    HASH_ITER (hh, children.by_pid, child, next) /* all have ended; none is reaped */
+        cr_assert(waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT) == 0);
+    cr_expect(children_reap(&children) >= 0);
+    expect_number("all at once", HASH_COUNT(children.by_pid), 0);
+}
+
+Test(children, the_shortest_life_is_told)
+{
+    struct child *child, *next;
+    for (int i = 0; i < 3; i++)
+        add_child(end_at_once);
+    int64_t age = 1000000;
+    HASH_ITER (hh, children.by_pid, child, next) {
+        child->born -= age;
+        age += 1000000;
+    }
+    siginfo_t info;
+    HASH_ITER (hh, children.by_pid, child, next)
+        cr_assert(waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT) == 0);
+    int64_t shortest = children_reap(&children);
+    cr_expect(shortest >= 1000000 && shortest < 1100000, "%lld ms", (long long)shortest);
+}
+
+Test(children, strangers_are_reaped_without_harm)
+{
+    siginfo_t info;
+    pid_t stranger = fork();
+    if (stranger == 0)
+        _exit(0);
+    cr_assert(waitid(P_PID, (id_t)stranger, &info, WEXITED | WNOWAIT) == 0);
+    expect_number("none of ours", children_reap(&children), -1);
+    expect_number("reaped", waitpid(stranger, NULL, WNOHANG), -1);
+}
+
+Test(children, waiting_ends_with_a_child)
+{
+    int64_t start_time = net_now();
+    add_child(end_at_once);
+    children_wait(PATIENCE_MS);
+    cr_expect(net_now() - start_time < PATIENCE_MS / 2);
+    reap_until(0);
+}
+
+Test(children, waiting_ends_with_its_time)
+{
+    int64_t start_time = net_now();
+    children_wait(100);
+    int64_t ms = net_now() - start_time;
+    cr_expect(ms >= 90, "after %lld ms", (long long)ms);
+}
+
+/* ---- a child's signals --------------------------------------------------------------------- */
+
+static int ready[2];
+
+/* Lives like a worker: until it is asked to stop. */
+static void live_like_a_worker(void)
+{
+    children_become_child();
+    if (write(ready[1], "r", 1) != 1)
+        _exit(9);
+    for (;;)
+        pause(); /* the test ends us */
+}
+
+static pid_t worker(void)
+{
+    char byte;
+    cr_assert(pipe(ready) == 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        live_like_a_worker();
+    cr_assert(read(ready[0], &byte, 1) == 1);
+    return pid;
+}
+
+Test(children, a_child_leaves_SIGINT_to_its_parent)
+{
+    pid_t pid = worker();
+    kill(pid, SIGINT);
+    kill(pid, SIGINT);
+    expect_number("it lives on", waitpid(pid, NULL, WNOHANG), 0);
+    kill(pid, SIGKILL);
+    expect_number("killed", wait_for(pid), -SIGKILL);
+}
+
+static void ask_to_stop(const void *unused)
+{
+    (void)unused;
+    children_become_child();
+    if (net_stopping())
+        _exit(1);
+    kill(getpid(), SIGTERM);
+    _exit(net_stopping() ? 3 : 2);
+}
+
+Test(children, SIGTERM_asks_a_child_to_stop)
+{
+    expect_number("it noticed", run_apart(ask_to_stop, NULL).status, 3);
+}
+
+static void be_asked_before(const void *unused)
+{
+    (void)unused;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    kill(getpid(), SIGTERM); /* between fork(2) and here */
+    kill(getpid(), SIGINT);
+    children_become_child();
+    sigset_t mask;
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    for (int i = 1; i < NSIG; i++)
+        if (sigismember(&mask, i) == 1)
+            _exit(1);
+    _exit(net_stopping() ? 3 : 2);
+}
+
+Test(children, a_signal_that_came_before_finds_its_handler)
+{
+    expect_number("it noticed", run_apart(be_asked_before, NULL).status, 3);
+}
+
+static void be_asked_twice(const void *unused)
+{
+    (void)unused;
+    children_become_child();
+    kill(getpid(), SIGTERM); /* to the whole group, from outside */
+    kill(getpid(), SIGTERM); /* passed on by the parent */
+    _exit(net_stopping() ? 3 : 2);
+}
+
+Test(children, a_second_SIGTERM_changes_nothing)
+{
+    expect_number("it noticed", run_apart(be_asked_twice, NULL).status, 3);
+}
+
+/* ---- stopping all of them ------------------------------------------------------------------ */
+
+static void live_until_asked(void)
+{
+    sigset_t term;
+    int number;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_BLOCK, &term, NULL);
+    sigwait(&term, &number);
+}
+
+static void live_for_ever(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    if (write(ready[1], "r", 1) != 1)
+        _exit(9);
+    for (;;)
+        pause();
+}
+
+Test(children, stopping_nobody_takes_no_time)
+{
+    int64_t start_time = net_now();
+    children_stop(&children, PATIENCE_MS);
+    cr_expect(net_now() - start_time < 1000);
+}
+
+Test(children, the_willing_stop_when_they_are_asked)
+{
+    int64_t start_time = net_now();
+    for (int i = 0; i < 4; i++)
+        add_child(live_until_asked);
+    children_stop(&children, PATIENCE_MS);
+    cr_expect(net_now() - start_time < PATIENCE_MS / 2);
+    expect_number("slots", owners(), 0);
+    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
+}
+
+Test(children, the_stubborn_are_killed)
+{
+    char byte;
+    cr_assert(pipe(ready) == 0);
+    int64_t start_time = net_now();
+    add_child(live_for_ever);
+    add_child(live_for_ever);
+    add_child(live_until_asked);
+    cr_assert(read(ready[0], &byte, 1) == 1 && read(ready[0], &byte, 1) == 1);
+    children_stop(&children, 200);
+    int64_t ms = net_now() - start_time;
+    cr_expect(ms >= 190 && ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
+    expect_number("slots", owners(), 0);
+    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
+}

@@ -1,0 +1,1283 @@
+/* One connection: fed through a socket whose other end the test holds. The site is the short one
+ * of unit.h. */
+#include "conn.h"
+#include "unit.h"
+
+/* ---- a worker, a connection, and its client ------------------------------------------------ */
+
+static struct options options;
+static struct board *board;
+static struct worker worker;
+static struct conn conn;
+static int client = -1; /* the other end */
+static bool crowd;      /* does somebody wait? */
+
+static bool somebody_waits(const struct worker *unused)
+{
+    (void)unused;
+    return crowd;
+}
+
+static void start(void)
+{
+    scratch_site();
+    options = unit_options();
+    app_start(&options);
+    board = board_open(1);
+    cr_assert(board);
+    worker = (struct worker){
+        .options = &options,
+        .slot = board_claim(board, 1),
+        .somebody_waits = somebody_waits,
+    };
+}
+
+TestSuite(conn, .timeout = 60, .init = start, .fini = scratch_remove);
+
+/* A pair of Unix sockets: what one end sends is at the other at once. */
+static void open_pair(void)
+{
+    int fds[2];
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    set_blocking(fds[0], false);
+    conn_open(&conn, fds[0], &worker);
+    client = fds[1];
+}
+
+/* A TCP connection, for what only TCP can do: lingering. */
+static void open_tcp(void)
+{
+    int server;
+    tcp_pair(&server, &client);
+    set_blocking(server, false);
+    conn_open(&conn, server, &worker);
+}
+
+static void close_pair(void)
+{
+    if (client >= 0)
+        close(client);
+    client = -1;
+    conn_close(&conn);
+    for (int state = 0; state < BOARD_STATES; state++)
+        expect_number("left on the board", worker.slot->connections_by_state[state], 0);
+}
+
+/* What a loop does: advance while the descriptor has what the state waits for, within `ms`. */
+static enum conn_state go_within(int ms)
+{
+    while (conn.state != CONN_ASKING && conn.state != CONN_DONE &&
+           comes(conn.fd, conn.state == CONN_WRITING ? POLLOUT : POLLIN, ms))
+        conn_advance(&conn);
+    return conn.state;
+}
+
+static enum conn_state go(void)
+{
+    return go_within(0);
+}
+
+/* Says something, and lets the connection go as far as it can. */
+static enum conn_state tell(const char *bytes)
+{
+    say(client, bytes);
+    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
+    return go();
+}
+
+static enum conn_state reply_with(const char *bytes)
+{
+    redisReply *reply = reply_of(bytes, strlen(bytes));
+    conn_reply(&conn, reply, 0);
+    freeReplyObject(reply);
+    return conn.state;
+}
+
+/* Sees a guestbook's questions answered. */
+static enum conn_state reply_page(void)
+{
+    cr_assert_eq(conn.state, CONN_ASKING);
+    cr_assert_eq(reply_with(":7\r\n"), CONN_ASKING);
+    cr_assert_eq(reply_with("$1\r\n7\r\n"), CONN_ASKING);
+    cr_assert_eq(reply_with("*0\r\n"), CONN_WRITING);
+    return go();
+}
+
+/* All that has come for the client. It stays until the next call. */
+static const char *heard(void)
+{
+    static char text[1 << 20];
+    size_t len = 0;
+    ssize_t n;
+    while (len < sizeof(text) - 1 &&
+           (n = recv(client, text + len, sizeof(text) - 1 - len, MSG_DONTWAIT)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    return text;
+}
+
+/* Has the server said its last word? */
+static bool is_closed(void)
+{
+    char byte;
+    return comes(client, POLLIN, PATIENCE_MS) && recv(client, &byte, 1, 0) == 0;
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    for (; (text = strstr(text, part)); text++)
+        count++;
+    return count;
+}
+
+static const char *body_of(const char *response)
+{
+    const char *end = strstr(response, "\r\n\r\n");
+    return end ? end + 4 : "(no body)";
+}
+
+#define GET(path)      "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HEAD(path)     "HEAD " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+#define POST_HEAD(len, more)                                                                       \
+    "POST /guestbook HTTP/1.1\r\nHost: a\r\n"                                                      \
+    "Content-Type: application/x-www-form-urlencoded\r\n" more "Content-Length: " #len "\r\n\r\n"
+#define ENTRY "guest-name=Ada&guest-remarks=x" /* 30 octets */
+
+static void expect_state(const char *about, enum conn_state state)
+{
+    expect_number(about, conn.state, state);
+    for (int i = 0; i < BOARD_STATES; i++)
+        expect_number(about, worker.slot->connections_by_state[i], i == (int)conn.state);
+}
+
+/* Is the state's deadline `ms` from now? The clock's hand is coarse. */
+static void expect_deadline(const char *about, int ms)
+{
+    int64_t left = conn.deadline - net_now();
+    cr_expect(left > ms - 1000 && left <= ms, "%s: %lld ms left of %d", about, (long long)left, ms);
+}
+
+/* ---- a request's life ---------------------------------------------------------------------- */
+
+Test(conn, goes_through_its_states)
+{
+    options.timeout_ms = 100000;
+    options.keep_alive_ms = 7000;
+    open_pair();
+    expect_state("opened", CONN_FRESH);
+    expect_deadline("opened", 50000);
+    expect_number("nothing came", conn_advance(&conn), CONN_FRESH);
+
+    tell("GET /guestbook HTTP/1.1\r\nHo");
+    expect_state("half a request", CONN_READING);
+    expect_deadline("half a request", 100000);
+    tell("st: a\r\n\r\n");
+    expect_state("the rest", CONN_ASKING);
+    expect_deadline("the rest", 20000);
+    expect_text("the first question", conn.app.ask.words[0], "INCR");
+    expect_number("nothing to be done", conn_advance(&conn), CONN_ASKING);
+    reply_with(":7\r\n");
+    expect_state("the first reply", CONN_ASKING);
+    expect_text("the second question", conn.app.ask.words[0], "GET");
+    reply_with("$1\r\n7\r\n");
+    expect_state("the second reply", CONN_ASKING);
+    reply_with("*0\r\n");
+    expect_state("the last reply", CONN_WRITING);
+    expect_deadline("the last reply", 100000);
+    expect_text("not before it is told to", heard(), "");
+    conn_advance(&conn);
+    expect_state("written", CONN_IDLE);
+    expect_deadline("written", 7000);
+    const char *response = heard();
+    cr_expect(strncmp(response, "HTTP/1.1 200 OK\r\n", 17) == 0, "%s", response);
+    expect_text("written", body_of(response), "unit 7 nobody typed: , \n");
+    expect_number("counted", board_requests(board), 1);
+    expect_number("counted", board_connections(board), 1);
+
+    shutdown(client, SHUT_WR);
+    go();
+    expect_state("the client has gone", CONN_DONE);
+    close_pair();
+}
+
+Test(conn, answers_however_a_request_is_cut)
+{
+    static const char request[] = GET("/a.txt") GET("/none") GET_LAST("/a.txt");
+    for (size_t cut = 1; cut < strlen(request); cut++) {
+        open_pair();
+        send_all(client, request, cut);
+        go();
+        send_all(client, request + cut, strlen(request) - cut);
+        go();
+        expect_number("state", conn.state, CONN_DONE);
+        const char *responses = heard();
+        expect_number("found", count_of(responses, "HTTP/1.1 200 OK\r\n"), 2);
+        expect_number("not found", count_of(responses, "HTTP/1.1 404 Not Found\r\n"), 1);
+        close_pair();
+    }
+}
+
+Test(conn, a_file_is_sent_whole)
+{
+    open_pair();
+    tell(GET("/a.txt"));
+    expect_state("sent", CONN_IDLE);
+    const char *response = heard();
+    expect_part("head", response, "\r\nContent-Length: 10\r\n");
+    expect_part("head", response, "\r\nContent-Type: text/plain; charset=utf-8\r\n");
+    expect_part("head", response, "\r\nConnection: keep-alive\r\n");
+    expect_part("rule 16", response, "\r\nServer: ZeroHTTPd/" ZEROHTTPD_VERSION " (unit)\r\n");
+    expect_part("rule 16", response, "\r\nDate: ");
+    expect_text("content", body_of(response), "0123456789");
+    expect_number("closed", conn.app.file.fd, -1);
+    close_pair();
+}
+
+Test(conn, an_empty_file_is_sent_too)
+{
+    scratch_file("public/empty.txt", "");
+    open_pair();
+    tell(GET("/empty.txt"));
+    expect_state("sent", CONN_IDLE);
+    expect_part("head", heard(), "\r\nContent-Length: 0\r\n");
+    close_pair();
+}
+
+Test(conn, a_post_is_sent_to_the_page)
+{
+    open_pair();
+    tell(POST_HEAD(30, "") ENTRY);
+    expect_state("posted", CONN_ASKING);
+    expect_text("posted", conn.app.ask.words[0], "RPUSH");
+    expect_number("stored", reply_with(":1\r\n"), CONN_WRITING);
+    go();
+    expect_state("answered", CONN_IDLE);
+    const char *response = heard();
+    cr_expect(strncmp(response, "HTTP/1.1 303 See Other\r\n", 24) == 0, "%s", response);
+    expect_part("303", response, "\r\nLocation: /guestbook\r\n");
+    expect_part("303", response, "\r\nContent-Length: 0\r\n");
+    close_pair();
+}
+
+Test(conn, a_redirect_says_where_to)
+{
+    char request[8100], location[8100];
+    open_pair();
+    tell(GET("/folder?x"));
+    expect_part("301", heard(), "\r\nLocation: /folder/?x\r\n");
+    snprintf(request, sizeof(request), "GET /folder?%07970d HTTP/1.1\r\nHost: a\r\n\r\n", 1);
+    snprintf(location, sizeof(location), "\r\nLocation: /folder/?%07970d\r\n", 1);
+    tell(request);
+    expect_part("a long one", heard(), location);
+    expect_state("301", CONN_IDLE);
+    close_pair();
+}
+
+Test(conn, redis_without_a_reply_keeps_the_connection)
+{
+    open_pair();
+    for (int why = 503; why <= 504; why++) {
+        tell(GET("/guestbook"));
+        expect_number("no reply", conn_reply(&conn, NULL, why), CONN_WRITING);
+        go();
+        expect_state("answered", CONN_IDLE);
+        const char *response = heard();
+        expect_part("answered", response, why == 503 ? "HTTP/1.1 503 " : "HTTP/1.1 504 ");
+        expect_part("rule 12", response, "\r\nConnection: keep-alive\r\n");
+    }
+    close_pair();
+}
+
+/* ---- HEAD, and answers without content ----------------------------------------------------- */
+
+/* The head of the response to a request, but for its date; what follows it is in *body. */
+static void head_of(const char *request, char *head, size_t size, const char **body)
+{
+    tell(request);
+    if (conn.state == CONN_ASKING)
+        reply_page();
+    const char *response = heard();
+    *body = body_of(response);
+    const char *date = strstr(response, "Date: ");
+    cr_assert(date, "%s", response);
+    snprintf(head, size, "%.*s%.*s", (int)(date - response), response,
+             (int)(*body - strchr(date, '\n')), strchr(date, '\n'));
+}
+
+Test(conn, rule_15_a_HEAD_has_the_fields_of_GET_and_no_body)
+{
+    static const struct {
+        const char *get, *head;
+    } rows[] = {
+        {GET("/a.txt"), HEAD("/a.txt")},
+        {GET("/"), HEAD("/")},
+        {GET("/none"), HEAD("/none")},
+        {GET("/folder"), HEAD("/folder")},
+        {GET("/guestbook"), HEAD("/guestbook")},
+        {GET("/guestbook?page=0"), HEAD("/guestbook?page=0")},
+    };
+    char get[1000], head[1000];
+    const char *body;
+    open_pair();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        head_of(rows[i].get, get, sizeof(get), &body);
+        head_of(rows[i].head, head, sizeof(head), &body);
+        expect_text(rows[i].head, body, "");
+        expect_text(rows[i].head, head, get);
+        expect_state(rows[i].head, CONN_IDLE);
+    }
+    close_pair();
+}
+
+Test(conn, rule_15_a_refused_HEAD_has_no_body_either)
+{
+    open_tcp();
+    tell("HEAD / HTTP/1.1\r\n\r\n");
+    expect_state("refused", CONN_LINGERING);
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    expect_text("refused", body_of(heard()), "");
+    close_pair();
+}
+
+Test(conn, rule_15_a_204_has_no_length)
+{
+    open_pair();
+    tell("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    const char *response = heard();
+    cr_expect(strncmp(response, "HTTP/1.1 204 No Content\r\n", 25) == 0, "%s", response);
+    expect_part("204", response, "\r\nAllow: GET, HEAD, POST, OPTIONS\r\n");
+    expect_no_part("204", response, "Content-Length");
+    expect_text("204", body_of(response), "");
+    close_pair();
+}
+
+/* ---- staying and closing ------------------------------------------------------------------- */
+
+Test(conn, rule_16_says_whether_it_stays)
+{
+    static const struct {
+        const char *request;
+        bool kept;
+    } rows[] = {
+        {GET("/a.txt"), true},
+        {GET("/none"), true},
+        {GET("/%zz"), true},
+        {GET("/guestbook?page=0"), true},
+        {"PUT / HTTP/1.1\r\nHost: a\r\n\r\n", true},
+        {"BREW / HTTP/1.1\r\nHost: a\r\n\r\n", true},
+        {"GET /a.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", true},
+        {"GET /a.txt HTTP/1.0\r\n\r\n", false},
+        {GET_LAST("/a.txt"), false},
+        {GET_LAST("/none"), false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        open_pair();
+        tell(rows[i].request);
+        expect_state(rows[i].request, rows[i].kept ? CONN_IDLE : CONN_DONE);
+        expect_part(rows[i].request, heard(),
+                    rows[i].kept ? "\r\nConnection: keep-alive\r\n" : "\r\nConnection: close\r\n");
+        close_pair();
+    }
+}
+
+Test(conn, keep_alive_0_closes_after_every_response)
+{
+    options.keep_alive_ms = 0;
+    open_pair();
+    tell(GET("/a.txt"));
+    expect_state("answered", CONN_DONE);
+    expect_part("answered", heard(), "\r\nConnection: close\r\n");
+    close_pair();
+}
+
+Test(conn, closes_politely_while_somebody_waits)
+{
+    open_pair();
+    tell(GET("/a.txt"));
+    expect_state("nobody waits", CONN_IDLE);
+    crowd = true;
+    tell(GET("/a.txt"));
+    expect_state("somebody waits", CONN_DONE);
+    expect_part("somebody waits", heard(), "\r\nConnection: close\r\n");
+    close_pair();
+}
+
+Test(conn, a_request_that_has_come_already_is_answered_though_somebody_waits)
+{
+    crowd = true;
+    open_pair();
+    tell(GET("/a.txt") GET("/") GET("/none"));
+    expect_state("all are answered", CONN_DONE);
+    const char *responses = heard();
+    expect_number("kept", count_of(responses, "\r\nConnection: keep-alive\r\n"), 2);
+    expect_number("closed", count_of(responses, "\r\nConnection: close\r\n"), 1);
+    close_pair();
+}
+
+Test(conn, a_hundred_requests_at_most_are_answered_while_somebody_waits)
+{
+    static char requests[150 * sizeof(HEAD("/"))];
+    for (int i = 0; i < 150; i++)
+        strcat(requests, HEAD("/"));
+    crowd = true;
+    open_tcp();
+    say(client, requests);
+    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
+    while (conn.state != CONN_LINGERING && conn.state != CONN_DONE)
+        conn_advance(&conn);
+    expect_number("answered", board_requests(board), 101);
+    close_pair();
+}
+
+Test(conn, rule_13_answers_pipelined_requests_in_order)
+{
+    open_pair();
+    tell(GET("/a.txt") GET("/guestbook") POST_HEAD(30, "") ENTRY HEAD("/a.txt") GET("/none"));
+    expect_state("the second", CONN_ASKING);
+    expect_text("the first", body_of(heard()), "0123456789");
+    cr_assert_eq(conn.state, CONN_ASKING);
+    reply_with(":7\r\n");
+    reply_with("$1\r\n7\r\n");
+    reply_with("*0\r\n");
+    go();
+    expect_state("the third", CONN_ASKING);
+    expect_text("the second", body_of(heard()), "unit 7 nobody typed: , \n");
+    expect_text("the third", conn.app.ask.words[0], "RPUSH");
+    reply_with(":1\r\n");
+    go();
+    expect_state("all", CONN_IDLE);
+    const char *rest = heard();
+    const char *third = strstr(rest, "HTTP/1.1 303 "), *fourth = strstr(rest, "HTTP/1.1 200 "),
+               *fifth = strstr(rest, "HTTP/1.1 404 ");
+    cr_expect(third == rest && fourth > third && fifth > fourth, "%s", rest);
+    close_pair();
+}
+
+Test(conn, one_response_a_turn)
+{
+    open_pair();
+    say(client, GET("/a.txt") GET("/a.txt") GET("/a.txt"));
+    for (int i = 1; i <= 3; i++) {
+        expect_number("state", conn_advance(&conn), i < 3 ? CONN_WRITING : CONN_IDLE);
+        expect_number("responses", board_requests(board), i);
+    }
+    close_pair();
+}
+
+Test(conn, does_not_read_on_while_a_whole_request_is_there)
+{
+    char byte;
+    open_pair();
+    say(client, GET("/guestbook") GET("/a.txt"));
+    conn_advance(&conn);
+    say(client, "more");
+    reply_with(":7\r\n");
+    reply_with("$1\r\n7\r\n");
+    reply_with("*0\r\n");
+    conn_advance(&conn); /* the first response */
+    conn_advance(&conn); /* the second */
+    expect_number("both", board_requests(board), 2);
+    cr_expect(recv(conn.fd, &byte, 1, MSG_PEEK) == 1 && byte == 'm', "it is still in the socket");
+    close_pair();
+}
+
+Test(conn, rule_13_processes_nothing_behind_a_close)
+{
+    open_tcp();
+    tell(GET_LAST("/a.txt") GET("/a.txt"));
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    expect_number("responses", count_of(heard(), "HTTP/1.1 "), 1);
+    expect_number("answered", board_requests(board), 1);
+    expect_state("bytes were left", CONN_LINGERING);
+    close_pair();
+}
+
+/* ---- clients that leave -------------------------------------------------------------------- */
+
+Test(conn, a_client_that_leaves_before_its_request_is_whole_gets_nothing)
+{
+    static const char *const beginnings[] = {
+        "",
+        "\r\n",
+        "GET",
+        "GET / HTTP/1.1\r\nHost: a\r\n",
+        POST_HEAD(31, "") ENTRY,
+        "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n1e\r\n" ENTRY "\r\n0\r\n",
+    };
+    for (size_t i = 0; i < COUNT(beginnings); i++) {
+        open_pair();
+        say(client, beginnings[i]);
+        shutdown(client, SHUT_WR);
+        go();
+        expect_state(beginnings[i], CONN_DONE);
+        expect_text("rule 10", heard(), "");
+        close_pair();
+    }
+    expect_number("answered", board_requests(board), 0);
+}
+
+Test(conn, rule_14_a_client_that_half_closes_gets_its_response)
+{
+    open_pair();
+    say(client, GET("/a.txt") GET("/guestbook"));
+    shutdown(client, SHUT_WR);
+    go();
+    expect_state("asked", CONN_ASKING);
+    reply_page();
+    expect_state("answered", CONN_DONE);
+    expect_number("responses", count_of(heard(), "HTTP/1.1 200 OK\r\n"), 2);
+    close_pair();
+}
+
+Test(conn, a_client_that_is_gone_ends_the_response)
+{
+    open_pair();
+    tell(GET("/guestbook"));
+    close(client);
+    client = -1;
+    reply_with(":7\r\n");
+    reply_with("$1\r\n7\r\n");
+    expect_number("there is a response", reply_with("*0\r\n"), CONN_WRITING);
+    expect_number("nobody takes it", conn_advance(&conn), CONN_DONE);
+    expect_number("it does not count", board_requests(board), 0);
+    close_pair();
+}
+
+/* ---- little room in the socket ------------------------------------------------------------- */
+
+/* Reads all of a response whose server has little room, advancing whenever there is some. */
+static size_t read_slowly(char *bytes, size_t size)
+{
+    size_t len = 0;
+    ssize_t n;
+    for (;;) {
+        go();
+        n = recv(client, bytes + len, size - len < 700 ? size - len : 700, MSG_DONTWAIT);
+        if (n <= 0)
+            return len;
+        len += (size_t)n;
+    }
+}
+
+static void open_narrow(void)
+{
+    int little = 1;
+    open_pair();
+    setsockopt(conn.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little));
+}
+
+static char large[600000];
+
+static void make_large(void)
+{
+    for (size_t i = 0; i < sizeof(large); i++)
+        large[i] = (char)('a' + i % 7 + i / 7 % 11);
+}
+
+static void expect_large(const char *about, const char *bytes, size_t len, size_t content)
+{
+    cr_assert(len > content, "%s: %zu octets", about, len);
+    expect_number(about, body_of(bytes) - bytes + (ptrdiff_t)content, len);
+    cr_expect(memcmp(body_of(bytes), large, content) == 0, "%s", about);
+}
+
+Test(conn, sends_a_large_file_as_room_allows)
+{
+    static char bytes[700000];
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    open_narrow();
+    tell(GET("/large"));
+    expect_state("no room", CONN_WRITING);
+    size_t len = read_slowly(bytes, sizeof(bytes));
+    expect_large("file", bytes, len, sizeof(large));
+    expect_state("sent", CONN_IDLE);
+    expect_number("answered", board_requests(board), 1);
+    close_pair();
+}
+
+Test(conn, sends_a_large_page_as_room_allows)
+{
+    static char bytes[700000], reply[100 + 100000];
+    open_narrow();
+    tell(GET("/guestbook"));
+    reply_with(":7\r\n");
+    reply_with("$1\r\n7\r\n");
+    make_large();
+    int len = snprintf(reply, sizeof(reply), "*1\r\n$100000\r\n%.100000s\r\n", large);
+    redisReply *entries = reply_of(reply, (size_t)len);
+    conn_reply(&conn, entries, 0);
+    freeReplyObject(entries); /* the page was made of it already */
+    size_t got = read_slowly(bytes, sizeof(bytes));
+    bytes[got] = '\0';
+    cr_assert(strstr(bytes, "[: "));
+    cr_expect(memcmp(strstr(bytes, "[: ") + 3, large, 100000) == 0);
+    expect_state("sent", CONN_IDLE);
+    expect_number("memory is given back", conn.app.page.size, 0);
+    close_pair();
+}
+
+Test(conn, sends_pipelined_responses_as_room_allows)
+{
+    static char bytes[2000000];
+    make_large();
+    scratch_bytes("public/large", large, 50000);
+    open_narrow();
+    tell(GET("/large") GET("/a.txt") GET("/large") GET("/none"));
+    size_t len = read_slowly(bytes, sizeof(bytes));
+    expect_state("sent", CONN_IDLE);
+    const char *at = bytes;
+    cr_expect(memcmp(body_of(at), large, 50000) == 0);
+    at = body_of(at) + 50000;
+    cr_expect(memcmp(body_of(at), "0123456789HTTP", 14) == 0);
+    at = body_of(at) + 10;
+    cr_expect(memcmp(body_of(at), large, 50000) == 0);
+    at = body_of(at) + 50000;
+    expect_part("the last", at, "404 Not Found There");
+    cr_expect(at < bytes + len);
+    close_pair();
+}
+
+static void *read_all(void *unused)
+{
+    static char piece[65536];
+    (void)unused;
+    while (recv(client, piece, sizeof(piece), 0) > 0)
+        ;
+    return NULL;
+}
+
+Test(conn, a_turn_is_256_kib_of_a_file)
+{
+    pthread_t reader;
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    open_pair();
+    set_blocking(conn.fd, true);
+    pthread_create(&reader, NULL, read_all, NULL);
+    say(client, GET_LAST("/large"));
+    size_t left = sizeof(large);
+    for (int turn = 1; turn <= 2; turn++) {
+        expect_number("a turn", conn_advance(&conn), CONN_WRITING);
+        left -= 262144;
+        expect_number("left", conn.app.file.left, left);
+    }
+    expect_number("the last turn", conn_advance(&conn), CONN_DONE);
+    shutdown(conn.fd, SHUT_RDWR);
+    pthread_join(reader, NULL);
+    close_pair();
+}
+
+Test(conn, a_file_that_becomes_shorter_ends_the_connection)
+{
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    open_narrow();
+    tell(GET("/large"));
+    cr_assert_eq(conn.state, CONN_WRITING);
+    scratch_file("public/large", "short");
+    static char bytes[700000];
+    read_slowly(bytes, sizeof(bytes));
+    expect_state("the promised length cannot be kept", CONN_DONE);
+    expect_number("it does not count", board_requests(board), 0);
+    close_pair();
+}
+
+Test(conn, a_file_that_becomes_longer_is_sent_as_promised)
+{
+    static char bytes[700000];
+    make_large();
+    scratch_bytes("public/large", large, 100000);
+    open_narrow();
+    tell(GET("/large"));
+    cr_assert_eq(conn.state, CONN_WRITING);
+    scratch_bytes("public/large", large, sizeof(large));
+    size_t len = read_slowly(bytes, sizeof(bytes));
+    expect_large("file", bytes, len, 100000);
+    expect_state("sent", CONN_IDLE);
+    close_pair();
+}
+
+/* ---- 100-continue -------------------------------------------------------------------------- */
+
+Test(conn, rule_11_tells_a_waiting_client_to_continue)
+{
+    open_pair();
+    tell(POST_HEAD(30, "Expect: 100-continue\r\n"));
+    expect_state("waits for the body", CONN_READING);
+    expect_text("once", heard(), "HTTP/1.1 100 Continue\r\n\r\n");
+    tell("guest-name=Ada&");
+    expect_text("once only", heard(), "");
+    tell("guest-remarks=x");
+    expect_state("the body is there", CONN_ASKING);
+    reply_with(":1\r\n");
+    go();
+    const char *response = heard();
+    cr_expect(strncmp(response, "HTTP/1.1 303 ", 13) == 0, "%s", response);
+    close_pair();
+}
+
+Test(conn, rule_11_the_route_is_judged_after_the_body)
+{
+    open_pair();
+    tell("POST /none HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+    expect_text("continue", heard(), "HTTP/1.1 100 Continue\r\n\r\n");
+    tell("x");
+    expect_part("405", heard(), "HTTP/1.1 405 ");
+    expect_state("405", CONN_IDLE);
+    close_pair();
+}
+
+Test(conn, rule_11_a_refusal_comes_at_once)
+{
+    static const struct {
+        const char *request, *status;
+    } rows[] = {
+        {POST_HEAD(65537, "Expect: 100-continue\r\n"), "HTTP/1.1 413 "},
+        {POST_HEAD(1, "Expect: something\r\n"), "HTTP/1.1 417 "},
+        {POST_HEAD(1, "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n"), "HTTP/1.1 400 "},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        open_tcp();
+        tell(rows[i].request);
+        expect_state(rows[i].status, CONN_LINGERING);
+        cr_assert(comes(client, POLLIN, PATIENCE_MS));
+        cr_expect(strncmp(heard(), rows[i].status, strlen(rows[i].status)) == 0, "%s",
+                  rows[i].status);
+        close_pair();
+    }
+}
+
+/* A response that was sent before may fill the socket to the brim: whatever its size, the 100
+ * behind it has to wait for room like anything else. */
+Test(conn, rule_11_a_continue_behind_a_response_waits_for_room)
+{
+    static char bytes[700000];
+    make_large();
+    int cut_off = 0, last = 0;
+    for (int size = 100; size < 12000; size += 100) {
+        scratch_bytes("public/large", large, (size_t)size);
+        open_narrow();
+        tell(GET("/large"));
+        tell(POST_HEAD(30, "Expect: 100-continue\r\n"));
+        size_t len = read_slowly(bytes, sizeof(bytes) - 1);
+        bytes[len] = '\0';
+        if (conn.state != CONN_READING || !strstr(bytes, "HTTP/1.1 100 Continue\r\n\r\n"))
+            cut_off++, last = size;
+        close_pair();
+    }
+    cr_expect(cut_off == 0, "cut off behind %d files, the last of %d octets", cut_off, last);
+}
+
+/* ---- refusing and lingering ---------------------------------------------------------------- */
+
+Test(conn, rule_12_a_refusal_closes_after_one_response)
+{
+    static const struct {
+        const char *request, *status;
+    } rows[] = {
+        {"rubbish\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
+        {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
+        {"GET / HTTP/2.0\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported\r\n"},
+        {"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+         "HTTP/1.1 501 Not Implemented\r\n"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        open_tcp();
+        say(client, rows[i].request);
+        tell(GET("/a.txt"));
+        expect_state(rows[i].status, CONN_LINGERING);
+        cr_assert(comes(client, POLLIN, PATIENCE_MS));
+        const char *response = heard();
+        cr_expect(strncmp(response, rows[i].status, strlen(rows[i].status)) == 0, "%s", response);
+        expect_part(rows[i].status, response, "\r\nConnection: close\r\n");
+        expect_number("one response", count_of(response, "\r\nServer: "), 1);
+        cr_expect(is_closed(), "half-closed");
+        close(client);
+        client = -1;
+        expect_number("the client has gone", go_within(PATIENCE_MS), CONN_DONE);
+        close_pair();
+    }
+}
+
+Test(conn, rule_12_a_client_that_sends_on_can_read_its_refusal)
+{
+    static char much[300000];
+    memset(much, 'x', sizeof(much));
+    open_tcp();
+    set_blocking(client, false);
+    say(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
+    for (size_t sent = 0; sent < sizeof(much);) {
+        ssize_t n = send(client, much + sent, sizeof(much) - sent, MSG_NOSIGNAL);
+        cr_assert(n > 0 || errno == EAGAIN, "the client's send: %s", strerror(errno));
+        sent += n > 0 ? (size_t)n : 0;
+        cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
+        go();
+        expect_state("drains", CONN_LINGERING);
+    }
+    shutdown(client, SHUT_WR);
+    expect_number("until the client has finished", go_within(PATIENCE_MS), CONN_DONE);
+    close_pair();
+}
+
+Test(conn, rule_12_what_is_drained_costs_no_memory)
+{
+    open_tcp();
+    tell("rubbish\r\n\r\n");
+    expect_state("refused", CONN_LINGERING);
+    size_t size = conn.in.size;
+    tell("0123456789");
+    tell("0123456789");
+    expect_number("size", conn.in.size, size);
+    close_pair();
+}
+
+Test(conn, lingers_where_bytes_are_left_in_the_socket)
+{
+    open_tcp();
+    tell(GET_LAST("/a.txt"));
+    expect_state("none are", CONN_DONE);
+    close_pair();
+
+    open_tcp();
+    set_blocking(client, false);
+    say(client, GET_LAST("/guestbook"));
+    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
+    go();
+    expect_state("asking", CONN_ASKING);
+    say(client, "more"); /* still in the socket when the response has been sent */
+    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
+    conn_reply(&conn, NULL, 503);
+    conn_advance(&conn);
+    expect_state("some are", CONN_LINGERING);
+    close_pair();
+}
+
+Test(conn, refuses_whatever_is_asked_if_it_is_told_to)
+{
+    open_tcp();
+    conn.refuse_with = 503;
+    tell("GET / HTTP/1.1\r\n");
+    expect_state("half a request", CONN_READING);
+    tell("Host: a\r\n\r\n");
+    expect_state("a whole one", CONN_LINGERING);
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    const char *response = heard();
+    expect_part("503", response, "HTTP/1.1 503 Service Unavailable\r\n");
+    expect_part("503", response, "\r\nRetry-After: 1\r\n");
+    expect_part("503", response, "\r\nConnection: close\r\n");
+    close_pair();
+}
+
+Test(conn, refuses_with_the_right_status_what_is_no_request)
+{
+    open_tcp();
+    conn.refuse_with = 503;
+    tell("rubbish\r\n\r\n");
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    expect_part("400", heard(), "HTTP/1.1 400 ");
+    close_pair();
+}
+
+/* ---- deadlines ----------------------------------------------------------------------------- */
+
+Test(conn, a_fresh_or_idle_connection_expires_silently)
+{
+    open_pair();
+    expect_number("fresh", conn_expire(&conn), CONN_DONE);
+    expect_text("fresh", heard(), "");
+    close_pair();
+    open_pair();
+    tell(GET("/a.txt"));
+    heard();
+    expect_number("idle", conn_expire(&conn), CONN_DONE);
+    expect_text("idle", heard(), "");
+    close_pair();
+}
+
+Test(conn, an_unfinished_request_expires_with_408)
+{
+    static const char *const beginnings[] = {"\r\n", "GET", POST_HEAD(31, "") ENTRY,
+                                             "HEAD / HTTP/1.1\r\n"};
+    for (size_t i = 0; i < COUNT(beginnings); i++) {
+        open_tcp();
+        tell(beginnings[i]);
+        expect_state(beginnings[i], CONN_READING);
+        expect_number(beginnings[i], conn_expire(&conn), CONN_WRITING);
+        conn_advance(&conn);
+        expect_state(beginnings[i], CONN_LINGERING);
+        cr_assert(comes(client, POLLIN, PATIENCE_MS));
+        const char *response = heard();
+        expect_part(beginnings[i], response, "HTTP/1.1 408 Request Timeout\r\n");
+        expect_part(beginnings[i], response, "\r\nConnection: close\r\n");
+        expect_number("rule 12: then it lingers no longer", conn_expire(&conn), CONN_DONE);
+        close_pair();
+    }
+}
+
+Test(conn, the_second_request_expires_with_408_too)
+{
+    open_tcp();
+    tell(HEAD("/guestbook") "GET");
+    reply_page();
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    heard();
+    expect_state("the second", CONN_READING);
+    conn_expire(&conn);
+    conn_advance(&conn);
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    expect_part("408 has a body though a HEAD went before", body_of(heard()), "408 Request");
+    close_pair();
+}
+
+Test(conn, the_time_for_a_request_counts_from_its_first_byte)
+{
+    open_pair();
+    tell("G");
+    int64_t deadline = conn.deadline;
+    for (int64_t now = net_now(); net_now() < now + 50;)
+        poll(NULL, 0, 5); /* the clock is what this is about */
+    tell("ET / HT");
+    expect_number("the second byte changes nothing", conn.deadline, deadline);
+    close_pair();
+}
+
+Test(conn, the_time_for_a_response_begins_anew_with_progress)
+{
+    static char bytes[700000];
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    open_narrow();
+    tell(GET("/large"));
+    int64_t deadline = conn.deadline;
+    for (int64_t now = net_now(); net_now() < now + 50;)
+        poll(NULL, 0, 5);
+    conn_advance(&conn);
+    expect_number("no room, no progress", conn.deadline, deadline);
+    recv(client, bytes, sizeof(bytes), 0);
+    conn_advance(&conn);
+    cr_expect(conn.deadline > deadline);
+    close_pair();
+}
+
+Test(conn, a_response_without_progress_expires)
+{
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    open_narrow();
+    tell(GET("/large"));
+    expect_number("no room", conn_expire(&conn), CONN_DONE);
+    close_pair();
+}
+
+Test(conn, a_response_has_one_more_chance_when_it_expires)
+{
+    static char bytes[700000];
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    open_narrow();
+    tell(GET("/large"));
+    recv(client, bytes, sizeof(bytes), 0);
+    conn.deadline = net_now() - 1; /* as a loop would find it */
+    expect_number("there is room", conn_expire(&conn), CONN_WRITING);
+    expect_deadline("there is room", 10000);
+    close_pair();
+
+    open_pair();
+    tell(GET("/guestbook"));
+    conn_reply(&conn, NULL, 504);
+    conn.deadline = net_now() - 1;
+    expect_number("room for all of it", conn_expire(&conn), CONN_IDLE);
+    close_pair();
+}
+
+Test(conn, a_pipelined_request_has_its_turn_when_it_expires)
+{
+    open_pair();
+    say(client, GET("/a.txt") GET("/guestbook"));
+    conn_advance(&conn);
+    expect_state("the second has come", CONN_WRITING);
+    conn.deadline = net_now() - 1;
+    expect_number("it is asked for", conn_expire(&conn), CONN_ASKING);
+    conn_reply(&conn, NULL, 503);
+    close_pair();
+}
+
+/* ---- who can be given up ------------------------------------------------------------------- */
+
+/* On a blocking descriptor with a tick of 20 ms. */
+static void open_ticking(void)
+{
+    const struct timeval tick = {.tv_usec = 20000};
+    int server;
+    tcp_pair(&server, &client);
+    setsockopt(server, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick));
+    setsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick));
+    conn_open(&conn, server, &worker);
+}
+
+Test(conn, a_fresh_or_idle_connection_is_spare_after_a_silent_tick)
+{
+    open_ticking();
+    cr_expect(!conn_is_spare(&conn), "just opened");
+    expect_number("a tick", conn_advance(&conn), CONN_FRESH);
+    cr_expect(conn_is_spare(&conn), "fresh and silent");
+    say(client, GET("/a.txt"));
+    expect_number("a request", conn_advance(&conn), CONN_IDLE);
+    cr_expect(!conn_is_spare(&conn), "it has just said something");
+    expect_number("a tick", conn_advance(&conn), CONN_IDLE);
+    cr_expect(conn_is_spare(&conn), "idle and silent");
+    close_pair();
+}
+
+Test(conn, a_connection_that_owes_something_is_not_spare)
+{
+    open_ticking();
+    say(client, "GET /guestbook HTTP/1.1\r\n");
+    expect_number("half a request", conn_advance(&conn), CONN_READING);
+    expect_number("a tick", conn_advance(&conn), CONN_READING);
+    cr_expect(!conn_is_spare(&conn), "reading");
+    say(client, "Host: a\r\n\r\n");
+    expect_number("the rest", conn_advance(&conn), CONN_ASKING);
+    cr_expect(!conn_is_spare(&conn), "asking");
+    conn_reply(&conn, NULL, 503);
+    cr_expect(!conn_is_spare(&conn), "writing");
+    close_pair();
+}
+
+Test(conn, a_lingering_connection_is_spare_after_a_silent_tick)
+{
+    open_ticking();
+    say(client, "rubbish\r\n\r\n");
+    expect_number("refused", conn_advance(&conn), CONN_LINGERING);
+    cr_expect(!conn_is_spare(&conn), "it has just said something");
+    expect_number("a tick", conn_advance(&conn), CONN_LINGERING);
+    cr_expect(conn_is_spare(&conn), "silent");
+    say(client, "more");
+    expect_number("more", conn_advance(&conn), CONN_LINGERING);
+    cr_expect(!conn_is_spare(&conn), "it has just said more");
+    close_pair();
+}
+
+/* The silence that made it expire was that of its reading: the client has not had a tick yet to
+ * read the 408. */
+Test(conn, a_connection_that_begins_to_linger_is_not_spare_yet)
+{
+    open_ticking();
+    say(client, "GET");
+    expect_number("half a request", conn_advance(&conn), CONN_READING);
+    expect_number("a tick", conn_advance(&conn), CONN_READING);
+    conn_expire(&conn);
+    expect_number("408", conn_advance(&conn), CONN_LINGERING);
+    cr_expect(!conn_is_spare(&conn));
+    close_pair();
+}
+
+Test(conn, a_connection_can_be_given_up)
+{
+    open_pair();
+    tell(GET("/a.txt"));
+    heard();
+    conn_give_up(&conn);
+    expect_state("given up", CONN_DONE);
+    expect_text("without another word", heard(), "");
+    close_pair();
+}
+
+/* ---- what a connection costs --------------------------------------------------------------- */
+
+static size_t cost(void)
+{
+    return sizeof(conn) + conn.in.size + conn.head.size + conn.app.page.size;
+}
+
+Test(conn, an_idle_connection_costs_10_kib_at_most)
+{
+    char request[8100];
+    open_pair();
+    tell(GET("/a.txt"));
+    tell(GET("/none"));
+    cr_expect(cost() <= 10240, "after small requests: %zu octets", cost());
+    static char body[60000];
+    memset(body, '+', sizeof(body) - 1);
+    tell(POST_HEAD(59999, ""));
+    tell(body);
+    expect_state("after a large form", CONN_IDLE);
+    cr_expect(cost() <= 10240, "after a large form: %zu octets", cost());
+    snprintf(request, sizeof(request), "GET /folder?%07970d HTTP/1.1\r\nHost: a\r\n\r\n", 1);
+    tell(request);
+    expect_state("after a long redirect", CONN_IDLE);
+    cr_expect(cost() <= 10240, "after a long redirect: %zu octets (head %zu, in %zu, page %zu)",
+              cost(), conn.head.size, conn.in.size, conn.app.page.size);
+    close_pair();
+}
+
+Test(conn, a_request_costs_128_kib_at_most)
+{
+    static char request[HTTP_MAX_REQUEST + 100];
+    size_t len = (size_t)snprintf(request, sizeof(request),
+                                  "\r\n\r\nPOST /%07985d HTTP/1.1\r\nHost: a\r\nX: %0*d\r\n"
+                                  "Content-Length: 65536\r\n\r\n",
+                                  1, 16384 - 9 - 23 - 5, 1);
+    memset(request + len, 'x', 65535);
+    len += 65535;
+    open_pair();
+    for (size_t at = 0; at < len; at += 50) {
+        send_all(client, request + at, len - at < 50 ? len - at : 50);
+        cr_assert_eq(go(), CONN_READING);
+    }
+    cr_expect(conn.in.size <= 128 * 1024, "%zu octets", conn.in.size);
+    tell("x" GET("/a.txt"));
+    expect_state("it is whole", CONN_IDLE);
+    expect_number("answered", board_requests(board), 2);
+    close_pair();
+}
+
+Test(conn, closing_frees_everything_in_any_state)
+{
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    int before = dup(scratch_fd);
+    close(before);
+    static const char *const beginnings[] = {"", "GET", GET("/large"), GET("/a.txt"),
+                                             "rubbish\r\n\r\n"};
+    for (size_t i = 0; i < COUNT(beginnings); i++) {
+        open_narrow();
+        say(client, beginnings[i]);
+        go();
+        close_pair();
+        expect_number("closed", conn.fd, -1);
+    }
+    int after = dup(scratch_fd);
+    expect_number("the next free descriptor", after, before);
+}
+
+/* ---- the log ------------------------------------------------------------------------------- */
+
+static int logged, stdout_kept;
+
+static void log_begin(void)
+{
+    int fds[2];
+    options.verbose = true;
+    cr_assert(pipe(fds) == 0);
+    fflush(stdout);
+    stdout_kept = dup(STDOUT_FILENO);
+    dup2(fds[1], STDOUT_FILENO);
+    close(fds[1]);
+    logged = fds[0];
+}
+
+static const char *log_end(void)
+{
+    static char text[20000];
+    dup2(stdout_kept, STDOUT_FILENO);
+    read_to_end(logged, text, sizeof(text));
+    return text;
+}
+
+/* One line's request and what follows it, without address and time. */
+static void expect_line(const char *about, const char *line, const char *expected)
+{
+    const char *quote = strchr(line, '"');
+    cr_assert(quote, "%s: %s", about, line);
+    cr_expect(strncmp(quote, expected, strlen(expected)) == 0, "%s: %.*s instead of %s", about,
+              (int)strcspn(quote, "\n"), quote, expected);
+}
+
+Test(conn, logs_a_line_a_request)
+{
+    log_begin();
+    open_tcp();
+    tell(GET("/a.txt") HEAD("/a.txt"));
+    tell(GET("/guestbook"));
+    reply_page();
+    tell("rubbish\r\n\r\n");
+    close_pair();
+    const char *line = log_end();
+    static const char *const lines[] = {
+        "\"GET /a.txt HTTP/1.1\" 200 10\n",
+        "\"HEAD /a.txt HTTP/1.1\" 200 0\n",
+        "\"GET /guestbook HTTP/1.1\" 200 24\n",
+        "\"rubbish\" 400 89\n",
+    };
+    expect_number("lines", count_lines(line), 4);
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct tm when = {0};
+        cr_expect(strncmp(line, "127.0.0.1 - - [", 15) == 0, "%s", line);
+        const char *rest = strptime(line + 15, "%d/%b/%Y:%H:%M:%S +0000] ", &when);
+        cr_expect(rest && *rest == '"' && labs(timegm(&when) - time(NULL)) < 60, "%s", line);
+        expect_line(lines[i], line, lines[i]);
+        line = strchr(line, '\n') + 1;
+    }
+}
+
+Test(conn, a_request_cannot_forge_a_line_of_the_log)
+{
+    static const struct {
+        const char *request, *line;
+    } rows[] = {
+        {"GET /\" 200 1 HTTP/1.1\r\n\r\n", "\"GET /\\x22 200 1 HTTP/1.1\" 400 "},
+        {"GET /\\x22\r\n\r\n", "\"GET /\\x5cx22\" 400 "},
+        {"GET /\x1b[31m\r\n\r\n", "\"GET /\\x1b[31m\" 400 "},
+        {"GET /\r1.2.3.4 - -\r\n\r\n", "\"GET /\\x0d1.2.3.4 - -\" 400 "},
+        {"GET /\x7f\xc3\xa4\r\n\r\n", "\"GET /\\x7f\\xc3\\xa4\" 400 "},
+        {"GET /\t\r\n\r\n", "\"GET /\\x09\" 400 "},
+    };
+    log_begin();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        open_tcp();
+        tell(rows[i].request);
+        close_pair();
+    }
+    const char *line = log_end();
+    expect_number("lines", count_lines(line), COUNT(rows));
+    for (size_t i = 0; i < COUNT(rows); i++, line = strchr(line, '\n') + 1)
+        expect_line(rows[i].request, line, rows[i].line);
+}
+
+Test(conn, a_long_request_line_is_cut_in_the_log)
+{
+    char request[4000], expected[2500];
+    snprintf(request, sizeof(request), "GET /%03000d HTTP/1.1\r\nHost: a\r\n\r\n", 0);
+    snprintf(expected, sizeof(expected), "\"GET /%0507d\" 404 ", 0);
+    log_begin();
+    open_tcp();
+    tell(request);
+    close_pair();
+    memset(request, '\x01', 3000);
+    memcpy(request + 3000, "\r\n\r\n", 5);
+    open_tcp();
+    tell(request);
+    close_pair();
+    const char *line = log_end();
+    expect_number("lines", count_lines(line), 2);
+    expect_line("long", line, expected);
+    const char *second = strchr(strchr(line, '\n'), '"');
+    cr_expect(strncmp(second + 1 + 512 * 4, "\" 400 ", 6) == 0, "%s", second);
+}
+
+Test(conn, a_request_that_did_not_come_in_full_is_logged_without_a_line)
+{
+    log_begin();
+    open_tcp();
+    tell("GET / HTTP/1.1\r\nHo");
+    conn_expire(&conn);
+    conn_advance(&conn);
+    close_pair();
+    expect_line("408", log_end(), "\"\" 408 ");
+}
+
+Test(conn, logs_nothing_if_nobody_wants_it)
+{
+    log_begin();
+    options.verbose = false;
+    open_pair();
+    tell(GET("/a.txt"));
+    close_pair();
+    expect_text("log", log_end(), "");
+}

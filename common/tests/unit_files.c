@@ -1,0 +1,349 @@
+/* public/: what is opened, what is not and why, and what type it has. */
+#include "files.h"
+#include "unit.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* ---- a tree -------------------------------------------------------------------------------- */
+
+static void link_to(const char *target, const char *name)
+{
+    cr_assert(symlinkat(target, scratch_fd, name) == 0, "%s: %s", name, strerror(errno));
+}
+
+static void make_tree(void)
+{
+    char absolute[100];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    scratch_make();
+    scratch_folder("public");
+    scratch_file("secret.txt", "secret");
+    scratch_folder("public-not"); /* begins like the folder that is served */
+    scratch_file("public-not/a.txt", "secret");
+    scratch_file("public/index.html", "home");
+    scratch_file("public/a.txt", "0123456789");
+    scratch_file("public/empty", "");
+    scratch_file("public/a b\xc3\xa4", "name");
+    scratch_file("public/...x", "hidden");
+    scratch_file("public/.hidden", "hidden");
+    scratch_file("public/a..b", "dots");
+    scratch_folder("public/folder");
+    scratch_file("public/folder/index.html", "folder's");
+    scratch_file("public/folder/b.css", "css");
+    scratch_folder("public/bare"); /* has no index.html */
+    scratch_folder("public/.git");
+    scratch_file("public/.git/config", "hidden");
+    scratch_folder("public/odd");
+    scratch_folder("public/odd/index.html"); /* a folder of that name */
+    cr_assert(mkfifoat(scratch_fd, "public/fifo", 0644) == 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/public/socket", scratch);
+    cr_assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    close(fd);
+    link_to("a.txt", "public/inside");
+    link_to("folder", "public/into");
+    link_to("../secret.txt", "public/outside");
+    link_to("..", "public/up");
+    link_to("../public-not", "public/beside");
+    snprintf(absolute, sizeof(absolute), "%s/secret.txt", scratch);
+    link_to(absolute, "public/absolute");
+    snprintf(absolute, sizeof(absolute), "%s/public/a.txt", scratch);
+    link_to(absolute, "public/absolute-inside");
+    link_to("loop", "public/loop");
+    link_to("nowhere", "public/dangling");
+    link_to("/proc/self/root", "public/magic");
+    link_to("/dev/zero", "public/device");
+    cr_assert(files_open_root(scratch_fd, "public"));
+}
+
+TestSuite(files, .timeout = 30, .init = make_tree, .fini = scratch_remove);
+
+/* Opens it, and says what is in it. */
+static int open_and_read(const char *path, char *content, size_t size)
+{
+    struct file file = {.fd = -1};
+    int status = files_open(path, &file);
+    content[0] = '\0';
+    if (status != 200) {
+        expect_number(path, file.fd, -1);
+        return status;
+    }
+    cr_expect(file.fd >= 0 && file.at == 0, "%s", path);
+    cr_expect(fcntl(file.fd, F_GETFD) & FD_CLOEXEC, "%s is left open to programs", path);
+    ssize_t n = pread(file.fd, content, size - 1, 0);
+    content[n < 0 ? 0 : n] = '\0';
+    expect_number(path, file.left, n);
+    close(file.fd);
+    return status;
+}
+
+struct row {
+    const char *path;
+    int status;
+    const char *content;
+};
+
+static void expect_rows(const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char content[100];
+        expect_number(rows[i].path, open_and_read(rows[i].path, content, sizeof(content)),
+                      rows[i].status);
+        expect_text(rows[i].path, content, rows[i].content ? rows[i].content : "");
+    }
+}
+
+/* ---- what is there ------------------------------------------------------------------------- */
+
+static const struct row plain[] = {
+    {"/", 200, "home"},
+    {"/index.html", 200, "home"},
+    {"/a.txt", 200, "0123456789"},
+    {"/empty", 200, ""},
+    {"/a b\xc3\xa4", 200, "name"},
+    {"/a..b", 200, "dots"},
+    {"/folder/", 200, "folder's"},
+    {"/folder/b.css", 200, "css"},
+    {"/folder", 301, NULL},
+    {"/bare", 301, NULL},
+    {"/bare/", 404, NULL},
+    {"/none", 404, NULL},
+    {"/none/", 404, NULL},
+    {"/folder/none", 404, NULL},
+    {"/A.TXT", 404, NULL},
+    {"/a.txt/", 404, NULL},
+    {"/a.txt/b", 404, NULL},
+    {"/odd/", 404, NULL},
+    {"/odd/index.html", 301, NULL},
+    {"/odd/index.html/", 404, NULL},
+};
+
+/* Rule 18. */
+static const struct row refused[] = {
+    {"/.hidden", 404, NULL},
+    {"/...x", 404, NULL},
+    {"/.git/config", 404, NULL},
+    {"/.git/", 404, NULL},
+    {"/.git", 404, NULL},
+    {"/folder/../a.txt", 404, NULL}, /* such a path does not come here: still it does no harm */
+    {"/../secret.txt", 404, NULL},
+    {"/fifo", 404, NULL},
+    {"/fifo/", 404, NULL},
+    {"/socket", 404, NULL},
+    {"/device", 404, NULL},
+};
+
+/* Rule 17. */
+static const struct row links_out[] = {
+    {"/outside", 404, NULL},          {"/up/secret.txt", 404, NULL}, {"/up", 404, NULL},
+    {"/up/public/a.txt", 404, NULL},  {"/up/", 404, NULL},           {"/absolute", 404, NULL},
+    {"/absolute-inside", 404, NULL},  {"/beside/a.txt", 404, NULL},  {"/loop", 404, NULL},
+    {"/loop/x", 404, NULL},           {"/dangling", 404, NULL},      {"/magic", 404, NULL},
+    {"/magic/etc/passwd", 404, NULL},
+};
+
+Test(files, opens_regular_files_and_the_index_of_folders)
+{
+    expect_rows(plain, COUNT(plain));
+}
+
+Test(files, rule_18_serves_nothing_but_regular_files_without_a_leading_dot)
+{
+    expect_rows(refused, COUNT(refused));
+}
+
+Test(files, rule_17_follows_no_link_that_leads_out)
+{
+    expect_rows(links_out, COUNT(links_out));
+}
+
+Test(files, follows_links_that_stay_inside)
+{
+    static const struct row rows[] = {
+        {"/inside", 200, "0123456789"},
+        {"/into/b.css", 200, "css"},
+        {"/into/", 200, "folder's"},
+        {"/into", 301, NULL},
+    };
+    expect_rows(rows, COUNT(rows));
+}
+
+Test(files, names_may_be_as_long_as_the_kernel_lets_them)
+{
+    char name[300], path[5000], content[20];
+    snprintf(name, sizeof(name), "public/%0255d", 0);
+    scratch_file(name, "long");
+    snprintf(path, sizeof(path), "/%0255d", 0);
+    expect_number("255 octets", open_and_read(path, content, sizeof(content)), 200);
+    snprintf(path, sizeof(path), "/%0256d", 0);
+    expect_number("256 octets", open_and_read(path, content, sizeof(content)), 404);
+    static const size_t lengths[] = {4094, 4095, 4096, 4097, 4098, 4500};
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        for (size_t at = 0; at < lengths[i]; at++)
+            path[at] = at % 2 ? 'x' : '/';
+        path[lengths[i]] = '\0';
+        expect_number("a long path", open_and_read(path, content, sizeof(content)), 404);
+        path[lengths[i] - 1] = '/';
+        expect_number("a folder's", open_and_read(path, content, sizeof(content)), 404);
+    }
+}
+
+/* Root may read everything, so the test becomes somebody else for that. */
+Test(files, rule_18_a_file_without_permission_is_a_403)
+{
+    static const struct row rows[] = {
+        {"/mine", 403, NULL},   {"/locked/", 403, NULL},       {"/locked/x", 403, NULL},
+        {"/locked", 403, NULL}, {"/a.txt", 200, "0123456789"},
+    };
+    scratch_file("public/mine", "mine");
+    scratch_folder("public/locked");
+    cr_assert(fchmodat(scratch_fd, "public/mine", 0, 0) == 0);
+    cr_assert(fchmodat(scratch_fd, "public/locked", 0, 0) == 0);
+    bool root = geteuid() == 0;
+    cr_assert(!root || seteuid(65534) == 0);
+    expect_rows(rows, COUNT(rows));
+    cr_assert(!root || seteuid(0) == 0);
+    fchmodat(scratch_fd, "public/locked", 0755, 0);
+}
+
+Test(files, rule_18_without_a_descriptor_left_it_is_a_503)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    int next = dup(scratch_fd);
+    close(next);
+    struct rlimit none = {.rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max};
+    char content[20];
+    setrlimit(RLIMIT_NOFILE, &none);
+    int status = open_and_read("/a.txt", content, sizeof(content));
+    setrlimit(RLIMIT_NOFILE, &limit);
+    expect_number("without", status, 503);
+    expect_number("with one again", open_and_read("/a.txt", content, sizeof(content)), 200);
+}
+
+Test(files, leaves_no_descriptor_open_when_it_refuses)
+{
+    struct file file;
+    int before = dup(scratch_fd);
+    close(before);
+    for (size_t i = 0; i < COUNT(refused); i++)
+        files_open(refused[i].path, &file);
+    for (size_t i = 0; i < COUNT(links_out); i++)
+        files_open(links_out[i].path, &file);
+    files_open("/folder", &file);
+    int after = dup(scratch_fd);
+    expect_number("the next free descriptor", after, before);
+}
+
+/* ---- where the kernel has no openat2(2) ---------------------------------------------------- */
+
+static bool forbid_openat2(int error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = COUNT(filter), .filter = filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void expect_the_same_without_openat2(int error)
+{
+    static const struct row links_inside[] = {
+        {"/inside", 404, NULL},
+        {"/into/b.css", 404, NULL},
+        {"/into/", 404, NULL},
+    };
+    if (!forbid_openat2(error))
+        cr_skip_test("no seccomp here");
+    expect_rows(plain, COUNT(plain));
+    expect_rows(refused, COUNT(refused));
+    expect_rows(links_out, COUNT(links_out));
+    expect_rows(links_inside, COUNT(links_inside)); /* without it, no link is followed at all */
+    char path[5000], content[20];
+    snprintf(path, sizeof(path), "/%0256d", 0);
+    expect_number("256 octets", open_and_read(path, content, sizeof(content)), 404);
+}
+
+Test(files, rule_17_holds_on_a_kernel_without_openat2)
+{
+    expect_the_same_without_openat2(ENOSYS);
+}
+
+Test(files, rule_17_holds_where_openat2_is_forbidden)
+{
+    expect_the_same_without_openat2(EPERM);
+}
+
+Test(files, leaves_no_descriptor_open_without_openat2_either)
+{
+    struct file file;
+    if (!forbid_openat2(ENOSYS))
+        cr_skip_test("no seccomp here");
+    int before = dup(scratch_fd);
+    close(before);
+    for (size_t i = 0; i < COUNT(refused); i++)
+        files_open(refused[i].path, &file);
+    for (size_t i = 0; i < COUNT(links_out); i++)
+        files_open(links_out[i].path, &file);
+    for (size_t i = 0; i < COUNT(plain); i++)
+        if (files_open(plain[i].path, &file) == 200)
+            close(file.fd);
+    int after = dup(scratch_fd);
+    expect_number("the next free descriptor", after, before);
+}
+
+/* ---- types --------------------------------------------------------------------------------- */
+
+Test(files, rule_19_the_extension_gives_the_type)
+{
+    static const struct {
+        const char *path, *type;
+    } rows[] = {
+        {"/", "text/html; charset=utf-8"},
+        {"/folder/", "text/html; charset=utf-8"},
+        {"/folder.png/", "text/html; charset=utf-8"},
+        {"/a.html", "text/html; charset=utf-8"},
+        {"/a.css", "text/css; charset=utf-8"},
+        {"/a.js", "text/javascript; charset=utf-8"},
+        {"/a.txt", "text/plain; charset=utf-8"},
+        {"/a.json", "application/json"},
+        {"/a.xml", "application/xml"},
+        {"/a.pdf", "application/pdf"},
+        {"/a.wasm", "application/wasm"},
+        {"/a.svg", "image/svg+xml"},
+        {"/a.png", "image/png"},
+        {"/a.jpg", "image/jpeg"},
+        {"/a.jpeg", "image/jpeg"},
+        {"/a.gif", "image/gif"},
+        {"/a.webp", "image/webp"},
+        {"/a.ico", "image/x-icon"},
+        {"/a.woff2", "font/woff2"},
+        {"/a.mp4", "video/mp4"},
+        {"/a.b.html", "text/html; charset=utf-8"},
+        {"/a.html.gz", "application/octet-stream"},
+        {"/html", "application/octet-stream"},
+        {"/a.", "application/octet-stream"},
+        {"/a.htmlx", "application/octet-stream"},
+        {"/a.htm", "application/octet-stream"},
+        {"/folder.html/a", "application/octet-stream"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_text(rows[i].path, files_type(rows[i].path), rows[i].type);
+}
+
+Test(files, a_missing_folder_is_reported)
+{
+    errno = 0;
+    cr_expect(!files_open_root(scratch_fd, "none"));
+    expect_number("none", errno, ENOENT);
+    cr_expect(!files_open_root(scratch_fd, "secret.txt"));
+    expect_number("a file", errno, ENOTDIR);
+}

@@ -1,0 +1,528 @@
+/* The guestbook: requests and replies in, commands and pages out. */
+#include "guestbook.h"
+#include "unit.h"
+
+TestSuite(guestbook, .timeout = 30);
+
+static struct guestbook book; /* each test's own */
+static struct redis_command ask;
+
+static void expect_command(const char *about, const char *const words[4])
+{
+    for (int i = 0; i < 4; i++)
+        if (i < ask.count)
+            expect_span(about, ((struct span){ask.words[i], ask.lens[i]}),
+                        words[i] ? words[i] : "(no more)");
+        else
+            cr_expect(!words[i], "%s: no \"%s\"", about, words[i]);
+}
+
+#define EXPECT_COMMAND(about, ...) expect_command(about, (const char *const[4]){__VA_ARGS__})
+
+/* Feeds one reply. */
+static int feed_bytes(const char *bytes, size_t len)
+{
+    redisReply *reply = reply_of(bytes, len);
+    int status = guestbook_reply(&book, reply, &ask);
+    freeReplyObject(reply);
+    return status;
+}
+
+#define FEED(literal) feed_bytes((literal), sizeof(literal) - 1)
+
+static int view(const char *query)
+{
+    return guestbook_view(&book, query ? span_of(query) : (struct span){0}, &ask);
+}
+
+/* ---- viewing ------------------------------------------------------------------------------- */
+
+Test(guestbook, asks_its_three_commands_one_after_the_other)
+{
+    expect_number("view", view(NULL), 0);
+    EXPECT_COMMAND("first", "INCR", "guestbook:visitors");
+    expect_number("INCR", FEED(":7\r\n"), 0);
+    EXPECT_COMMAND("second", "GET", "guestbook:visitors");
+    expect_number("GET", FEED("$1\r\n7\r\n"), 0);
+    EXPECT_COMMAND("third", "LRANGE", "guestbook:entries", "-21", "-1");
+    redisReply *reply = REPLY("*0\r\n");
+    expect_number("LRANGE", guestbook_reply(&book, reply, &ask), 200);
+    cr_expect(book.entries == reply, "borrowed until the page is rendered");
+    freeReplyObject(reply);
+}
+
+Test(guestbook, pages_count_from_the_newest_entry)
+{
+    static const struct {
+        const char *query, *first, *last;
+    } rows[] = {
+        {NULL, "-21", "-1"},
+        {"", "-21", "-1"},
+        {"page=1", "-21", "-1"},
+        {"page=2", "-41", "-21"},
+        {"page=3", "-61", "-41"},
+        {"page=0010", "-201", "-181"},
+        {"page=1000000000", "-20000000001", "-19999999981"},
+        {"x=1&page=2", "-41", "-21"},
+        {"page=2&page=3", "-41", "-21"},
+        {"pages=9&xpage=8", "-21", "-1"},
+        {"page", "-21", "-1"},
+        {"&&", "-21", "-1"},
+        {"Page=2", "-21", "-1"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *about = rows[i].query ? rows[i].query : "no query";
+        book = (struct guestbook){0};
+        expect_number(about, view(rows[i].query), 0);
+        FEED(":1\r\n");
+        FEED("$1\r\n1\r\n");
+        EXPECT_COMMAND(about, "LRANGE", "guestbook:entries", rows[i].first, rows[i].last);
+    }
+}
+
+Test(guestbook, refuses_what_is_no_page)
+{
+    static const char *const queries[] = {
+        "page=",        "page=0",   "page=000",         "page=-1",
+        "page=+1",      "page=1x",  "page=x",           "page=1.5",
+        "page= 1",      "page=%31", "page=10000000000", "page=99999999999999999999999",
+        "page=&page=2", "x&page=0", "page=1=2",
+    };
+    for (size_t i = 0; i < COUNT(queries); i++)
+        expect_number(queries[i], view(queries[i]), 400);
+}
+
+Test(guestbook, groups_the_visitors_by_thousands)
+{
+    static const struct {
+        const char *count, *shown;
+    } rows[] = {
+        {"1", "1"},
+        {"12", "12"},
+        {"999", "999"},
+        {"1000", "1,000"},
+        {"12345", "12,345"},
+        {"999999", "999,999"},
+        {"1000000", "1,000,000"},
+        {"1234567", "1,234,567"},
+        {"9223372036854775807", "9,223,372,036,854,775,807"},
+        {"-1", "-1"},
+        {"-999", "-999"},
+        {"-1000", "-1,000"},
+        {"-9223372036854775808", "-9,223,372,036,854,775,808"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char bytes[60];
+        int len =
+            snprintf(bytes, sizeof(bytes), "$%zu\r\n%s\r\n", strlen(rows[i].count), rows[i].count);
+        book = (struct guestbook){0};
+        view(NULL);
+        FEED(":1\r\n");
+        expect_number(rows[i].count, feed_bytes(bytes, (size_t)len), 0);
+        expect_text(rows[i].count, book.visitors, rows[i].shown);
+    }
+}
+
+Test(guestbook, a_reply_that_makes_no_sense_is_a_503)
+{
+    static const char *const senseless[][5] = {
+        {"-ERR value is not an integer or out of range\r\n", "+OK\r\n", "$1\r\n1\r\n", "$-1\r\n",
+         "*0\r\n"}, /* to INCR */
+        {"-WRONGTYPE Operation against a key\r\n", ":1\r\n", "$-1\r\n", "$0\r\n\r\n",
+         "$21\r\n123456789012345678901\r\n"}, /* to GET */
+        {"-WRONGTYPE Operation against a key\r\n", ":1\r\n", "$1\r\n1\r\n", "*-1\r\n",
+         "+QUEUED\r\n"}, /* to LRANGE */
+    };
+    for (size_t step = 0; step < COUNT(senseless); step++)
+        for (size_t i = 0; i < COUNT(senseless[0]); i++) {
+            const char *bytes = senseless[step][i];
+            book = (struct guestbook){0};
+            view(NULL);
+            if (step > 0)
+                FEED(":1\r\n");
+            if (step > 1)
+                FEED("$1\r\n1\r\n");
+            expect_number(bytes, feed_bytes(bytes, strlen(bytes)), 503);
+        }
+}
+
+/* ---- posting ------------------------------------------------------------------------------- */
+
+#define FORM "application/x-www-form-urlencoded"
+
+static struct buffer entry;
+static char request_bytes[200 + HTTP_MAX_BODY];
+
+/* Posts a form at 2026-11-21T02:45:37Z. */
+static int post_as(const char *type, struct span body)
+{
+    struct http_parser parser = {0};
+    struct http_request request;
+    size_t len = (size_t)snprintf(request_bytes, 200,
+                                  "POST /guestbook HTTP/1.1\r\nHost: a\r\n%s%s%s"
+                                  "Content-Length: %zu\r\n\r\n",
+                                  type ? "Content-Type: " : "", type ? type : "",
+                                  type ? "\r\n" : "", body.len);
+    memcpy(request_bytes + len, body.at, body.len);
+    len += body.len;
+    cr_assert(http_parse(&parser, request_bytes, &len, &request) > 0);
+    book = (struct guestbook){0};
+    entry.len = 0;
+    return guestbook_post(&book, &request, 1795229137, &entry, &ask);
+}
+
+static int post(const char *body)
+{
+    return post_as(FORM, span_of(body));
+}
+
+Test(guestbook, stores_an_entry_of_three_lines)
+{
+    expect_number("post", post("guest-name=Ada+L.&guest-remarks=Hello%2C+world%21"), 0);
+    EXPECT_COMMAND("RPUSH", "RPUSH", "guestbook:entries",
+                   "2026-11-21T02:45:37Z\nAda L.\nHello, world!");
+    expect_number("reply", FEED(":1\r\n"), 303);
+}
+
+Test(guestbook, stores_what_was_typed_and_nothing_else)
+{
+    static const struct {
+        const char *about, *form, *stored;
+    } rows[] = {
+        {"the other way round", "guest-remarks=hi&guest-name=Ada", "Ada\nhi"},
+        {"other fields are ignored", "a=b&guest-name=Ada&c&guest-remarks=hi&=&d=%41", "Ada\nhi"},
+        {"empty parts are ignored", "&&guest-name=Ada&&guest-remarks=hi&&", "Ada\nhi"},
+        {"field names are decoded", "guest%2Dname=Ada&guest-%72emarks=hi", "Ada\nhi"},
+        {"a value may hold an equals sign", "guest-name=A=B&guest-remarks==", "A=B\n="},
+        {"line breaks are unified", "guest-name=Ada&guest-remarks=1%0D%0A2%0D3%0A4%0D%0A%0D%0A5",
+         "Ada\n1\n2\n3\n4\n\n5"},
+        {"a tab stays", "guest-name=Ada&guest-remarks=a%09b", "Ada\na\tb"},
+        {"markup is text", "guest-name=%3Cb%3E&guest-remarks=%26amp%3B", "<b>\n&amp;"},
+        {"all of UTF-8", "guest-name=%C3%84%E2%82%AC%F0%9F%90%A7&guest-remarks=%EF%BF%BD",
+         "\xc3\x84\xe2\x82\xac\xf0\x9f\x90\xa7\n\xef\xbf\xbd"},
+        {"UTF-8 that is not escaped", "guest-name=\xc3\x84&guest-remarks=\xe2\x82\xac",
+         "\xc3\x84\n\xe2\x82\xac"},
+        {"the last code point", "guest-name=%F4%8F%BF%BF&guest-remarks=%ED%9F%BF%EE%80%80",
+         "\xf4\x8f\xbf\xbf\n\xed\x9f\xbf\xee\x80\x80"},
+        {"spaces around are kept", "guest-name=+Ada+&guest-remarks=+hi+", " Ada \n hi "},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char expected[200];
+        snprintf(expected, sizeof(expected), "2026-11-21T02:45:37Z\n%s", rows[i].stored);
+        expect_number(rows[i].about, post(rows[i].form), 0);
+        EXPECT_COMMAND(rows[i].about, "RPUSH", "guestbook:entries", expected);
+    }
+}
+
+Test(guestbook, refuses_a_form_that_a_person_can_mend)
+{
+    static const struct {
+        const char *about, *form, *error;
+    } rows[] = {
+        {"nothing", "", "once each"},
+        {"no remarks", "guest-name=Ada", "once each"},
+        {"no name", "guest-remarks=hi", "once each"},
+        {"the name twice", "guest-name=Ada&guest-remarks=hi&guest-name=Ada", "once each"},
+        {"the remarks twice", "guest-name=Ada&guest-remarks=&guest-remarks=hi", "once each"},
+        {"twice, once in disguise", "guest-name=A&guest%2dname=B&guest-remarks=hi", "once each"},
+        {"a bad escape", "guest-name=A%4&guest-remarks=hi", "once each"},
+        {"a bad escape in another field", "guest-name=A&guest-remarks=hi&x=%", "once each"},
+        {"a bad escape in a field's name", "guest-name=A&guest-remarks=hi&%zz=1", "once each"},
+        {"other case", "Guest-Name=A&guest-remarks=hi", "once each"},
+        {"an empty name", "guest-name=&guest-remarks=hi", "enter your name"},
+        {"a name without a value", "guest-name&guest-remarks=hi", "enter your name"},
+        {"a blank name", "guest-name=++&guest-remarks=hi", "enter your name"},
+        {"empty remarks", "guest-name=Ada&guest-remarks=", "into the remarks"},
+        {"blank remarks", "guest-name=Ada&guest-remarks=+%0D%0A%09%0A", "into the remarks"},
+        {"a line feed in the name", "guest-name=A%0Ab&guest-remarks=hi", "name holds"},
+        {"a carriage return in the name", "guest-name=A%0D&guest-remarks=hi", "name holds"},
+        {"a tab in the name", "guest-name=A%09b&guest-remarks=hi", "name holds"},
+        {"a NUL in the name", "guest-name=A%00b&guest-remarks=hi", "name holds"},
+        {"an escape in the name", "guest-name=%1B%5B0m&guest-remarks=hi", "name holds"},
+        {"a DEL in the name", "guest-name=A%7F&guest-remarks=hi", "name holds"},
+        {"a C1 control in the name", "guest-name=A%C2%85&guest-remarks=hi", "name holds"},
+        {"the last C1 control", "guest-name=A%C2%9F&guest-remarks=hi", "name holds"},
+        {"a line separator in the name", "guest-name=A%E2%80%A8b&guest-remarks=hi", "name holds"},
+        {"a NUL in the remarks", "guest-name=Ada&guest-remarks=a%00b", "remarks hold"},
+        {"an escape in the remarks", "guest-name=Ada&guest-remarks=%1B", "remarks hold"},
+        {"a vertical tab in the remarks", "guest-name=Ada&guest-remarks=a%0Bb", "remarks hold"},
+        {"a paragraph separator", "guest-name=Ada&guest-remarks=%E2%80%A9", "remarks hold"},
+        {"Latin-1", "guest-name=%C4da&guest-remarks=hi", "name holds"},
+        {"a continuation alone", "guest-name=%80&guest-remarks=hi", "name holds"},
+        {"a character cut off at the end", "guest-name=%E2%82&guest-remarks=hi", "name holds"},
+        {"a character cut off within", "guest-name=%E2%82a&guest-remarks=hi", "name holds"},
+        {"two starts", "guest-name=%C3%C3&guest-remarks=hi", "name holds"},
+        {"overlong in two", "guest-name=%C0%AF&guest-remarks=hi", "name holds"},
+        {"overlong in two, the last", "guest-name=%C1%BF&guest-remarks=hi", "name holds"},
+        {"overlong in three", "guest-name=%E0%80%AF&guest-remarks=hi", "name holds"},
+        {"overlong in three, the last", "guest-name=%E0%9F%BF&guest-remarks=hi", "name holds"},
+        {"overlong in four", "guest-name=%F0%80%80%AF&guest-remarks=hi", "name holds"},
+        {"overlong in four, the last", "guest-name=%F0%8F%BF%BF&guest-remarks=hi", "name holds"},
+        {"the first surrogate", "guest-name=%ED%A0%80&guest-remarks=hi", "name holds"},
+        {"the last surrogate", "guest-name=Ada&guest-remarks=%ED%BF%BF", "remarks hold"},
+        {"above U+10FFFF", "guest-name=%F4%90%80%80&guest-remarks=hi", "name holds"},
+        {"five octets", "guest-name=%F8%88%80%80%80&guest-remarks=hi", "name holds"},
+        {"an octet of no encoding", "guest-name=%FF&guest-remarks=hi", "name holds"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        expect_number(rows[i].about, post(rows[i].form), 400);
+        cr_assert(book.error, "%s", rows[i].about);
+        expect_part(rows[i].about, book.error, rows[i].error);
+        expect_number(rows[i].about, entry.len, 0);
+    }
+}
+
+/* A form with a name and remarks of so many times `one`. */
+static int post_many(const char *one, int names, int remarks)
+{
+    static char form[HTTP_MAX_BODY];
+    size_t len = (size_t)sprintf(form, "guest-name=");
+    for (int i = 0; i < names; i++)
+        len += (size_t)sprintf(form + len, "%s", one);
+    len += (size_t)sprintf(form + len, "&guest-remarks=");
+    for (int i = 0; i < remarks; i++)
+        len += (size_t)sprintf(form + len, "%s", one);
+    return post(form);
+}
+
+Test(guestbook, counts_characters_not_octets)
+{
+    static const char *const characters[] = {"a", "%C3%A4", "\xc3\xa4", "%E2%82%AC",
+                                             "%F0%9F%90%A7"};
+    for (size_t i = 0; i < COUNT(characters); i++) {
+        const char *one = characters[i];
+        expect_number(one, post_many(one, 63, 999), 0);
+        expect_number(one, post_many(one, 64, 1000), 0);
+        expect_number(one, post_many(one, 65, 1000), 400);
+        expect_part(one, book.error, "name is too long");
+        expect_number(one, post_many(one, 64, 1001), 400);
+        expect_part(one, book.error, "remarks are too long");
+    }
+}
+
+Test(guestbook, counts_a_line_break_as_one)
+{
+    static char form[10000];
+    for (int breaks = 999; breaks <= 1000; breaks++) {
+        strcpy(form, "guest-name=Ada&guest-remarks=x");
+        for (int i = 0; i < breaks; i++)
+            strcat(form, "%0D%0A");
+        expect_number("x and line breaks", post(form), breaks < 1000 ? 0 : 400);
+    }
+}
+
+Test(guestbook, takes_forms_of_one_type_only)
+{
+    static const struct {
+        const char *type;
+        int status;
+    } rows[] = {
+        {"application/x-www-form-urlencoded", 0},
+        {"Application/X-WWW-Form-URLencoded", 0},
+        {"application/x-www-form-urlencoded; charset=UTF-8", 0},
+        {"application/x-www-form-urlencoded \t;charset=UTF-8", 0},
+        {NULL, 415},
+        {"", 415},
+        {";", 415},
+        {"multipart/form-data; boundary=x", 415},
+        {"text/plain", 415},
+        {"application/x-www-form-urlencode", 415},
+        {"application/x-www-form-urlencodedx", 415},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_number(rows[i].type ? rows[i].type : "(none)",
+                      post_as(rows[i].type, SPAN("guest-name=Ada&guest-remarks=hi")),
+                      rows[i].status);
+}
+
+Test(guestbook, an_entry_that_redis_did_not_store_is_a_503)
+{
+    static const char *const replies[] = {"-MISCONF Redis is configured to save\r\n", "+OK\r\n",
+                                          "$-1\r\n", "*0\r\n"};
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        expect_number("post", post("guest-name=Ada&guest-remarks=hi"), 0);
+        expect_number(replies[i], feed_bytes(replies[i], strlen(replies[i])), 503);
+    }
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+static const char template[] =
+    "{{server}} p{{page}}{{#counted}} v{{visitors}}{{/counted}}\n"
+    "{{#errors}}! {{error}}\n{{/errors}}"
+    "<{{typed_name}}|{{typed_remarks}}>\n"
+    "{{#nobody}}nobody\n{{/nobody}}"
+    "{{#entries}}[{{time}} {{day}} {{clock}}] {{name}}: {{remarks}}\n{{/entries}}"
+    "{{#newer}}newer {{newer_page}}\n{{/newer}}{{#older}}older {{older_page}}\n{{/older}}";
+
+/* Renders what the last reply brought. The caller frees nothing: each test is a process. */
+static const char *rendered(void)
+{
+    static struct buffer out;
+    char error[200];
+    struct page *page =
+        page_compile("template", SPAN(template), guestbook_names, error, sizeof(error));
+    cr_assert(page, "%s", error);
+    book.server = "unit";
+    out.len = 0;
+    guestbook_render(&book, page, &out);
+    buffer_append(&out, "", 1);
+    page_free(page);
+    cr_expect(!book.entries, "the reply is no longer borrowed");
+    return out.bytes;
+}
+
+/* The page for that query when LRANGE gives these bytes. */
+static const char *page_of(const char *query, const char *bytes, size_t len)
+{
+    book = (struct guestbook){0};
+    cr_assert_eq(view(query), 0);
+    cr_assert_eq(FEED(":1234\r\n"), 0);
+    cr_assert_eq(FEED("$4\r\n1234\r\n"), 0);
+    redisReply *reply = reply_of(bytes, len);
+    cr_assert_eq(guestbook_reply(&book, reply, &ask), 200);
+    const char *page = rendered();
+    freeReplyObject(reply);
+    return page;
+}
+
+#define PAGE_OF(query, literal) page_of((query), (literal), sizeof(literal) - 1)
+
+Test(guestbook, shows_the_newest_entry_first)
+{
+    expect_text("two",
+                PAGE_OF(NULL, "*2\r\n"
+                              "$29\r\n2026-11-21T02:45:37Z\nAda\nold!\r\n"
+                              "$28\r\n2026-12-31T23:59:59Z\nBob\nnew\r\n"),
+                "unit p1 v1,234\n<|>\n"
+                "[2026-12-31T23:59:59Z 2026-12-31 23:59] Bob: new\n"
+                "[2026-11-21T02:45:37Z 2026-11-21 02:45] Ada: old!\n");
+}
+
+Test(guestbook, says_that_nobody_has_written)
+{
+    expect_text("none", PAGE_OF(NULL, "*0\r\n"), "unit p1 v1,234\n<|>\nnobody\n");
+    expect_text("none on page 3", PAGE_OF("page=3", "*0\r\n"),
+                "unit p3 v1,234\n<|>\nnobody\nnewer 2\n");
+}
+
+Test(guestbook, escapes_what_others_wrote_and_keeps_line_breaks)
+{
+    expect_text(
+        "markup",
+        PAGE_OF(NULL, "*1\r\n$48\r\n2026-11-21T02:45:37Z\n<b>\n<script>'\"&\n\nline 3 {{x\r\n"),
+        "unit p1 v1,234\n<|>\n[2026-11-21T02:45:37Z 2026-11-21 02:45] &lt;b&gt;: "
+        "&lt;script&gt;&#39;&quot;&amp;\n\nline 3 {{x\n");
+}
+
+/* So many entries, "0" the oldest. */
+static size_t entries_of(int count, char *bytes)
+{
+    size_t len = (size_t)sprintf(bytes, "*%d\r\n", count);
+    for (int i = 0; i < count; i++) {
+        char one[60];
+        sprintf(one, "2026-11-21T02:45:37Z\nAda\n%d", i);
+        len += (size_t)sprintf(bytes + len, "$%zu\r\n%s\r\n", strlen(one), one);
+    }
+    return len;
+}
+
+Test(guestbook, a_page_has_20_entries_and_the_21st_means_that_there_are_older_ones)
+{
+    static const struct {
+        const char *query;
+        int count;
+        const char *newest, *oldest, *links;
+    } rows[] = {
+        {NULL, 1, "Ada: 0\n", "Ada: 0\n", ""},
+        {NULL, 20, "Ada: 19\n", "Ada: 0\n", ""},
+        {NULL, 21, "Ada: 20\n", "Ada: 1\n", "older 2\n"},
+        {"page=2", 20, "Ada: 19\n", "Ada: 0\n", "newer 1\n"},
+        {"page=2", 21, "Ada: 20\n", "Ada: 1\n", "newer 1\nolder 3\n"},
+    };
+    static char bytes[21 * 60];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *page = page_of(rows[i].query, bytes, entries_of(rows[i].count, bytes));
+        int shown = rows[i].count < 20 ? rows[i].count : 20;
+        const char *links = page + strlen(page) - strlen(rows[i].links);
+        expect_number("lines", count_lines(page), 2 + shown + count_lines(rows[i].links));
+        expect_text("links", links, rows[i].links);
+        expect_part("the newest", page, rows[i].newest);
+        expect_part("the oldest", page, rows[i].oldest);
+        if (rows[i].count == 21)
+            expect_no_part("the one behind", page, "Ada: 0\n");
+    }
+}
+
+Test(guestbook, shows_foreign_entries_as_remarks_of_nobody)
+{
+    static const struct {
+        const char *about, *bytes, *line;
+    } rows[] = {
+        {"no line break", "*1\r\n$5\r\nhello\r\n", "[  ] : hello\n"},
+        {"empty", "*1\r\n$0\r\n\r\n", "[  ] : \n"},
+        {"short", "*1\r\n$3\r\na\nb\r\n", "[  ] : a\nb\n"},
+        {"a time only", "*1\r\n$20\r\n2026-11-21T02:45:37Z\r\n", "[  ] : 2026-11-21T02:45:37Z\n"},
+        {"a time and its end", "*1\r\n$21\r\n2026-11-21T02:45:37Z\n\r\n",
+         "[  ] : 2026-11-21T02:45:37Z\n\n"},
+        {"no remarks", "*1\r\n$24\r\n2026-11-21T02:45:37Z\nAda\r\n",
+         "[  ] : 2026-11-21T02:45:37Z\nAda\n"},
+        {"all of it empty", "*1\r\n$22\r\n2026-11-21T02:45:37Z\n\n\r\n",
+         "[2026-11-21T02:45:37Z 2026-11-21 02:45] : \n"},
+        {"markup for a time", "*1\r\n$24\r\n\"><b>6789012345678\">\nA\nB\r\n",
+         "[&quot;&gt;&lt;b&gt;6789012345678&quot;&gt; &quot;&gt;&lt;b&gt;67890 23456] A: B\n"},
+        {"a number", "*1\r\n:5\r\n", "[  ] : \n"},
+        {"nil", "*1\r\n$-1\r\n", "[  ] : \n"},
+        {"a list", "*1\r\n*1\r\n$1\r\nx\r\n", "[  ] : \n"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_part(rows[i].about, page_of(NULL, rows[i].bytes, strlen(rows[i].bytes)),
+                    rows[i].line);
+}
+
+Test(guestbook, shows_entries_with_a_NUL_to_their_end)
+{
+    redisReply *reply = REPLY("*1\r\n$3\r\na\0b\r\n");
+    book = (struct guestbook){0};
+    view(NULL);
+    FEED(":1\r\n");
+    FEED("$1\r\n1\r\n");
+    cr_assert_eq(guestbook_reply(&book, reply, &ask), 200);
+    const char *page = rendered();
+    cr_expect(memcmp(strstr(page, "[  ] : ") + 7, "a\0b\n", 4) == 0);
+    freeReplyObject(reply);
+}
+
+Test(guestbook, a_count_that_is_no_number_is_escaped)
+{
+    view(NULL);
+    FEED(":1\r\n");
+    cr_assert_eq(FEED("$3\r\n<&>\r\n"), 0);
+    redisReply *reply = REPLY("*0\r\n");
+    guestbook_reply(&book, reply, &ask);
+    expect_part("visitors", rendered(), "v&lt;&amp;&gt;\n");
+    freeReplyObject(reply);
+}
+
+Test(guestbook, shows_the_error_and_keeps_what_was_typed)
+{
+    expect_number("no remarks", post("guest-name=%3CAda%3E&guest-remarks=++"), 400);
+    expect_text("no remarks", rendered(),
+                "unit p1\n! Please write something into the remarks.\n<&lt;Ada&gt;|  >\n");
+    expect_number("no name", post("guest-name=&guest-remarks=a%0D%0A%22b%22"), 400);
+    expect_text("no name", rendered(), "unit p1\n! Please enter your name.\n<|a\n&quot;b&quot;>\n");
+}
+
+Test(guestbook, does_not_show_again_what_is_no_text)
+{
+    expect_number("name", post("guest-name=%FF&guest-remarks=fine"), 400);
+    expect_text("name", rendered(),
+                "unit p1\n! The name holds bytes that are not text (UTF-8), or control "
+                "characters.\n<|fine>\n");
+    expect_number("remarks", post("guest-name=fine&guest-remarks=%00"), 400);
+    expect_text("remarks", rendered(),
+                "unit p1\n! The remarks hold bytes that are not text (UTF-8), or control "
+                "characters.\n<fine|>\n");
+    expect_number("missing", post("guest-name=%FF"), 400);
+    expect_part("missing", rendered(), "once each.\n<|>\n");
+}

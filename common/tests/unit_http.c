@@ -1,0 +1,978 @@
+/* HTTP as bytes: every case is fed whole, cut in two at every position, and byte by byte, and has
+ * to give the same. The numbers of rules are those of "What goes over the wire". */
+#include "unit.h"
+
+TestSuite(http, .timeout = 60);
+
+/* ---- feeding ------------------------------------------------------------------------------- */
+
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+
+/* What came of a request, however it was fed. */
+struct outcome {
+    int status;  /* 0: a request, or not yet; else refused with this */
+    size_t used; /* octets as they were sent, the framing of chunks included; 0: not yet */
+    size_t most; /* octets the buffer ever held */
+    struct http_request request;
+    char *buffer; /* owned; what the request points into */
+};
+
+/* Feeds `first` octets, then `step` at a time, as far as the parser wants them. Small texts are fed
+ * in memory of exactly the size that has come, so that a sanitizer sees a read beyond it. */
+static struct outcome feed(struct span text, size_t first, size_t step)
+{
+    struct http_parser parser = {0};
+    struct outcome outcome = {.buffer = malloc(text.len)};
+    bool exact = text.len < 4096;
+    size_t fed = 0, len = 0, more = first;
+    int got = 0;
+    while (fed < text.len && got == 0) {
+        if (more > text.len - fed)
+            more = text.len - fed;
+        if (exact) {
+            char *moved = malloc(len + more);
+            memcpy(moved, outcome.buffer, len);
+            free(outcome.buffer);
+            outcome.buffer = moved;
+        }
+        memcpy(outcome.buffer + len, text.at + fed, more);
+        fed += more;
+        len += more;
+        if (len > outcome.most)
+            outcome.most = len;
+        got = http_parse(&parser, outcome.buffer, &len, &outcome.request);
+        more = step;
+    }
+    outcome.status = got < 0 ? -got : 0;
+    outcome.used = got > 0 ? fed - (len - (size_t)got) : 0;
+    return outcome;
+}
+
+static bool same_span(struct span a, struct span b)
+{
+    return !a.at == !b.at && a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static bool same_outcome(const struct outcome *a, const struct outcome *b)
+{
+    const struct http_request *x = &a->request, *y = &b->request;
+    return a->status == b->status && a->used == b->used && x->method == y->method &&
+           x->minor == y->minor && x->keep_alive == y->keep_alive && same_span(x->line, y->line) &&
+           same_span(x->path, y->path) && same_span(x->query, y->query) &&
+           same_span(x->host, y->host) && same_span(x->fields, y->fields) &&
+           same_span(x->body, y->body);
+}
+
+static void expect_same(const char *name, struct span text, const struct outcome *whole,
+                        size_t first, size_t step)
+{
+    struct outcome cut = feed(text, first, step);
+    cr_expect(same_outcome(whole, &cut),
+              "%s: whole it gives status %d and uses %zu; "
+              "%zu octets first, then by %zu, it gives status %d and uses %zu",
+              name, whole->status, whole->used, first, step, cut.status, cut.used);
+    free(cut.buffer);
+}
+
+/* The outcome, which does not depend on how the text is cut. The caller frees its buffer. */
+static struct outcome feed_every_way(const char *name, struct span text)
+{
+    struct outcome whole = feed(text, text.len, 1);
+    if (text.len < 2000)
+        for (size_t cut = 1; cut < text.len; cut++)
+            expect_same(name, text, &whole, cut, text.len);
+    else
+        for (size_t step = 2; step < text.len; step = step * 3 + 1)
+            expect_same(name, text, &whole, step, step);
+    expect_same(name, text, &whole, 1, 1);
+    return whole;
+}
+
+static void expect_status(const char *name, struct span text, int status)
+{
+    struct outcome outcome = feed_every_way(name, text);
+    expect_number(name, outcome.status, status);
+    free(outcome.buffer);
+}
+
+/* ---- good requests ------------------------------------------------------------------------- */
+
+/* What a row does not say: no query, host "a", no body, nothing behind, HTTP/1.1, kept. */
+struct good {
+    const char *name;
+    struct span bytes;
+    enum http_method method;
+    const char *path, *query, *host, *body;
+    size_t behind; /* octets of the next request that come along */
+    bool old;      /* HTTP/1.0 */
+    bool closes;
+};
+
+#define GOOD(about, request, asked, where, ...)                                                    \
+    {                                                                                              \
+        .name = about, .bytes = BYTES(request), .method = asked, .path = where, __VA_ARGS__        \
+    }
+#define HOST_A "Host: a\r\n"
+#define CHUNKED                                                                                    \
+    "POST /g HTTP/1.1\r\nHost: a\r\n"                                                              \
+    "Transfer-Encoding: chunked\r\n\r\n"
+
+static const struct good good_requests[] = {
+    GOOD("a plain GET", "GET / HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/"),
+    GOOD("what comes along is the next request's", "GET / HTTP/1.1\r\n" HOST_A "\r\nGET /2",
+         HTTP_GET, "/", .behind = 6),
+    GOOD("a HEAD", "HEAD /x.html HTTP/1.1\r\n" HOST_A "\r\n", HTTP_HEAD, "/x.html"),
+    GOOD("a method that is known, though no route has it", "DELETE /x HTTP/1.1\r\n" HOST_A "\r\n",
+         HTTP_KNOWN, "/x"),
+    GOOD("a method nobody knows", "BREW-!#$%&'*+.^_`|~9 /x HTTP/1.1\r\n" HOST_A "\r\n",
+         HTTP_UNKNOWN, "/x"),
+    GOOD("methods are case-sensitive", "get / HTTP/1.1\r\n" HOST_A "\r\n", HTTP_UNKNOWN, "/"),
+    GOOD("a query", "GET /g?page=2&x=%41 HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/g",
+         .query = "page=2&x=%41"),
+    GOOD("an empty query is one", "GET /g? HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/g",
+         .query = ""),
+    GOOD("a query with question marks", "GET /g?a?b/c? HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/g",
+         .query = "a?b/c?"),
+    GOOD("rule 17: the path stays encoded here", "GET /a%2fb/%zz HTTP/1.1\r\n" HOST_A "\r\n",
+         HTTP_GET, "/a%2fb/%zz"),
+    GOOD("rule 2: HTTP/1.0 closes", "GET / HTTP/1.0\r\n" HOST_A "\r\n", HTTP_GET, "/", .old = true,
+         .closes = true),
+    GOOD("rule 2: HTTP/1.0 stays if it asks for that",
+         "GET / HTTP/1.0\r\n" HOST_A "Connection: Keep-Alive\r\n\r\n", HTTP_GET, "/", .old = true),
+    GOOD("rule 13: Connection: close", "GET / HTTP/1.1\r\n" HOST_A "Connection: close\r\n\r\n",
+         HTTP_GET, "/", .closes = true),
+    GOOD("rule 13: close wins over keep-alive",
+         "GET / HTTP/1.1\r\n" HOST_A "Connection: x ,, CLOSE,keep-alive\r\n\r\n", HTTP_GET, "/",
+         .closes = true),
+    GOOD("rule 13: close wins over keep-alive in another field",
+         "GET / HTTP/1.0\r\n" HOST_A "Connection: close\r\nConnection: keep-alive\r\n\r\n",
+         HTTP_GET, "/", .old = true, .closes = true),
+    GOOD("rule 13: close is an option, not a part of one",
+         "GET / HTTP/1.1\r\n" HOST_A "Connection: closed, enclose\r\n\r\n", HTTP_GET, "/"),
+    GOOD("rule 3: two empty lines before the request", "\r\n\r\nGET / HTTP/1.1\r\n" HOST_A "\r\n",
+         HTTP_GET, "/"),
+    GOOD("rule 4: a host with a port", "GET / HTTP/1.1\r\nHost: a.b-c:65535\r\n\r\n", HTTP_GET, "/",
+         .host = "a.b-c:65535"),
+    GOOD("rule 4: a host with an empty port", "GET / HTTP/1.1\r\nHost: a:\r\n\r\n", HTTP_GET, "/",
+         .host = "a:"),
+    GOOD("rule 4: an IPv6 address", "GET / HTTP/1.1\r\nHost: [::ffff:1.2.3.4]:80\r\n\r\n", HTTP_GET,
+         "/", .host = "[::ffff:1.2.3.4]:80"),
+    GOOD("rule 4: HTTP/1.0 without a host", "GET / HTTP/1.0\r\n\r\n", HTTP_GET, "/", .host = "",
+         .old = true, .closes = true),
+    GOOD("rule 4: field names in any case", "GET / HTTP/1.1\r\nhOsT:a\r\n\r\n", HTTP_GET, "/"),
+    GOOD("rule 4: the absolute form's authority wins",
+         "GET http://b:80/x?y HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/x", .query = "y",
+         .host = "b:80"),
+    GOOD("rule 4: an absolute form without a path", "GET HTTP://b HTTP/1.1\r\n" HOST_A "\r\n",
+         HTTP_GET, "/", .host = "b"),
+    GOOD("rule 4: an absolute form with a query only",
+         "GET http://b?y=/ HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/", .query = "y=/", .host = "b"),
+    GOOD("rule 4: OPTIONS *", "OPTIONS * HTTP/1.1\r\n" HOST_A "\r\n", HTTP_OPTIONS, "*"),
+    GOOD("rule 5: values with tabs and octets above 127, or none",
+         "GET / HTTP/1.1\r\nHost:\t a \t\r\nX: a\t\"b\",\xff\r\nY:\r\nZ: \t\r\n\r\n", HTTP_GET,
+         "/"),
+    GOOD("rule 7: a body by length",
+         "POST /g HTTP/1.1\r\n" HOST_A "Content-Length: 5\r\n\r\nhelloGET", HTTP_POST, "/g",
+         .body = "hello", .behind = 3),
+    GOOD("rule 7: a body that looks like a line's end",
+         "POST /g HTTP/1.1\r\n" HOST_A "Content-Length: 4\r\n\r\n\r\n\r\n", HTTP_POST, "/g",
+         .body = "\r\n\r\n"),
+    GOOD("rule 7: leading zeros", "POST /g HTTP/1.0\r\n" HOST_A "content-length:0005\r\n\r\nhello",
+         HTTP_POST, "/g", .body = "hello", .old = true, .closes = true),
+    GOOD("rule 7: a length of nothing", "POST /g HTTP/1.1\r\n" HOST_A "Content-Length: 0\r\n\r\nx",
+         HTTP_POST, "/g", .behind = 1),
+    GOOD("rule 7: a GET may have a body", "GET / HTTP/1.1\r\n" HOST_A "Content-Length: 1\r\n\r\nxy",
+         HTTP_GET, "/", .body = "x", .behind = 1),
+    GOOD("rule 9: chunks", CHUNKED "5\r\nhello\r\n1\r\n \r\n0A\r\n0123456789\r\n0\r\n\r\nGET /next",
+         HTTP_POST, "/g", .body = "hello 0123456789", .behind = 9),
+    GOOD("rule 9: the coding's name in any case, sizes in either",
+         "POST /g HTTP/1.1\r\n" HOST_A "Transfer-Encoding:\tCHUNKED \r\n\r\n"
+         "0000a\r\n0123456789\r\nB\r\n0123456789a\r\n000\r\n\r\n",
+         HTTP_POST, "/g", .body = "01234567890123456789a"),
+    GOOD("rule 9: no chunk but the last", CHUNKED "0\r\n\r\n\r\n", HTTP_POST, "/g", .behind = 2),
+    GOOD("rule 9: extensions and trailers are dropped",
+         CHUNKED "5;a;b=c ; d = \"e\\\"; f\t\"\r\nhello\r\n0;last\r\nX: y\r\nHost: b\r\n"
+                 "Content-Length: 9\r\nConnection: close\r\n\r\nGET",
+         HTTP_POST, "/g", .body = "hello", .behind = 3),
+    GOOD("rule 9: chunks hold any octet, framing included",
+         CHUNKED "7\r\n\r\n0\r\n\r\n\r\n1\r\n\n\r\n0\r\n\r\n", HTTP_POST, "/g",
+         .body = "\r\n0\r\n\r\n\n"),
+    GOOD("rule 11: an expectation",
+         "POST /g HTTP/1.1\r\n" HOST_A "Expect: 100-Continue\r\n"
+         "Content-Length: 1\r\n\r\nx",
+         HTTP_POST, "/g", .body = "x"),
+};
+
+Test(http, takes_a_good_request_however_it_is_cut)
+{
+    for (size_t i = 0; i < COUNT(good_requests); i++) {
+        const struct good *row = &good_requests[i];
+        struct outcome got = feed_every_way(row->name, row->bytes);
+        const struct http_request *request = &got.request;
+        expect_number(row->name, got.status, 0);
+        expect_number(row->name, got.used, row->bytes.len - row->behind);
+        if (got.used > 0) {
+            expect_number(row->name, request->method, row->method);
+            expect_number(row->name, request->minor, row->old ? 0 : 1);
+            expect_number(row->name, request->keep_alive, !row->closes);
+            expect_span(row->name, request->path, row->path);
+            expect_span(row->name, request->query, row->query);
+            expect_span(row->name, request->host, row->host ? row->host : "a");
+            expect_span(row->name, request->body, row->body ? row->body : "");
+        }
+        free(got.buffer);
+    }
+}
+
+Test(http, keeps_the_request_line_as_it_came)
+{
+    struct outcome got = feed_every_way(
+        "line", SPAN("\r\nGET http://b/x?y HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nmore"));
+    expect_span("whole", got.request.line, "GET http://b/x?y HTTP/1.1");
+    expect_span("whole", got.request.fields, "Host: a\r\nX: 1\r\n");
+    free(got.buffer);
+}
+
+Test(http, later_minor_versions_are_served_as_1_1)
+{
+    struct outcome got = feed_every_way("rule 2", SPAN("GET / HTTP/1.9\r\nHost: a\r\n\r\n"));
+    expect_number("rule 2", got.status, 0);
+    expect_number("rule 2", got.request.minor, 9);
+    expect_number("rule 2", got.request.keep_alive, true);
+    free(got.buffer);
+}
+
+/* Rule 10: what has not come in full is no request, wherever it ends. */
+Test(http, waits_for_the_rest_of_whatever_has_begun)
+{
+    for (size_t i = 0; i < COUNT(good_requests); i++) {
+        const struct good *row = &good_requests[i];
+        for (size_t len = 1; len < row->bytes.len - row->behind; len++) {
+            struct outcome got = feed((struct span){row->bytes.at, len}, len, 1);
+            cr_expect(got.status == 0 && got.used == 0, "%s: %zu octets give status %d, %zu used",
+                      row->name, len, got.status, got.used);
+            free(got.buffer);
+        }
+    }
+}
+
+/* ---- refused requests ---------------------------------------------------------------------- */
+
+struct refused {
+    const char *name;
+    struct span bytes;
+    int status;
+};
+
+#define LINE(line)     BYTES(line "\r\nHost: a\r\n\r\n")
+#define WITH(field)    BYTES("POST /g HTTP/1.1\r\nHost: a\r\n" field "\r\n\r\nhello")
+#define FIELDS(fields) BYTES("GET / HTTP/1.1\r\n" fields "\r\n\r\n")
+#define CHUNKS(chunks) BYTES(CHUNKED chunks)
+
+static const struct refused refused_requests[] = {
+    {"rule 1: two spaces behind the method", LINE("GET  / HTTP/1.1"), 400},
+    {"rule 1: two spaces behind the target", LINE("GET /  HTTP/1.1"), 400},
+    {"rule 1: a space before the method", LINE(" GET / HTTP/1.1"), 400},
+    {"rule 1: a space behind the version", LINE("GET / HTTP/1.1 "), 400},
+    {"rule 1: a tab for a space", LINE("GET\t/\tHTTP/1.1"), 400},
+    {"rule 1: no version", LINE("GET /"), 400},
+    {"rule 1: an empty version", LINE("GET / "), 400},
+    {"rule 1: no target", LINE("GET HTTP/1.1"), 400},
+    {"rule 1: a method only", LINE("GET"), 400},
+    {"rule 1: a method that is no token", LINE("G@T / HTTP/1.1"), 400},
+    {"rule 1: a method with a high octet", LINE("G\xc3\x84T / HTTP/1.1"), 400},
+    {"rule 1: a space in the target", LINE("GET /a b HTTP/1.1"), 400},
+    {"rule 1: a fragment in the target", LINE("GET /a#b HTTP/1.1"), 400},
+    {"rule 1: a quote in the target", LINE("GET /\"a HTTP/1.1"), 400},
+    {"rule 1: a bracket in the target", LINE("GET /<a> HTTP/1.1"), 400},
+    {"rule 1: a backslash in the target", LINE("GET /\\a HTTP/1.1"), 400},
+    {"rule 1: a high octet in the target", LINE("GET /\xc3\xa4 HTTP/1.1"), 400},
+    {"rule 1: a high octet in the query", LINE("GET /?\xc3\xa4 HTTP/1.1"), 400},
+    {"rule 1: a NUL in the target", LINE("GET /a\0b HTTP/1.1"), 400},
+    {"rule 1: a NUL behind the version", LINE("GET / HTTP/1.1\0"), 400},
+    {"rule 2: HTTP/2.0", LINE("GET / HTTP/2.0"), 505},
+    {"rule 2: HTTP/0.9", LINE("GET / HTTP/0.9"), 505},
+    {"rule 2: the HTTP/2 preface", BYTES("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505},
+    {"rule 2: a version of two digits", LINE("GET / HTTP/1.10"), 400},
+    {"rule 2: a version without a dot", LINE("GET / HTTP/111"), 400},
+    {"rule 2: a version of one number", LINE("GET / HTTP/1"), 400},
+    {"rule 2: a version of letters", LINE("GET / HTTP/1.x"), 400},
+    {"rule 2: a name in lower case", LINE("GET / http/1.1"), 400},
+    {"rule 2: another protocol", LINE("GET / HTTQ/1.1"), 400},
+    {"rule 3: a bare LF behind the request line", BYTES("GET / HTTP/1.1\nHost: a\r\n\r\n"), 400},
+    {"rule 3: a bare LF behind a field", BYTES("GET / HTTP/1.1\r\nHost: a\nX: y\r\n\r\n"), 400},
+    {"rule 3: a bare LF for the empty line", BYTES("GET / HTTP/1.1\r\nHost: a\r\n\n"), 400},
+    {"rule 3: a bare LF before the request", BYTES("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400},
+    {"rule 3: a bare CR in the request line", LINE("GET /\r HTTP/1.1"), 400},
+    {"rule 3: a bare CR behind the request line", BYTES("GET / HTTP/1.1\rHost: a\r\n\r\n"), 400},
+    {"rule 3: a bare CR in a field", FIELDS("Host: a\r\nX: y\rZ: 1"), 400},
+    {"rule 3: CR CR LF", FIELDS("Host: a\r"), 400},
+    {"rule 3: a CR before the request", BYTES("\rGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400},
+    {"rule 3: three empty lines", BYTES("\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400},
+    {"rule 4: no host", FIELDS("X: y"), 400},
+    {"rule 4: no field at all", BYTES("GET / HTTP/1.1\r\n\r\n"), 400},
+    {"rule 4: two hosts", FIELDS("Host: a\r\nHost: a"), 400},
+    {"rule 4: two hosts in HTTP/1.0", BYTES("GET / HTTP/1.0\r\nHost: a\r\nhost: a\r\n\r\n"), 400},
+    {"rule 4: an empty host", FIELDS("Host:"), 400},
+    {"rule 4: an empty host in HTTP/1.0", BYTES("GET / HTTP/1.0\r\nHost: \r\n\r\n"), 400},
+    {"rule 4: a port only", FIELDS("Host: :80"), 400},
+    {"rule 4: a port of letters", FIELDS("Host: a:b"), 400},
+    {"rule 4: a port with a sign", FIELDS("Host: a:+1"), 400},
+    {"rule 4: a port above 65535", FIELDS("Host: a:65536"), 400},
+    {"rule 4: a port of six digits", FIELDS("Host: a:000080"), 400},
+    {"rule 4: two ports", FIELDS("Host: a:1:2"), 400},
+    {"rule 4: a user in the host", FIELDS("Host: u@a"), 400},
+    {"rule 4: a path in the host", FIELDS("Host: a/b"), 400},
+    {"rule 4: a space in the host", FIELDS("Host: a b"), 400},
+    {"rule 4: an IPv6 address without an end", FIELDS("Host: [::1"), 400},
+    {"rule 4: an IPv6 address of nothing", FIELDS("Host: []"), 400},
+    {"rule 4: an IPv6 address of letters", FIELDS("Host: [::g]"), 400},
+    {"rule 4: something behind an IPv6 address", FIELDS("Host: [::1]80"), 400},
+    {"rule 4: an absolute form without a Host", BYTES("GET http://b/ HTTP/1.1\r\n\r\n"), 400},
+    {"rule 4: an absolute form without an authority", LINE("GET http:///x HTTP/1.1"), 400},
+    {"rule 4: an absolute form with a user", LINE("GET http://u@b/x HTTP/1.1"), 400},
+    {"rule 4: an absolute form with a bad port", LINE("GET http://b:x/ HTTP/1.1"), 400},
+    {"rule 4: another scheme", LINE("GET https://b/x HTTP/1.1"), 400},
+    {"rule 4: a relative target", LINE("GET index.html HTTP/1.1"), 400},
+    {"rule 4: * with GET", LINE("GET * HTTP/1.1"), 400},
+    {"rule 4: more than *", LINE("OPTIONS ** HTTP/1.1"), 400},
+    {"rule 4: authority form", LINE("CONNECT b:80 HTTP/1.1"), 400},
+    {"rule 5: a space before the colon", FIELDS("Host: a\r\nX : y"), 400},
+    {"rule 5: a tab before the colon", FIELDS("Host: a\r\nX\t: y"), 400},
+    {"rule 5: a folded field", FIELDS("Host: a\r\nX: y\r\n z"), 400},
+    {"rule 5: a folded field that looks like one", FIELDS("Host: a\r\nX: y\r\n\tZ: 1"), 400},
+    {"rule 5: white space before the first field", FIELDS(" Host: a\r\nHost: a"), 400},
+    {"rule 5: a line of a space", FIELDS("Host: a\r\n "), 400},
+    {"rule 5: a field without a colon", FIELDS("Host: a\r\nX"), 400},
+    {"rule 5: a field without a name", FIELDS("Host: a\r\n: y"), 400},
+    {"rule 5: a name that is no token", FIELDS("Host: a\r\nX(1): y"), 400},
+    {"rule 5: a high octet in a name", FIELDS("Host: a\r\nX\xa0: y"), 400},
+    {"rule 5: a NUL in a value", FIELDS("Host: a\r\nX: y\0z"), 400},
+    {"rule 5: a NUL in a name", FIELDS("Host: a\r\nX\0: y"), 400},
+    {"rule 5: another control character in a value", FIELDS("Host: a\r\nX: y\x1b[0m"), 400},
+    {"rule 5: a DEL in a value", FIELDS("Host: a\r\nX: y\x7f"), 400},
+    {"rule 7: a plus sign", WITH("Content-Length: +5"), 400},
+    {"rule 7: a minus sign", WITH("Content-Length: -5"), 400},
+    {"rule 7: a list", WITH("Content-Length: 5,5"), 400},
+    {"rule 7: two numbers", WITH("Content-Length: 5 5"), 400},
+    {"rule 7: a hexadecimal number", WITH("Content-Length: 0x5"), 400},
+    {"rule 7: a fraction", WITH("Content-Length: 5.0"), 400},
+    {"rule 7: no number", WITH("Content-Length:"), 400},
+    {"rule 7: a repeat of the same number", WITH("Content-Length: 5\r\nContent-Length: 5"), 400},
+    {"rule 7: a repeat of another number", WITH("Content-Length: 5\r\nContent-Length: 6"), 400},
+    {"rule 7: 2^32 + 5", WITH("Content-Length: 4294967301"), 413},
+    {"rule 7: 2^64 + 5", WITH("Content-Length: 18446744073709551621"), 413},
+    {"rule 7: a hundred digits",
+     WITH("Content-Length: 10000000000000000000000000000000000000000000000000"
+          "00000000000000000000000000000000000000000000000000"),
+     413},
+    {"rule 7: too much, and no number", WITH("Content-Length: 99999999999x"), 400},
+    {"rule 8: another coding", WITH("Transfer-Encoding: gzip"), 501},
+    {"rule 8: another coding before chunked", WITH("Transfer-Encoding: gzip, chunked"), 501},
+    {"rule 8: the same in two fields",
+     WITH("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked"), 501},
+    {"rule 8: a name that begins with chunked", WITH("Transfer-Encoding: chunkedx"), 501},
+    {"rule 8: a name that ends with chunked", WITH("Transfer-Encoding: xchunked"), 501},
+    {"rule 8: identity", WITH("Transfer-Encoding: identity"), 501},
+    {"rule 8: chunked before another coding", WITH("Transfer-Encoding: chunked, gzip"), 400},
+    {"rule 8: chunked twice", WITH("Transfer-Encoding: chunked, chunked"), 400},
+    {"rule 8: chunked twice in two fields",
+     WITH("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"), 400},
+    {"rule 8: no coding", WITH("Transfer-Encoding:"), 400},
+    {"rule 8: an empty coding before", WITH("Transfer-Encoding: , chunked"), 400},
+    {"rule 8: an empty coding behind", WITH("Transfer-Encoding: chunked,"), 400},
+    {"rule 8: an empty coding and a space behind", WITH("Transfer-Encoding: chunked, "), 400},
+    {"rule 8: chunked with a parameter", WITH("Transfer-Encoding: chunked;q=1"), 400},
+    {"rule 8: chunked in quotes", WITH("Transfer-Encoding: \"chunked\""), 400},
+    {"rule 8: with a length before", WITH("Content-Length: 5\r\nTransfer-Encoding: chunked"), 400},
+    {"rule 8: with a length behind", WITH("Transfer-Encoding: chunked\r\nContent-Length: 5"), 400},
+    {"rule 8: another coding with a length", WITH("Transfer-Encoding: gzip\r\nContent-Length: 5"),
+     400},
+    {"rule 8: in HTTP/1.0",
+     BYTES("POST /g HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400},
+    {"rule 9: a size that is no number", CHUNKS("g\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an empty size", CHUNKS("\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an extension without a size", CHUNKS(";a\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a sign", CHUNKS("+5\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a minus sign", CHUNKS("-5\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: 0x", CHUNKS("0x5\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a space before the size", CHUNKS(" 5\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a space behind the size", CHUNKS("5 \r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a bare LF behind the size", CHUNKS("5\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a bare CR behind the size", CHUNKS("5\rhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a bare CR in an extension", CHUNKS("5;a=\"\r\"\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an empty extension", CHUNKS("5;\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an extension without a name", CHUNKS("5;=a\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an extension without a value", CHUNKS("5;a=\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a quote without an end", CHUNKS("5;a=\"b\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a quote that ends in an escape", CHUNKS("5;a=\"b\\\"\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: no semicolon", CHUNKS("5 a\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: a chunk longer than its size", CHUNKS("5\r\nhello!\r\n0\r\n\r\n"), 400},
+    {"rule 9: a chunk shorter than its size", CHUNKS("5\r\nhell\r\n0\r\n\r\n"), 400},
+    {"rule 9: no line end behind a chunk", CHUNKS("5\r\nhello0\r\n\r\n"), 400},
+    {"rule 9: a bare LF behind a chunk", CHUNKS("5\r\nhello\n0\r\n\r\n"), 400},
+    {"rule 9: a bare CR behind a chunk", CHUNKS("5\r\nhello\r0\r\n\r\n"), 400},
+    {"rule 9: something behind the last chunk", CHUNKS("0\r\nX\r\n\r\n"), 400},
+    {"rule 9: a bare LF at the end", CHUNKS("0\r\n\n"), 400},
+    {"rule 9: a trailer with a space before the colon", CHUNKS("0\r\nX : y\r\n\r\n"), 400},
+    {"rule 9: a trailer with a NUL", CHUNKS("0\r\nX: \0\r\n\r\n"), 400},
+    {"rule 9: a folded trailer", CHUNKS("0\r\nX: y\r\n z\r\n\r\n"), 400},
+    {"rule 9: a size of 2^32 + 5", CHUNKS("100000005\r\nhello\r\n0\r\n\r\n"), 413},
+    {"rule 9: a size of 2^64 + 5", CHUNKS("10000000000000005\r\nhello\r\n0\r\n\r\n"), 413},
+    {"rule 9: a size of 2^64 - 1", CHUNKS("ffffffffffffffff\r\nhello\r\n0\r\n\r\n"), 413},
+    {"rule 9: a second chunk of 2^64 - 1",
+     CHUNKS("5\r\nhello\r\nffffffffffffffff\r\nhello\r\n0\r\n\r\n"), 413},
+    {"rule 11: another expectation", WITH("Expect: 200-ok\r\nContent-Length: 5"), 417},
+    {"rule 11: an empty expectation", WITH("Expect:\r\nContent-Length: 5"), 417},
+};
+
+Test(http, refuses_a_bad_request_however_it_is_cut)
+{
+    for (size_t i = 0; i < COUNT(refused_requests); i++) {
+        const struct refused *row = &refused_requests[i];
+        expect_status(row->name, row->bytes, row->status);
+    }
+}
+
+Test(http, a_refusal_knows_what_was_understood)
+{
+    struct outcome got = feed_every_way("", SPAN("HEAD /x HTTP/1.0\r\nHost: \r\n\r\n"));
+    expect_number("a bad field", got.status, 400);
+    expect_number("a bad field", got.request.method, HTTP_HEAD);
+    expect_number("a bad field", got.request.minor, 0);
+    expect_span("a bad field", got.request.line, "HEAD /x HTTP/1.0");
+    free(got.buffer);
+
+    got = feed_every_way("", SPAN("HEAD / HTTP/9.9\r\n"));
+    expect_number("a bad version", got.status, 505);
+    expect_number("a bad version", got.request.method, HTTP_HEAD);
+    free(got.buffer);
+}
+
+/* ---- limits: one less, just so, one more --------------------------------------------------- */
+
+/* A text that grows. */
+struct text {
+    char bytes[7 * HTTP_MAX_BODY]; /* chunks of one octet take six */
+    size_t len;
+};
+
+static struct text text; /* each test's own */
+
+static void add(const char *more)
+{
+    cr_assert(text.len + strlen(more) <= sizeof(text.bytes));
+    memcpy(text.bytes + text.len, more, strlen(more));
+    text.len += strlen(more);
+}
+
+static void add_many(char octet, size_t count)
+{
+    cr_assert(text.len + count <= sizeof(text.bytes));
+    memset(text.bytes + text.len, octet, count);
+    text.len += count;
+}
+
+static void expect_text_status(const char *name, int status)
+{
+    struct outcome got = feed_every_way(name, (struct span){text.bytes, text.len});
+    expect_number(name, got.status, status);
+    expect_number(name, got.used, status ? 0 : text.len);
+    free(got.buffer);
+}
+
+Test(http, rule_1_a_request_line_has_at_most_8000_octets)
+{
+    for (size_t len = 7999; len <= 8001; len++) {
+        text.len = 0;
+        add("GET /");
+        add_many('a', len - strlen("GET / HTTP/1.1"));
+        add(" HTTP/1.1\r\nHost: a\r\n\r\n");
+        expect_text_status("a line", len <= 8000 ? 0 : 414);
+    }
+    text.len = 8001;
+    expect_text_status("a line whose end has not come", 414);
+    text.len = 0;
+    add_many('\0', 8001);
+    expect_text_status("a line of rubbish", 414);
+}
+
+Test(http, rule_6_there_are_at_most_100_fields)
+{
+    for (int fields = 99; fields <= 101; fields++) {
+        text.len = 0;
+        add("GET / HTTP/1.1\r\nHost: a\r\n");
+        for (int i = 1; i < fields; i++)
+            add("X: y\r\n");
+        add("\r\n");
+        expect_text_status("fields", fields <= 100 ? 0 : 431);
+    }
+}
+
+Test(http, rule_6_trailers_count_as_fields)
+{
+    for (int trailers = 97; trailers <= 99; trailers++) {
+        text.len = 0;
+        add(CHUNKED "0\r\n"); /* two fields */
+        for (int i = 0; i < trailers; i++)
+            add("X: y\r\n");
+        add("\r\n");
+        expect_text_status("trailers", trailers <= 98 ? 0 : 431);
+    }
+}
+
+Test(http, rule_6_fields_have_at_most_16_kib)
+{
+    for (size_t size = 16383; size <= 16385; size++) {
+        text.len = 0;
+        add("GET / HTTP/1.1\r\n");
+        size_t start = text.len;
+        add("Host: a\r\nX: ");
+        add_many('x', 8000);
+        add("\r\nY: ");
+        add_many('y', size - (text.len - start) - 2);
+        add("\r\n");
+        cr_assert_eq(text.len - start, size);
+        add("\r\n");
+        expect_text_status("fields", size <= 16384 ? 0 : 431);
+    }
+    text.len = 0;
+    add("GET / HTTP/1.1\r\nX: ");
+    add_many('x', 16384);
+    expect_text_status("a field whose end has not come", 431);
+}
+
+Test(http, rule_6_trailers_share_the_16_kib_of_the_fields)
+{
+    for (size_t size = 16383; size <= 16385; size++) {
+        text.len = 0;
+        add("POST /g HTTP/1.1\r\n");
+        add("Host: a\r\nTransfer-Encoding: chunked\r\nX: ");
+        add_many('x', 8000);
+        add("\r\n");
+        size_t fields = text.len - strlen("POST /g HTTP/1.1\r\n");
+        add("\r\n0\r\nY: ");
+        add_many('y', size - fields - strlen("Y: \r\n"));
+        add("\r\n\r\n");
+        expect_text_status("fields and trailers", size <= 16384 ? 0 : 431);
+    }
+}
+
+Test(http, rule_7_a_body_has_at_most_64_kib)
+{
+    for (size_t size = 65535; size <= 65537; size++) {
+        char head[100];
+        snprintf(head, sizeof(head), "POST /g HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
+                 size);
+        text.len = 0;
+        add(head);
+        add_many('b', size);
+        expect_text_status("a body", size <= 65536 ? 0 : 413);
+    }
+}
+
+Test(http, rule_9_a_body_in_chunks_has_at_most_64_kib)
+{
+    static const size_t chunk_sizes[] = {1, 1000, 65537};
+    for (size_t i = 0; i < COUNT(chunk_sizes); i++)
+        for (size_t size = 65535; size <= 65537; size++) {
+            text.len = 0;
+            add(CHUNKED);
+            for (size_t left = size, n; left > 0; left -= n) {
+                char line[20];
+                n = left < chunk_sizes[i] ? left : chunk_sizes[i];
+                snprintf(line, sizeof(line), "%zx\r\n", n);
+                add(line);
+                add_many('c', n);
+                add("\r\n");
+            }
+            add("0\r\n\r\n");
+            expect_text_status("chunks", size <= 65536 ? 0 : 413);
+        }
+}
+
+Test(http, rule_9_a_chunk_line_has_at_most_256_octets)
+{
+    for (size_t len = 255; len <= 257; len++) {
+        text.len = 0;
+        add(CHUNKED "1;");
+        add_many('e', len - 2);
+        add("\r\nx\r\n0\r\n\r\n");
+        expect_text_status("an extension", len <= 256 ? 0 : 400);
+        text.len = 0;
+        add(CHUNKED);
+        add_many('0', len - 1);
+        add("1\r\nx\r\n0\r\n\r\n");
+        expect_text_status("leading zeros", len <= 256 ? 0 : 400);
+    }
+}
+
+/* As large as every limit allows, all at once, the framing of chunks as wasteful as it can be. */
+Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
+{
+    static char huge[HTTP_MAX_BODY * 300 + 40000];
+    size_t len = 0;
+    len += (size_t)sprintf(huge + len,
+                           "\r\n\r\nPOST /%0*d HTTP/1.1\r\nHost: a\r\n"
+                           "Transfer-Encoding: chunked\r\n\r\n",
+                           8000 - (int)strlen("POST / HTTP/1.1"), 0);
+    size_t fields = strlen("Host: a\r\nTransfer-Encoding: chunked\r\n");
+    for (int i = 0; i < HTTP_MAX_BODY; i++)
+        len += (size_t)sprintf(huge + len, "1;%0*d\r\nx\r\n", 254, 0);
+    len += (size_t)sprintf(huge + len, "0;%0*d\r\nX: %0*d\r\n\r\n", 254, 0,
+                           (int)(16384 - fields - strlen("X: \r\n")), 0);
+
+    struct outcome got = feed((struct span){huge, len}, 1, 1);
+    expect_number("byte by byte", got.status, 0);
+    expect_number("byte by byte", got.used, len);
+    expect_number("byte by byte", got.request.body.len, HTTP_MAX_BODY);
+    cr_expect(got.most <= HTTP_MAX_REQUEST, "it took %zu octets", got.most);
+    free(got.buffer);
+}
+
+/* ---- one request behind another ------------------------------------------------------------ */
+
+Test(http, rule_13_requests_are_taken_out_of_one_buffer_in_order)
+{
+    char bytes[] = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\none"
+                   "POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "1\r\nt\r\n2;x\r\nwo\r\n0\r\nT: 1\r\n\r\n"
+                   "\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n"
+                   "GET /4 HTTP/1.1\r\nHo";
+    static const struct {
+        const char *path, *body;
+    } expected[] = {{"/1", "one"}, {"/2", "two"}, {"/3", ""}};
+    size_t len = strlen(bytes);
+    struct http_parser parser = {0};
+    struct http_request request;
+
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        http_parser_reset(&parser);
+        int used = http_parse(&parser, bytes, &len, &request);
+        cr_assert(used > 0, "%s: %d", expected[i].path, used);
+        expect_span("the buffer", request.path, expected[i].path);
+        expect_span("the buffer", request.body, expected[i].body);
+        len -= (size_t)used;
+        memmove(bytes, bytes + used, len);
+    }
+    http_parser_reset(&parser);
+    expect_number("the rest", http_parse(&parser, bytes, &len, &request), 0);
+    expect_number("the rest", len, strlen("GET /4 HTTP/1.1\r\nHo"));
+}
+
+Test(http, says_nothing_more_about_a_request_that_is_complete)
+{
+    char bytes[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET";
+    size_t len = strlen(bytes);
+    struct http_parser parser = {0};
+    struct http_request request;
+    int used = http_parse(&parser, bytes, &len, &request);
+    expect_number("once", used, strlen(bytes) - 3);
+    expect_number("again", http_parse(&parser, bytes, &len, &request), used);
+}
+
+/* ---- 100-continue -------------------------------------------------------------------------- */
+
+Test(http, rule_11_a_continue_is_due_where_a_body_is_still_wanted)
+{
+    static const struct {
+        const char *name, *head;
+        bool due;
+    } rows[] = {
+        {"a body by length",
+         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+         "Content-Length: 5\r\n\r\n",
+         true},
+        {"a body in chunks",
+         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+         "expect: 100-CONTINUE\r\n\r\n",
+         true},
+        {"no body", "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n", false},
+        {"a body of nothing",
+         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+         "Content-Length: 0\r\n\r\n",
+         false},
+        {"rule 2: HTTP/1.0",
+         "POST / HTTP/1.0\r\nExpect: 100-continue\r\n"
+         "Content-Length: 5\r\n\r\n",
+         false},
+        {"nobody asked", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", false},
+        {"refused: too large",
+         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+         "Content-Length: 65537\r\n\r\n",
+         false},
+        {"refused: no host", "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
+         false},
+        {"the head is not whole",
+         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+         "Content-Length: 5\r\n",
+         false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char bytes[200];
+        size_t len = strlen(rows[i].head);
+        struct http_parser parser = {0};
+        struct http_request request;
+        memcpy(bytes, rows[i].head, len);
+        http_parse(&parser, bytes, &len, &request);
+        expect_number(rows[i].name, parser.continue_due, rows[i].due);
+
+        parser.continue_due = false;
+        memcpy(bytes + len, "x", 1);
+        len++;
+        if (rows[i].due)
+            http_parse(&parser, bytes, &len, &request);
+        expect_number(rows[i].name, parser.continue_due, false);
+    }
+}
+
+/* ---- fields -------------------------------------------------------------------------------- */
+
+Test(http, finds_a_field_by_its_name)
+{
+    struct outcome got = feed_every_way(
+        "fields", SPAN("GET / HTTP/1.1\r\nHost: a\r\nX-Long: long\r\nx: \t one  two\t\r\nX: second"
+                       "\r\nEmpty:\r\nColons::: :\r\n\r\nBehind: no\r\n"));
+    static const struct {
+        const char *name, *value;
+    } rows[] = {
+        {"Host", "a"},  {"X", "one  two"}, {"X-LONG", "long"}, {"empty", ""}, {"Colons", ":: :"},
+        {"X-Lo", NULL}, {"Behind", NULL},  {"", NULL},         {"GET", NULL},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_span(rows[i].name, http_field(&got.request, rows[i].name), rows[i].value);
+    free(got.buffer);
+}
+
+Test(http, finds_no_field_where_there_is_none)
+{
+    struct outcome got = feed_every_way("no fields", SPAN("GET / HTTP/1.0\r\n\r\n"));
+    expect_span("no fields", http_field(&got.request, "Host"), NULL);
+    free(got.buffer);
+}
+
+/* ---- paths and forms ----------------------------------------------------------------------- */
+
+Test(http, rule_17_decodes_and_resolves_a_path)
+{
+    static const struct {
+        struct span sent;
+        const char *decoded; /* NULL: refused */
+    } rows[] = {
+        {BYTES("/"), "/"},
+        {BYTES("/a/b.html"), "/a/b.html"},
+        {BYTES("/a/"), "/a/"},
+        {BYTES("/%61%2Fb%2fc"), "/a/b/c"},
+        {BYTES("/a%20b+c"), "/a b+c"},
+        {BYTES("/%C3%a4"), "/\xc3\xa4"},
+        {BYTES("/%2541"), "/%41"}, /* decoded once */
+        {BYTES("//"), "/"},
+        {BYTES("//a///b//"), "/a/b/"},
+        {BYTES("/."), "/"},
+        {BYTES("/./"), "/"},
+        {BYTES("/./a/./b/."), "/a/b/"},
+        {BYTES("/a/.."), "/"},
+        {BYTES("/a/../"), "/"},
+        {BYTES("/a/../b"), "/b"},
+        {BYTES("/a/b/../../c"), "/c"},
+        {BYTES("/a/b/c/.."), "/a/b/"},
+        {BYTES("/a//../b"), "/b"},
+        {BYTES("/a/%2e%2E/b"), "/b"},
+        {BYTES("/a/%2e%2e%2fb"), "/b"},
+        {BYTES("/a/..b/...c/.d"), "/a/..b/...c/.d"},
+        {BYTES("/..."), "/..."},
+        {BYTES("/a.../b"), "/a.../b"},
+        {BYTES("/.."), NULL},
+        {BYTES("/../"), NULL},
+        {BYTES("/../a"), NULL},
+        {BYTES("/a/../.."), NULL},
+        {BYTES("/a/../../a"), NULL},
+        {BYTES("//../a"), NULL},
+        {BYTES("/./../a"), NULL},
+        {BYTES("/%2e%2e/a"), NULL},
+        {BYTES("/..%2fa"), NULL},
+        {BYTES("/%"), NULL},
+        {BYTES("/%4"), NULL},
+        {BYTES("/%4g"), NULL},
+        {BYTES("/%g4"), NULL},
+        {BYTES("/%%41"), NULL},
+        {BYTES("/a%00"), NULL},
+        {BYTES("/%00/../a"), NULL},
+        {BYTES("/a%0a"), NULL},
+        {BYTES("/a%0D"), NULL},
+        {BYTES("/%1f"), NULL},
+        {BYTES("/%7F"), NULL},
+        {BYTES(""), NULL},
+        {BYTES("*"), NULL},
+        {BYTES("a/b"), NULL},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t len = rows[i].sent.len;
+        char *sent = malloc(len + 1), *decoded = malloc(len + 1); /* exactly: no byte more */
+        memcpy(sent, rows[i].sent.at, len);
+        bool good = http_decode_path((struct span){sent, len}, decoded);
+        cr_expect(good == !!rows[i].decoded, "%s is %s", rows[i].sent.at,
+                  good ? "taken" : "refused");
+        if (good && rows[i].decoded)
+            expect_text(rows[i].sent.at, decoded, rows[i].decoded);
+        free(sent);
+        free(decoded);
+    }
+}
+
+Test(http, decodes_a_form_in_place)
+{
+    static const struct {
+        const char *sent;
+        struct span decoded; /* at NULL: refused */
+    } rows[] = {
+        {"", BYTES("")},
+        {"a+b%2Bc", BYTES("a b+c")},
+        {"%C3%a4%0D%0a%00", BYTES("\xc3\xa4\r\n\0")},
+        {"%2541", BYTES("%41")},
+        {"a=b&c", BYTES("a=b&c")},
+        {"%", {NULL, 0}},
+        {"a%4", {NULL, 0}},
+        {"%4x", {NULL, 0}},
+        {"%-1", {NULL, 0}},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t sent = strlen(rows[i].sent);
+        char *form = malloc(sent + 1);
+        memcpy(form, rows[i].sent, sent);
+        long len = http_decode_form(form, sent);
+        expect_number(rows[i].sent, len, rows[i].decoded.at ? (long)rows[i].decoded.len : -1);
+        if (len >= 0 && rows[i].decoded.at)
+            cr_expect(memcmp(form, rows[i].decoded.at, rows[i].decoded.len) == 0, "%s",
+                      rows[i].sent);
+        free(form);
+    }
+}
+
+/* ---- response heads ------------------------------------------------------------------------ */
+
+Test(http, rule_16_formats_dates)
+{
+    static const struct {
+        time_t when;
+        const char *date;
+    } rows[] = {
+        {0, "Thu, 01 Jan 1970 00:00:00 GMT"},
+        {784111777, "Sun, 06 Nov 1994 08:49:37 GMT"},
+        {951782400, "Tue, 29 Feb 2000 00:00:00 GMT"},
+        {4102444799, "Thu, 31 Dec 2099 23:59:59 GMT"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char date[HTTP_DATE_SIZE];
+        http_format_date(rows[i].when, date);
+        expect_text("date", date, rows[i].date);
+    }
+}
+
+#define DATE "Sun, 06 Nov 1994 08:49:37 GMT"
+
+static const struct {
+    const char *name;
+    struct http_response response;
+    const char *head;
+} heads[] = {
+    {"all there is",
+     {.status = 200,
+      .type = "text/html; charset=utf-8",
+      .location = "/there",
+      .allow = "GET, HEAD",
+      .fields = "X-One: 1\r\nX-Two: 2\r\n",
+      .has_length = true,
+      .length = 1234567,
+      .keep_alive = true},
+     "HTTP/1.1 200 OK\r\n"
+     "Date: " DATE "\r\n"
+     "Server: S\r\n"
+     "Connection: keep-alive\r\n"
+     "Location: /there\r\n"
+     "Allow: GET, HEAD\r\n"
+     "Content-Type: text/html; charset=utf-8\r\n"
+     "Content-Length: 1234567\r\n"
+     "X-One: 1\r\n"
+     "X-Two: 2\r\n"
+     "\r\n"},
+    {"rule 15: nothing to measure",
+     {.status = 204},
+     "HTTP/1.1 204 No Content\r\nDate: " DATE "\r\nServer: S\r\nConnection: close\r\n\r\n"},
+    {"a length of nothing",
+     {.status = 303, .has_length = true},
+     "HTTP/1.1 303 See Other\r\nDate: " DATE "\r\nServer: S\r\nConnection: close\r\n"
+     "Content-Length: 0\r\n\r\n"},
+    {"the largest length",
+     {.status = 200, .has_length = true, .length = UINT64_MAX},
+     "HTTP/1.1 200 OK\r\nDate: " DATE "\r\nServer: S\r\nConnection: close\r\n"
+     "Content-Length: 18446744073709551615\r\n\r\n"},
+};
+
+Test(http, rule_16_formats_a_head_to_the_byte)
+{
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        char out[HTTP_MAX_HEAD];
+        size_t len = http_format_head(&heads[i].response, DATE, "S", out, sizeof(out));
+        expect_span(heads[i].name, ((struct span){out, len}), heads[i].head);
+    }
+}
+
+Test(http, writes_no_head_that_does_not_fit)
+{
+    for (size_t i = 0; i < COUNT(heads); i++)
+        for (size_t size = 0, whole = strlen(heads[i].head); size <= whole; size++) {
+            char *out = malloc(size + 1);
+            out[size] = '!';
+            size_t len = http_format_head(&heads[i].response, DATE, "S", out, size);
+            cr_expect(len == (size == whole ? whole : 0), "%s: %zu octets in a room of %zu",
+                      heads[i].name, len, size);
+            cr_expect(out[size] == '!', "%s: wrote beyond %zu", heads[i].name, size);
+            free(out);
+        }
+}
+
+Test(http, HTTP_MAX_HEAD_holds_a_head_without_its_location_and_fields)
+{
+    char out[HTTP_MAX_HEAD], type[101], server[101], allow[101];
+    memset(type, 't', 100), type[100] = '\0';
+    memset(server, 's', 100), server[100] = '\0';
+    memset(allow, 'a', 100), allow[100] = '\0';
+    struct http_response response = {
+        .status = 431, /* the longest reason */
+        .type = type,
+        .location = "",
+        .allow = allow,
+        .has_length = true,
+        .length = UINT64_MAX,
+        .keep_alive = true,
+    };
+    cr_expect(http_format_head(&response, DATE, server, out, sizeof(out)) > 0);
+}
+
+Test(http, every_status_that_is_sent_has_its_reason)
+{
+    static const int statuses[] = {200, 204, 206, 301, 303, 304, 400, 403, 404, 405, 408,
+                                   413, 414, 415, 416, 417, 431, 501, 503, 504, 505};
+    for (size_t i = 0; i < COUNT(statuses); i++)
+        cr_expect(strcmp(http_reason(statuses[i]), "Unknown") != 0, "%d", statuses[i]);
+    expect_text("404", http_reason(404), "Not Found");
+    expect_text("413", http_reason(413), "Content Too Large");
+    expect_text("no status of ours", http_reason(299), "Unknown");
+}
+
+/* ---- spans --------------------------------------------------------------------------------- */
+
+Test(http, compares_spans)
+{
+    cr_expect(span_is(SPAN("abc"), "abc"));
+    cr_expect(!span_is(SPAN("abc"), "ab"));
+    cr_expect(!span_is(SPAN("ab"), "abc"));
+    cr_expect(!span_is(SPAN("abc"), "aBc"));
+    cr_expect(span_is_nocase(SPAN("aBc"), "AbC"));
+    cr_expect(!span_is_nocase(SPAN("abc"), "abcd"));
+    cr_expect(span_is(SPAN(""), ""));
+}

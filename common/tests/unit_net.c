@@ -1,0 +1,564 @@
+/* Options, the listener, signals, the clock, and the statistics at the end. */
+#include "unit.h"
+
+#include <getopt.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+TestSuite(net, .timeout = 60);
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+struct command_line {
+    int workers; /* the default; 0: there is no such option */
+    const char *words[8];
+};
+
+static void parse(struct options *o, const struct command_line *line)
+{
+    static char copies[8][64];
+    char *argv[10] = {(char *)(uintptr_t) "./server"};
+    int argc = 1;
+    for (; argc < 9 && line->words[argc - 1]; argc++) {
+        snprintf(copies[argc - 1], sizeof(copies[0]), "%s", line->words[argc - 1]);
+        argv[argc] = copies[argc - 1];
+    }
+    optind = 1;
+    net_options(o, argc, argv, "server", line->workers);
+}
+
+static void parse_and_end(const void *line)
+{
+    struct options o;
+    parse(&o, line);
+}
+
+Test(net, there_is_a_default_for_every_option)
+{
+    struct options o;
+    parse(&o, &(struct command_line){.workers = 100});
+    expect_text("name", o.name, "server");
+    expect_number("port", o.port, 8000);
+    expect_text("bind", o.bind, "127.0.0.1");
+    expect_text("redis", o.redis, "127.0.0.1:6379");
+    expect_number("workers", o.workers, 100);
+    expect_text("root", o.root, ".");
+    expect_number("keep-alive", o.keep_alive_ms, 5000);
+    expect_number("timeout", o.timeout_ms, 10000);
+    expect_number("backlog", o.backlog, 4096);
+    expect_number("verbose", o.verbose, false);
+}
+
+Test(net, short_options_are_read)
+{
+    struct options o;
+    parse(&o, &(struct command_line){
+                  7, {"-p0", "-b::1", "-runix:/x", "-w30000", "-d/y", "-k0", "-t0.5", "-vl1"}});
+    expect_number("port", o.port, 0);
+    expect_text("bind", o.bind, "::1");
+    expect_text("redis", o.redis, "unix:/x");
+    expect_number("workers", o.workers, 30000);
+    expect_text("root", o.root, "/y");
+    expect_number("keep-alive", o.keep_alive_ms, 0);
+    expect_number("timeout", o.timeout_ms, 500);
+    expect_number("backlog", o.backlog, 1);
+    expect_number("verbose", o.verbose, true);
+}
+
+Test(net, long_options_are_read)
+{
+    struct options o;
+    parse(&o, &(struct command_line){7,
+                                     {"--port=65535", "--bind", "0.0.0.0", "--keep-alive=1.25",
+                                      "--timeout", "3600", "--backlog=65535", "--verbose"}});
+    expect_number("port", o.port, 65535);
+    expect_text("bind", o.bind, "0.0.0.0");
+    expect_number("keep-alive", o.keep_alive_ms, 1250);
+    expect_number("timeout", o.timeout_ms, 3600000);
+    expect_number("backlog", o.backlog, 65535);
+    expect_number("verbose", o.verbose, true);
+    parse(&o, &(struct command_line){7, {"--redis=h:1", "--workers", "1", "--root=/r"}});
+    expect_text("redis", o.redis, "h:1");
+    expect_number("workers", o.workers, 1);
+    expect_text("root", o.root, "/r");
+}
+
+Test(net, other_times_follow_the_time_out)
+{
+    struct options o = {.timeout_ms = 10000};
+    expect_number("fresh", net_fresh_ms(&o), 5000);
+    expect_number("Redis", net_redis_ms(&o), 2000);
+    expect_number("connecting", net_connect_ms(&o), 1000);
+    expect_number("lingering", net_linger_ms(&o), 1000);
+}
+
+Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
+{
+    static const struct {
+        struct command_line line;
+        const char *message;
+    } rows[] = {
+        {{0, {"-p", "65536"}}, "--port '65536': a whole number from 0 to 65535"},
+        {{0, {"-p", "-1"}}, "--port '-1': a whole number from 0 to 65535"},
+        {{0, {"-p", "80x"}}, "--port '80x': a whole number from 0 to 65535"},
+        {{0, {"-p", ""}}, "--port '': a whole number from 0 to 65535"},
+        {{0, {"-p", "8e3"}}, "--port '8e3': a whole number from 0 to 65535"},
+        {{0, {"-p", "99999999999999999999"}},
+         "--port '99999999999999999999': a whole number from 0 to 65535"},
+        {{5, {"-w", "0"}}, "--workers '0': a whole number from 1 to 30000"},
+        {{5, {"--workers=30001"}}, "--workers '30001': a whole number from 1 to 30000"},
+        {{0, {"-w", "5"}}, "--workers '5': this server has one process and one thread"},
+        {{0, {"-k", "-1"}}, "--keep-alive '-1': seconds from 0 to 3600"},
+        {{0, {"-k", "3601"}}, "--keep-alive '3601': seconds from 0 to 3600"},
+        {{0, {"-k", "1s"}}, "--keep-alive '1s': seconds from 0 to 3600"},
+        {{0, {"-k", "nan"}}, "--keep-alive 'nan': seconds from 0 to 3600"},
+        {{0, {"-k", "inf"}}, "--keep-alive 'inf': seconds from 0 to 3600"},
+        {{0, {"-k", ""}}, "--keep-alive '': seconds from 0 to 3600"},
+        {{0, {"-t", "0"}}, "--timeout '0': seconds from 0.1 to 3600"},
+        {{0, {"-t", "0.09"}}, "--timeout '0.09': seconds from 0.1 to 3600"},
+        {{0, {"-l", "0"}}, "--backlog '0': a whole number from 1 to 65535"},
+        {{0, {"-x"}}, "unknown option '-x': see --help"},
+        {{0, {"-p", "1", "-x"}}, "unknown option '-x': see --help"},
+        {{0, {"--nonsense"}}, "unknown option '--nonsense': see --help"},
+        {{0, {"--nonsense=1"}}, "unknown option '--nonsense=1': see --help"},
+        {{0, {"--verbose=1"}}, "unknown option '--verbose=1': see --help"},
+        {{0, {"-p"}}, "no value for '-p': see --help"},
+        {{0, {"-v", "--port"}}, "no value for '--port': see --help"},
+        {{0, {"here"}}, "unexpected argument 'here': see --help"},
+        {{0, {"-v", "--", "-x"}}, "unexpected argument '-x': see --help"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char expected[200];
+        snprintf(expected, sizeof(expected), "server: %s\n", rows[i].message);
+        struct ending ending = run_apart(parse_and_end, &rows[i].line);
+        expect_number(rows[i].message, ending.status, 2);
+        expect_text(rows[i].message, ending.err, expected);
+        expect_text(rows[i].message, ending.out, "");
+    }
+}
+
+/* Which word it is that holds the unknown letter, getopt(3) does not say. */
+Test(net, an_unknown_letter_among_others_is_named_too)
+{
+    static const struct command_line lines[] = {
+        {0, {"-xv"}},
+        {0, {"-vxv"}},
+        {0, {"-p", "1", "-xv"}},
+    };
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct ending ending = run_apart(parse_and_end, &lines[i]);
+        expect_number("letters", ending.status, 2);
+        expect_part("the word, or the letter", ending.err, "unknown option '-");
+        expect_part("the letter", ending.err, "x");
+    }
+}
+
+Test(net, help_and_version_are_on_standard_output)
+{
+    struct ending ending = run_apart(parse_and_end, &(struct command_line){100, {"--help"}});
+    expect_number("help", ending.status, 0);
+    expect_part("help", ending.out, "Usage: server [option]...\n");
+    static const char *const all[] = {"--port", "--bind",    "--redis",   "--workers",
+                                      "--root", "--timeout", "--verbose", "--keep-alive",
+                                      "--help", "--backlog", "--version", "(100)"};
+    for (size_t i = 0; i < COUNT(all); i++)
+        expect_part("help", ending.out, all[i]);
+    expect_text("help", ending.err, "");
+
+    ending = run_apart(parse_and_end, &(struct command_line){0, {"-h"}});
+    expect_no_part("a server without workers", ending.out, "--workers");
+
+    ending = run_apart(parse_and_end, &(struct command_line){0, {"-V"}});
+    expect_number("version", ending.status, 0);
+    expect_text("version", ending.out, "server (ZeroHTTPd) " ZEROHTTPD_VERSION "\n");
+}
+
+static void die(const void *unused)
+{
+    (void)unused;
+    net_die("server", "%s is %d", "it", 7);
+}
+
+Test(net, dies_with_one_line)
+{
+    struct ending ending = run_apart(die, NULL);
+    expect_number("status", ending.status, 1);
+    expect_text("line", ending.err, "server: it is 7\n");
+}
+
+/* ---- the listener -------------------------------------------------------------------------- */
+
+static struct options local(int port)
+{
+    struct options o = {.name = "server", .port = port, .bind = "127.0.0.1", .backlog = 16};
+    return o;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof(address);
+    cr_assert(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+    return ntohs(address.sin_port);
+}
+
+static int connect_to(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0, "%s",
+              strerror(errno));
+    return fd;
+}
+
+static int64_t tick_of(int fd, int option)
+{
+    struct timeval tick;
+    socklen_t size = sizeof(tick);
+    cr_assert(getsockopt(fd, SOL_SOCKET, option, &tick, &size) == 0);
+    return (int64_t)tick.tv_sec * 1000 + tick.tv_usec / 1000;
+}
+
+static int nodelay_of(int fd)
+{
+    int on = 0;
+    socklen_t size = sizeof(on);
+    getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size);
+    return on;
+}
+
+Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
+{
+    struct options o = local(0);
+    int listener = net_listen(&o, true);
+    cr_expect(!(fcntl(listener, F_GETFL) & O_NONBLOCK));
+    cr_expect(fcntl(listener, F_GETFD) & FD_CLOEXEC);
+    int64_t start = net_now();
+    expect_number("accept", accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
+    expect_number("errno", errno, EAGAIN);
+    int64_t ms = net_now() - start;
+    cr_expect(ms >= TICK_MS - 10 && ms < 10 * TICK_MS, "%lld ms", (long long)ms);
+
+    int client = connect_to(port_of(listener));
+    int served = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    cr_assert(served >= 0);
+    expect_number("reading", tick_of(served, SO_RCVTIMEO), TICK_MS);
+    expect_number("writing", tick_of(served, SO_SNDTIMEO), TICK_MS);
+    expect_number("no delay", nodelay_of(served) != 0, true);
+    close(client);
+    close(served);
+    close(listener);
+}
+
+Test(net, a_loops_listener_does_not_block)
+{
+    struct options o = local(0);
+    int listener = net_listen(&o, false);
+    cr_expect(fcntl(listener, F_GETFL) & O_NONBLOCK);
+    cr_expect(fcntl(listener, F_GETFD) & FD_CLOEXEC);
+    expect_number("accept", accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
+    expect_number("errno", errno, EAGAIN);
+    expect_number("no tick", tick_of(listener, SO_RCVTIMEO), 0);
+    expect_number("no delay", nodelay_of(listener) != 0, true);
+    close(listener);
+}
+
+Test(net, listening_raises_the_descriptor_limit)
+{
+    struct rlimit limit;
+    struct options o = local(0);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 64;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    close(net_listen(&o, true));
+    getrlimit(RLIMIT_NOFILE, &limit);
+    expect_number("soft", limit.rlim_cur, limit.rlim_max);
+}
+
+Test(net, knows_whether_somebody_waits)
+{
+    struct options o = local(0);
+    int listener = net_listen(&o, true);
+    cr_expect(!net_somebody_waits(listener));
+    int client = connect_to(port_of(listener));
+    cr_assert(comes(listener, POLLIN, PATIENCE_MS));
+    cr_expect(net_somebody_waits(listener));
+    close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+    cr_expect(!net_somebody_waits(listener));
+    close(client);
+    close(listener);
+}
+
+static void listen_on(const void *options)
+{
+    net_listen(options, true);
+}
+
+Test(net, a_taken_port_ends_the_program_with_one_line)
+{
+    struct options o = local(0);
+    int listener = net_listen(&o, true);
+    o.port = port_of(listener);
+    struct ending ending = run_apart(listen_on, &o);
+    char expected[200];
+    snprintf(expected, sizeof(expected),
+             "server: cannot listen on 127.0.0.1 port %d: Address already in use; choose another "
+             "one with --port\n",
+             o.port);
+    expect_number("status", ending.status, 1);
+    expect_text("line", ending.err, expected);
+    close(listener);
+}
+
+Test(net, a_port_is_free_again_at_once)
+{
+    struct options o = local(0);
+    int listener = net_listen(&o, true);
+    o.port = port_of(listener);
+    int client = connect_to(o.port), served = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    close(served); /* first: its end is the one that stays in TIME_WAIT */
+    close(client);
+    close(listener);
+    expect_number("again", run_apart(listen_on, &o).status, 0);
+}
+
+Test(net, an_address_that_is_none_ends_the_program)
+{
+    static const char *const addresses[] = {"localhost", "", "127.0.0.1:80", "[::1]", "256.1.1.1"};
+    for (size_t i = 0; i < COUNT(addresses); i++) {
+        struct options o = local(0);
+        char expected[200];
+        o.bind = addresses[i];
+        struct ending ending = run_apart(listen_on, &o);
+        snprintf(expected, sizeof(expected), "server: --bind '%s': an IPv4 or IPv6 address\n",
+                 addresses[i]);
+        expect_number(addresses[i], ending.status, 2);
+        expect_text(addresses[i], ending.err, expected);
+    }
+}
+
+Test(net, somebody_elses_address_ends_the_program)
+{
+    struct options o = local(0);
+    o.bind = "192.0.2.1"; /* for documentation: nobody's */
+    struct ending ending = run_apart(listen_on, &o);
+    expect_number("status", ending.status, 1);
+    expect_text("line", ending.err,
+                "server: cannot listen on 192.0.2.1 port 0: Cannot assign requested address\n");
+}
+
+static void say_ready(const void *options)
+{
+    const struct options *o = options;
+    int listener = net_listen(o, true);
+    net_ready(o, listener);
+    fprintf(stderr, "%d", port_of(listener));
+    _exit(0); /* what was printed is out already */
+}
+
+static int port_in(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
+Test(net, says_where_it_listens)
+{
+    struct options o = local(0);
+    char expected[200];
+    struct ending ending = run_apart(say_ready, &o);
+    snprintf(expected, sizeof(expected), "server: listening on http://127.0.0.1:%d\n",
+             port_in(ending.err));
+    expect_text("IPv4", ending.out, expected);
+
+    int six = socket(AF_INET6, SOCK_STREAM, 0);
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    if (six < 0 || bind(six, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return; /* no IPv6 here */
+    close(six);
+    o.bind = "::1";
+    ending = run_apart(say_ready, &o);
+    snprintf(expected, sizeof(expected), "server: listening on http://[::1]:%d\n",
+             port_in(ending.err));
+    expect_text("IPv6", ending.out, expected);
+}
+
+Test(net, out_of_descriptors_accepting_pauses_for_a_tick)
+{
+    static const int weather[] = {EINTR, EAGAIN, ECONNABORTED, EPROTO, ENETDOWN, EPERM};
+    static const int out[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    int64_t start = net_now();
+    for (size_t i = 0; i < COUNT(weather); i++) {
+        expect_number(strerror(weather[i]), net_out_of_resources(weather[i]), false);
+        errno = weather[i];
+        net_accept_failed();
+    }
+    cr_expect(net_now() - start < TICK_MS / 2, "no pause");
+    for (size_t i = 0; i < COUNT(out); i++)
+        expect_number(strerror(out[i]), net_out_of_resources(out[i]), true);
+    start = net_now();
+    errno = EMFILE;
+    net_accept_failed();
+    int64_t ms = net_now() - start;
+    cr_expect(ms >= TICK_MS - 10 && ms < 10 * TICK_MS, "%lld ms", (long long)ms);
+}
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+struct asked {
+    bool once; /* what net_catch_signals() is told */
+    int number, times;
+};
+
+static void be_asked(const void *data)
+{
+    const struct asked *asked = data;
+    net_catch_signals(asked->once);
+    if (net_stopping())
+        _exit(1);
+    for (int i = 0; i < asked->times; i++)
+        kill(getpid(), asked->number);
+    _exit(net_stopping() ? 3 : 2);
+}
+
+Test(net, the_first_signal_asks_and_the_second_ends_those_who_want_that)
+{
+    static const struct {
+        struct asked asked;
+        int status;
+    } rows[] = {
+        {{true, SIGTERM, 1}, 3},      {{true, SIGINT, 1}, 3},   {{true, SIGTERM, 2}, -SIGTERM},
+        {{true, SIGINT, 2}, -SIGINT}, {{false, SIGTERM, 1}, 3}, {{false, SIGTERM, 3}, 3},
+        {{false, SIGINT, 2}, 3},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_number(strsignal(rows[i].asked.number), run_apart(be_asked, &rows[i].asked).status,
+                      rows[i].status);
+}
+
+static void write_to_nobody(const void *loop)
+{
+    struct options o = local(0);
+    int fds[2];
+    if (loop)
+        net_open_signals(&o);
+    else
+        net_catch_signals(true);
+    _exit(pipe(fds) == 0 && close(fds[0]) == 0 && write(fds[1], "x", 1) < 0 && errno == EPIPE ? 3
+                                                                                              : 2);
+}
+
+Test(net, writing_to_somebody_who_is_gone_is_an_error_not_the_end)
+{
+    expect_number("with handlers", run_apart(write_to_nobody, NULL).status, 3);
+    expect_number("in a loop", run_apart(write_to_nobody, "loop").status, 3);
+}
+
+static void be_interrupted(const void *unused)
+{
+    (void)unused;
+    struct options o = local(0);
+    int listener = net_listen(&o, true);
+    net_catch_signals(true);
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        kill(parent, SIGTERM);
+        _exit(0);
+    }
+    int fd = -1;
+    while (!net_stopping())
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    _exit(fd < 0 && (errno == EINTR || errno == EAGAIN) ? 3 : 2);
+}
+
+Test(net, a_signal_ends_a_blocking_call)
+{
+    expect_number("accept", run_apart(be_interrupted, NULL).status, 3);
+}
+
+static void read_signal(const void *times)
+{
+    struct options o = local(0);
+    int signals = net_open_signals(&o);
+    if (comes(signals, POLLIN, 0) || net_stopping())
+        _exit(1);
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGINT);
+    if (!comes(signals, POLLIN, PATIENCE_MS) || net_stopping())
+        _exit(2);
+    net_take_signal(signals);
+    if (!net_stopping() || comes(signals, POLLIN, 0))
+        _exit(4);
+    if (*(const int *)times == 2)
+        kill(getpid(), SIGINT);
+    _exit(3);
+}
+
+Test(net, a_loop_reads_its_first_signal_and_the_second_ends_it)
+{
+    const int once = 1, twice = 2;
+    expect_number("the first", run_apart(read_signal, &once).status, 3);
+    expect_number("the second", run_apart(read_signal, &twice).status, -SIGINT);
+}
+
+/* ---- the clock ----------------------------------------------------------------------------- */
+
+Test(net, the_clock_goes_on)
+{
+    int64_t before = net_now();
+    poll(NULL, 0, 50);
+    int64_t ms = net_now() - before;
+    cr_expect(ms >= 40 && ms < PATIENCE_MS, "%lld ms", (long long)ms);
+}
+
+Test(net, a_time_from_now_is_a_time)
+{
+    static const int times[] = {0, 1, 999, 1000, 1001, 3600000};
+    for (size_t i = 0; i < COUNT(times); i++)
+        for (int again = 0; again < 100; again++) {
+            struct timespec now, then = net_time_from_now(times[i]);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            int64_t ms =
+                (int64_t)(then.tv_sec - now.tv_sec) * 1000 + (then.tv_nsec - now.tv_nsec) / 1000000;
+            cr_assert(then.tv_nsec >= 0 && then.tv_nsec < 1000000000L);
+            cr_assert(ms <= times[i] && ms > times[i] - 1000, "%lld ms", (long long)ms);
+        }
+}
+
+Test(net, the_earlier_of_two_times)
+{
+    static const struct {
+        int a, b, earlier;
+    } rows[] = {{-1, -1, -1}, {-1, 0, 0}, {0, -1, 0}, {-1, 7, 7}, {7, -1, 7},
+                {0, 7, 0},    {7, 0, 0},  {5, 7, 5},  {7, 5, 5},  {5, 5, 5}};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_number("earlier", net_earlier(rows[i].a, rows[i].b), rows[i].earlier);
+}
+
+/* ---- statistics ---------------------------------------------------------------------------- */
+
+static void report(const void *unused)
+{
+    (void)unused;
+    struct options o = local(0);
+    net_report(&o, 12345678901ULL, 42);
+    _exit(0); /* what was printed is out already */
+}
+
+Test(net, reports_what_the_run_has_cost)
+{
+    struct ending ending = run_apart(report, NULL);
+    double user, system_time;
+    long peak, voluntary, involuntary;
+    expect_number("one line", count_lines(ending.out), 1);
+    expect_number("its numbers",
+                  sscanf(ending.out,
+                         "server: 12345678901 requests on 42 connections; CPU %lf s user, %lf s "
+                         "system; peak memory %ld KiB; context switches %ld voluntary, %ld "
+                         "involuntary\n",
+                         &user, &system_time, &peak, &voluntary, &involuntary),
+                  5);
+    cr_expect(peak > 100 && peak < 100L * 1024 * 1024, "%ld KiB", peak);
+}

@@ -1,0 +1,397 @@
+/* Templates: compiled, refused with the right line, and rendered; and the buffer they grow in. */
+#include "page.h"
+#include "unit.h"
+
+#include <stdint.h>
+
+TestSuite(page, .timeout = 30);
+
+/* ---- an application with two lists, one within the other ----------------------------------- */
+
+enum { TITLE = 1, ROWS, ROW, CELLS, CELL, FLAG };
+
+static const struct page_name names[] = {
+    {"title", TITLE, 0, false},   {"rows", ROWS, 0, true},      {"row", ROW, ROWS, false},
+    {"cells", CELLS, ROWS, true}, {"cell", CELL, CELLS, false}, {"flag", FLAG, 0, true},
+    {NULL, 0, 0, false},
+};
+
+struct table {
+    const char *title;
+    const char *rows[4]; /* a row's cells are its letters; NULL ends the list */
+    bool flag;
+    size_t row, cell; /* which are being shown */
+};
+
+static struct span text(void *data, int id)
+{
+    const struct table *t = data;
+    switch (id) {
+    case TITLE:
+        return span_of(t->title);
+    case ROW:
+        return span_of(t->rows[t->row]);
+    default:
+        return (struct span){&t->rows[t->row][t->cell], 1};
+    }
+}
+
+static bool item(void *data, int list, size_t index)
+{
+    struct table *t = data;
+    switch (list) {
+    case ROWS:
+        t->row = index;
+        return t->rows[index];
+    case CELLS:
+        t->cell = index;
+        return t->rows[t->row][index];
+    default:
+        return t->flag && index == 0;
+    }
+}
+
+static struct page *compile(const char *source, char *error, size_t size)
+{
+    return page_compile("file", span_of(source), names, error, size);
+}
+
+static void expect_page(const char *about, const struct page *page, struct table *table,
+                        const char *expected)
+{
+    struct buffer out = {0};
+    page_render(page, &(struct page_values){.text = text, .item = item, .data = table}, &out);
+    buffer_append(&out, "", 1);
+    cr_assert(!out.failed);
+    expect_text(about, out.bytes, expected);
+    buffer_free(&out);
+}
+
+static void expect_render(const char *source, struct table table, const char *expected)
+{
+    char error[200] = "";
+    struct page *page = compile(source, error, sizeof(error));
+    cr_expect(page, "\"%s\": %s", source, error);
+    if (page)
+        expect_page(source, page, &table, expected);
+    page_free(page);
+}
+
+/* ---- rendering ----------------------------------------------------------------------------- */
+
+Test(page, text_stays_as_it_is)
+{
+    expect_render("", (struct table){0}, "");
+    expect_render("<a href=\"x\">&amp; { } }} {</a>\n\n", (struct table){0},
+                  "<a href=\"x\">&amp; { } }} {</a>\n\n");
+}
+
+Test(page, values_are_escaped)
+{
+    static const struct {
+        const char *value, *shown;
+    } rows[] = {
+        {"plain", "plain"},
+        {"", ""},
+        {"<script>alert('1' & \"2\")</script>",
+         "&lt;script&gt;alert(&#39;1&#39; &amp; &quot;2&quot;)&lt;/script&gt;"},
+        {"&amp;", "&amp;amp;"},
+        {"<", "&lt;"},
+        {"<<>>", "&lt;&lt;&gt;&gt;"},
+        {"{{title}}", "{{title}}"},
+        {"\xc3\xa4 \n\t", "\xc3\xa4 \n\t"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char expected[200];
+        snprintf(expected, sizeof(expected), "[%s|%s]", rows[i].shown, rows[i].shown);
+        expect_render("[{{title}}|{{ title }}]", (struct table){.title = rows[i].value}, expected);
+    }
+}
+
+Test(page, sections_repeat_for_each_item)
+{
+    expect_render("a{{#rows}}({{row}}){{/rows}}z", (struct table){.rows = {"1", "<2>", "3"}},
+                  "a(1)(&lt;2&gt;)(3)z");
+    expect_render("a{{# rows }}({{row}}){{/ rows }}z", (struct table){.rows = {"1"}}, "a(1)z");
+}
+
+Test(page, an_empty_list_leaves_nothing)
+{
+    expect_render("a{{#rows}}({{row}}{{#cells}}{{cell}}{{/cells}}){{/rows}}z", (struct table){0},
+                  "az");
+    expect_render("{{#rows}}{{/rows}}", (struct table){.rows = {"1", "2"}}, "");
+}
+
+Test(page, sections_stand_within_sections)
+{
+    expect_render("{{#rows}}{{row}}:{{#cells}}[{{cell}}{{title}}]{{/cells}};{{/rows}}",
+                  (struct table){.title = "!", .rows = {"ab", "", "c"}}, "ab:[a!][b!];:;c:[c!];");
+    expect_render("{{#rows}}{{#flag}}{{row}}{{#cells}}-{{/cells}}{{/flag}}{{/rows}}",
+                  (struct table){.rows = {"ab", "c"}, .flag = true}, "ab--c-");
+    expect_render("{{#rows}}{{#flag}}{{row}}{{/flag}}.{{/rows}}",
+                  (struct table){.rows = {"ab", "c"}}, "..");
+}
+
+Test(page, a_list_may_be_shown_twice)
+{
+    expect_render("{{#rows}}{{row}}{{/rows}}/{{#rows}}{{row}}{{/rows}}",
+                  (struct table){.rows = {"1", "2"}}, "12/12");
+}
+
+Test(page, comments_leave_nothing)
+{
+    expect_render("a{{! anything: rows {{ # & \n of any length }}b", (struct table){0}, "ab");
+    expect_render("a{{!}}b{{!}}", (struct table){0}, "ab");
+}
+
+Test(page, a_tag_alone_on_its_line_takes_the_line_along)
+{
+    static const struct {
+        const char *source, *shown;
+    } rows[] = {
+        {"{{#rows}}\n{{row}}\n{{/rows}}\n", "1\n2\n"},
+        {"<ul>\n  {{#rows}}\n  <li>{{row}}\n  {{/rows}}\n</ul>\n",
+         "<ul>\n  <li>1\n  <li>2\n</ul>\n"},
+        {"a\n \t{{#rows}} \t\n{{row}}\n\t{{/rows}}", "a\n1\n2\n"},
+        {"a\n{{! comment }}\nb", "a\nb"},
+        {"a\n{{! comment\nof two lines }}\nb", "a\nb"},
+        {"a {{! comment }}\nb", "a \nb"},
+        {"{{! comment }} a\n", " a\n"},
+        {"{{#rows}}{{row}}\n{{/rows}}\n", "1\n2\n"},
+        {"{{#flag}}\n{{/flag}}\n{{#flag}}\n{{/flag}}\n", ""},
+        {"{{#rows}}{{/rows}}\n", "\n"},
+        {"{{title}}\n", "t\n"}, /* a variable does not */
+        {"  {{title}}  \n", "  t  \n"},
+        {"\n\n{{! comment }}\n\n", "\n\n\n"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_render(rows[i].source, (struct table){.title = "t", .rows = {"1", "2"}},
+                      rows[i].shown);
+}
+
+Test(page, renders_again_and_again)
+{
+    char error[200];
+    struct page *page =
+        compile("{{title}}{{#rows}}{{#cells}}{{cell}},{{/cells}}{{/rows}}", error, sizeof(error));
+    cr_assert(page);
+    for (int i = 0; i < 3; i++) {
+        expect_page("once", page, &(struct table){.title = "a", .rows = {"xy", "z"}}, "ax,y,z,");
+        expect_page("twice", page, &(struct table){.title = "b"}, "b");
+    }
+    page_free(page);
+}
+
+Test(page, appends_to_what_the_buffer_holds)
+{
+    char error[200];
+    struct page *page = compile("{{title}}", error, sizeof(error));
+    struct buffer out = {0};
+    struct table table = {.title = "more"};
+    buffer_append(&out, "some ", 5);
+    page_render(page, &(struct page_values){.text = text, .item = item, .data = &table}, &out);
+    expect_span("page", ((struct span){out.bytes, out.len}), "some more");
+    buffer_free(&out);
+    page_free(page);
+}
+
+Test(page, copies_its_source)
+{
+    char source[] = "text {{title}}", error[200];
+    struct page *page = compile(source, error, sizeof(error));
+    memset(source, 'X', sizeof(source) - 1);
+    expect_page("copy", page, &(struct table){.title = "t"}, "text t");
+    page_free(page);
+}
+
+Test(page, a_template_may_be_long)
+{
+    static char source[200 * 30 + 1], expected[200 * 10 + 1];
+    for (int i = 0; i < 200; i++) {
+        strcat(source, "text {{title}}{{! comment }}");
+        strcat(expected, "text value");
+    }
+    expect_render(source, (struct table){.title = "value"}, expected);
+}
+
+/* ---- what does not compile ----------------------------------------------------------------- */
+
+Test(page, says_where_a_template_is_wrong)
+{
+    static const struct {
+        const char *source, *error;
+    } rows[] = {
+        {"{{tilte}}", "file:1: unknown name: tilte"},
+        {"\n\n  {{ tilte }}\n", "file:3: unknown name: tilte"},
+        {"{{Title}}", "file:1: unknown name: Title"},
+        {"{{title }} {{titles}}", "file:1: unknown name: titles"},
+        {"a\n{{}}", "file:2: unknown name: "},
+        {"{{#}}", "file:1: unknown name: "},
+        {"{{{title}}}", "file:1: unknown name: {title"},
+        {"{{&title}}", "file:1: unknown name: &title"},
+        {"{{row}}", "file:1: used outside its list: row"},
+        {"{{#rows}}\n{{/rows}}\n{{row}}", "file:3: used outside its list: row"},
+        {"{{#rows}}\n{{cell}}{{/rows}}", "file:2: used outside its list: cell"},
+        {"{{#cells}}{{/cells}}", "file:1: used outside its list: cells"},
+        {"{{#title}}{{/title}}", "file:1: not a list: title"},
+        {"{{#rows}}\n{{/title}}", "file:2: not a list: title"},
+        {"\n{{rows}}", "file:2: a list, to be written {{#...}}: rows"},
+        {"{{/rows}}", "file:1: closed but not open: rows"},
+        {"{{#rows}}\n{{#flag}}\n{{/rows}}\n{{/flag}}", "file:3: closed but not open: rows"},
+        {"{{#flag}}{{/flag}}\n{{/flag}}", "file:2: closed but not open: flag"},
+        {"{{#rows}}", "file:1: a section is not closed"},
+        {"a\nb {{title", "file:2: {{ without }}"},
+        {"{{", "file:1: {{ without }}"},
+        {"{{title}", "file:1: {{ without }}"},
+        {"{{!\n\n", "file:1: {{ without }}"},
+        {"{{title}}\n{{! a\n comment }}\n{{x}}", "file:4: unknown name: x"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char error[200] = "";
+        struct page *page = compile(rows[i].source, error, sizeof(error));
+        cr_expect(!page, "\"%s\" compiles", rows[i].source);
+        expect_text(rows[i].source, error, rows[i].error);
+        page_free(page);
+    }
+}
+
+Test(page, a_long_message_is_cut)
+{
+    char error[12];
+    memset(error, '!', sizeof(error));
+    cr_expect(!compile("{{misspelt}}", error, sizeof(error)));
+    expect_text("cut", error, "file:1: unk");
+}
+
+Test(page, sections_go_eight_deep)
+{
+    char source[400] = "", error[200];
+    for (int i = 0; i < 8; i++)
+        strcat(source, "{{#flag}}");
+    strcat(source, "{{title}}");
+    for (int i = 0; i < 8; i++)
+        strcat(source, "{{/flag}}");
+    expect_render(source, (struct table){.title = "deep", .flag = true}, "deep");
+
+    memmove(source + strlen("{{#flag}}"), source, strlen(source) + 1);
+    memcpy(source, "{{#flag}}", strlen("{{#flag}}"));
+    strcat(source, "{{/flag}}");
+    cr_expect(!compile(source, error, sizeof(error)));
+    expect_text("nine", error, "file:1: sections too deep: flag");
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+Test(page, loads_a_template_from_a_file, .init = scratch_make, .fini = scratch_remove)
+{
+    char error[200];
+    static char big[10001];
+    memset(big, 'b', 10000);
+    memcpy(big + 9000, "{{title}}", 9);
+    scratch_file("small", "x{{title}}");
+    scratch_file("empty", "");
+    scratch_file("big", big);
+
+    struct page *page = page_load(scratch_fd, "small", names, error, sizeof(error));
+    cr_assert(page, "%s", error);
+    expect_page("small", page, &(struct table){.title = "t"}, "xt");
+    page_free(page);
+
+    page = page_load(scratch_fd, "empty", names, error, sizeof(error));
+    cr_assert(page, "%s", error);
+    expect_page("empty", page, &(struct table){0}, "");
+    page_free(page);
+
+    page = page_load(scratch_fd, "big", names, error, sizeof(error));
+    cr_assert(page, "%s", error);
+    page_free(page);
+    memcpy(big + 9000, "123456789", 9);
+    expect_page("big", (page = compile(big, error, sizeof(error))), &(struct table){0}, big);
+    page_free(page);
+}
+
+Test(page, says_why_a_file_was_not_loaded, .init = scratch_make, .fini = scratch_remove)
+{
+    char error[200];
+    scratch_folder("folder");
+    scratch_file("wrong", "\n{{x}}");
+    cr_expect(!page_load(scratch_fd, "none", names, error, sizeof(error)));
+    expect_text("none", error, "none: No such file or directory");
+    cr_expect(!page_load(scratch_fd, "folder", names, error, sizeof(error)));
+    expect_text("folder", error, "folder: Is a directory");
+    cr_expect(!page_load(scratch_fd, "wrong", names, error, sizeof(error)));
+    expect_text("wrong", error, "wrong:2: unknown name: x");
+}
+
+Test(page, leaves_no_descriptor_open, .init = scratch_make, .fini = scratch_remove)
+{
+    char error[200];
+    scratch_file("good", "");
+    scratch_file("wrong", "{{x}}");
+    int before = dup(scratch_fd);
+    close(before);
+    page_free(page_load(scratch_fd, "good", names, error, sizeof(error)));
+    page_load(scratch_fd, "wrong", names, error, sizeof(error));
+    int after = dup(scratch_fd);
+    expect_number("the next free descriptor", after, before);
+}
+
+/* ---- the buffer ---------------------------------------------------------------------------- */
+
+Test(page, a_buffer_grows_and_keeps_what_it_holds)
+{
+    struct buffer b = {0};
+    for (int i = 0; i < 100000; i++) {
+        char octet = (char)('a' + i % 26);
+        buffer_append(&b, &octet, 1);
+    }
+    cr_assert(!b.failed && b.len == 100000 && b.size >= b.len && b.size <= 2 * b.len);
+    for (int i = 0; i < 100000; i++)
+        cr_assert(b.bytes[i] == (char)('a' + i % 26), "octet %d", i);
+    buffer_append(&b, NULL, 0);
+    expect_number("nothing more", b.len, 100000);
+    buffer_free(&b);
+    cr_expect(!b.bytes && b.len == 0 && b.size == 0);
+}
+
+Test(page, a_buffer_reserves_room)
+{
+    struct buffer b = {0};
+    cr_assert(buffer_reserve(&b, 5000) && b.size >= 5000);
+    expect_number("nothing yet", b.len, 0);
+    memset(b.bytes, 'x', 5000); /* a sanitizer looks on */
+    b.len = 5000;
+    char *bytes = b.bytes;
+    cr_assert(buffer_reserve(&b, b.size - b.len));
+    cr_expect(b.bytes == bytes, "it moved without need");
+    cr_assert(buffer_reserve(&b, b.size - b.len + 1) && b.bytes[4999] == 'x');
+    buffer_free(&b);
+}
+
+Test(page, a_buffer_gives_large_memory_back)
+{
+    struct buffer b = {0};
+    buffer_append(&b, "small", 5);
+    size_t size = b.size;
+    buffer_clear(&b, size);
+    cr_expect(b.bytes && b.size == size && b.len == 0, "as much as may be kept is kept");
+    buffer_append(&b, "small", 5);
+    buffer_clear(&b, size - 1);
+    cr_expect(!b.bytes && b.size == 0 && b.len == 0, "more is given back");
+}
+
+Test(page, a_buffer_without_memory_fails_and_recovers)
+{
+    struct buffer b = {0};
+    buffer_append(&b, "kept", 4);
+    cr_expect(!buffer_reserve(&b, SIZE_MAX / 4));
+    cr_expect(b.failed);
+    buffer_append(&b, "lost", 4);
+    cr_expect(!buffer_reserve(&b, 1));
+    expect_span("what was there", ((struct span){b.bytes, b.len}), "kept");
+    buffer_clear(&b, 4096);
+    cr_expect(!b.failed);
+    buffer_append(&b, "again", 5);
+    expect_span("afterwards", ((struct span){b.bytes, b.len}), "again");
+    buffer_free(&b);
+}

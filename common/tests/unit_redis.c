@@ -1,0 +1,576 @@
+/* Redis for those who may wait. A thread of the test plays a Redis that can be told what to do. */
+#include "redis.h"
+#include "unit.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+enum { COMMAND_MS = 200 };
+
+static struct redis_server server;
+static int listener;
+
+static void start(void)
+{
+    signal(SIGPIPE, SIG_IGN); /* as every server does */
+    scratch_make();
+    listener = stand_in_listen();
+    server =
+        (struct redis_server){.path = stand_in_path(), .connect_ms = 200, .command_ms = COMMAND_MS};
+}
+
+TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
+
+static const struct redis_command ping = {1, {"PING"}, {4}};
+#define PING "*1\r\n$4\r\nPING\r\n"
+
+static struct redis_pool pool; /* of one, for most */
+
+static void open_pool(int size)
+{
+    cr_assert(redis_pool_open(&pool, &server, size));
+}
+
+/* Asks over a connection taken from the pool, and gives it back. */
+static redisReply *ask(const struct redis_command *command, int *why)
+{
+    struct redis *redis = redis_take(&pool);
+    cr_assert(redis);
+    redisReply *reply = redis_ask(redis, command, why);
+    redis_give(&pool, redis);
+    return reply;
+}
+
+static void expect_string(const char *about, const char *text)
+{
+    int why = 0;
+    redisReply *reply = ask(&ping, &why);
+    cr_expect(reply, "%s: no reply: %d", about, why);
+    if (reply)
+        expect_span(about, ((struct span){reply->str, (size_t)reply->len}), text);
+    freeReplyObject(reply);
+}
+
+static void expect_none(const char *about, int expected_why)
+{
+    int why = 0;
+    redisReply *reply = ask(&ping, &why);
+    cr_expect(!reply, "%s: a reply", about);
+    expect_number(about, why, expected_why);
+    freeReplyObject(reply);
+}
+
+/* ---- where Redis is ------------------------------------------------------------------------ */
+
+Test(redis, finds_redis_where_it_is_said_to_be)
+{
+    static const struct {
+        const char *where, *path, *host;
+        int port;
+    } rows[] = {
+        {"127.0.0.1:6379", NULL, "127.0.0.1", 6379},
+        {"127.0.0.1:1", NULL, "127.0.0.1", 1},
+        {"127.0.0.1:65535", NULL, "127.0.0.1", 65535},
+        {"[::1]:6379", NULL, "::1", 6379},
+        {"::1:6379", NULL, "::1", 6379},
+        {"unix:/run/redis.sock", "/run/redis.sock", "", 0},
+        {"unix:relative:6379", "relative:6379", "", 0},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct redis_server found = {0};
+        const char *right = redis_locate(&found, rows[i].where);
+        cr_expect(!right, "%s: %s", rows[i].where, right);
+        cr_expect(!found.path == !rows[i].path, "%s", rows[i].where);
+        if (found.path && rows[i].path)
+            expect_text(rows[i].where, found.path, rows[i].path);
+        expect_text(rows[i].where, found.host, rows[i].host);
+        expect_number(rows[i].where, found.port, rows[i].port);
+    }
+}
+
+Test(redis, says_what_would_be_right)
+{
+    static const struct {
+        const char *where, *right;
+    } rows[] = {
+        {"", "host:port, or unix:PATH"},
+        {"6379", "host:port, or unix:PATH"},
+        {"localhost", "host:port, or unix:PATH"},
+        {":6379", "host:port, or unix:PATH"},
+        {"127.0.0.1:", "host:port, with a port from 1 to 65535"},
+        {"127.0.0.1:0", "host:port, with a port from 1 to 65535"},
+        {"127.0.0.1:65536", "host:port, with a port from 1 to 65535"},
+        {"127.0.0.1:-1", "host:port, with a port from 1 to 65535"},
+        {"127.0.0.1:99999999999999999999", "host:port, with a port from 1 to 65535"},
+        {"127.0.0.1:x", "host:port, with a port from 1 to 65535"},
+        {"127.0.0.1:1x", "host:port, with a port from 1 to 65535"},
+        {"[]:1", "a host that can be found"},
+        {"[:1", "a host that can be found"},
+        {"]:1", "a host that can be found"},
+        {"[::1:1", "a host that can be found"},
+        {"no such host:1", "a host that can be found"},
+        {"unix:", "a path of 1 to 107 bytes"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct redis_server found = {0};
+        const char *right = redis_locate(&found, rows[i].where);
+        cr_assert(right, "%s", rows[i].where);
+        expect_text(rows[i].where, right, rows[i].right);
+    }
+}
+
+Test(redis, a_path_has_at_most_107_bytes)
+{
+    struct redis_server found = {0};
+    char where[200];
+    snprintf(where, sizeof(where), "unix:%0107d", 0);
+    cr_expect(!redis_locate(&found, where));
+    snprintf(where, sizeof(where), "unix:%0108d", 0);
+    expect_text("108", redis_locate(&found, where), "a path of 1 to 107 bytes");
+}
+
+Test(redis, a_host_has_at_most_255_bytes)
+{
+    struct redis_server found = {0};
+    char where[400];
+    snprintf(where, sizeof(where), "%0300d:1", 0);
+    expect_text("300", redis_locate(&found, where), "host:port, or unix:PATH");
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+Test(redis, nothing_is_opened_before_it_is_needed)
+{
+    open_pool(3);
+    struct redis *redis = redis_take(&pool);
+    cr_expect(redis && !redis->context);
+    redis_give(&pool, redis);
+    cr_expect(!comes(listener, POLLIN, 0));
+    redis_pool_close(&pool);
+}
+
+Test(redis, a_connection_is_opened_once_and_kept)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},    {HEAR, PING}, {SAY, "+one\r\n"}, {HEAR, PING},
+        {SAY, "+two\r\n"}, {SULK, NULL}, {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("first", "one");
+    expect_string("second", "two");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, words_may_hold_any_octet)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},  {HEAR, "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$4\r\na\r\nb\r\n"},
+        {SAY, ":1\r\n"}, {SULK, NULL},
+        {THE_END, NULL},
+    };
+    static const struct redis_command echo = {3, {"ECHO", "", "a\r\nbcd"}, {4, 0, 4}};
+    struct stand_in s;
+    int why;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    redisReply *reply = ask(&echo, &why);
+    cr_assert(reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1);
+    freeReplyObject(reply);
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, an_error_of_redis_is_a_reply)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},    {HEAR, PING}, {SAY, "-ERR unknown\r\n"}, {HEAR, PING},
+        {SAY, "+two\r\n"}, {SULK, NULL}, {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("an error", "ERR unknown");
+    expect_string("the connection stays", "two");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, a_reply_may_come_in_drops)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING},     {DRIP, "+1\r\n"}, {HEAR, PING},    {SAY, "$5\r"},
+        {DRIP, "\nhe"}, {SAY, "llo\r\n"}, {SULK, NULL},     {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("four drops", "1");
+    expect_string("pieces", "hello");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, a_large_reply_comes_whole)
+{
+    static char large[100020];
+    int at = sprintf(large, "$100000\r\n");
+    memset(large + at, 'x', 100000);
+    memcpy(large + at + 100000, "\r\n", 3);
+    const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING}, {SAY, large}, {SULK, NULL}, {THE_END, NULL}};
+    struct stand_in s;
+    int why;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    redisReply *reply = ask(&ping, &why);
+    cr_assert(reply);
+    expect_number("length", reply->len, 100000);
+    freeReplyObject(reply);
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+/* ---- a lost connection --------------------------------------------------------------------- */
+
+Test(redis, a_connection_closed_meanwhile_costs_no_command)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING},      {SAY, "+one\r\n"}, {HANG_UP, NULL}, {ACCEPT, NULL},
+        {HEAR, PING},   {SAY, "+two\r\n"}, {SULK, NULL},      {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("first", "one");
+    cr_assert(comes(pool.all[0].context->fd, POLLIN, PATIENCE_MS)); /* its end has come */
+    expect_string("on a new connection", "two");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+/* An unasked reply must not be taken for the next command's. */
+Test(redis, a_connection_on_which_somebody_spoke_unasked_is_not_used)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},     {HEAR, PING}, {SAY, "+one\r\n"}, {AWAIT, NULL},
+        {SAY, "+late\r\n"}, {SULK, NULL}, {ACCEPT, NULL},    {HEAR, PING},
+        {SAY, "+two\r\n"},  {SULK, NULL}, {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("first", "one");
+    stand_in_go_on(&s);
+    cr_assert(comes(pool.all[0].context->fd, POLLIN, PATIENCE_MS));
+    expect_string("on a new connection", "two");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, a_command_whose_reply_was_lost_is_not_sent_again)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},      {HEAR, PING},
+        {HANG_UP, NULL}, /* without a reply */
+        {ACCEPT, NULL},      {HEAR, "*1\r\n$4\r\nECHO\r\n"},
+        {SAY, "+other\r\n"}, {SULK, NULL},
+        {THE_END, NULL},
+    };
+    static const struct redis_command echo = {1, {"ECHO"}, {4}};
+    struct stand_in s;
+    int why;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_none("lost", REDIS_NO_CONNECTION);
+    redisReply *reply = ask(&echo, &why);
+    cr_expect(reply, "the next command is the next one asked");
+    freeReplyObject(reply);
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, half_a_reply_and_then_the_end_is_a_503)
+{
+    static const char *const halves[] = {"+", "$5\r\nhel", "*2\r\n:1\r\n", "$5\r\nhello\r"};
+    for (size_t i = 0; i < COUNT(halves); i++) {
+        const struct scene scenes[] = {
+            {ACCEPT, NULL}, {HEAR, PING}, {SAY, halves[i]}, {HANG_UP, NULL}, {THE_END, NULL}};
+        struct stand_in s;
+        stand_in_start(&s, listener, scenes);
+        open_pool(1);
+        expect_none(halves[i], REDIS_NO_CONNECTION);
+        cr_expect(!pool.all[0].context, "closed");
+        redis_pool_close(&pool);
+        stand_in_end(&s);
+    }
+}
+
+Test(redis, rubbish_is_a_503_and_ends_the_connection)
+{
+    static const char *const rubbish[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "?\r\n", "\r\n",
+                                          "*-2\r\n", "$x\r\n"};
+    for (size_t i = 0; i < COUNT(rubbish); i++) {
+        const struct scene scenes[] = {
+            {ACCEPT, NULL}, {HEAR, PING}, {SAY, rubbish[i]}, {SULK, NULL}, {THE_END, NULL}};
+        struct stand_in s;
+        stand_in_start(&s, listener, scenes);
+        open_pool(1);
+        expect_none(rubbish[i], REDIS_NO_CONNECTION);
+        redis_pool_close(&pool);
+        stand_in_end(&s);
+    }
+}
+
+Test(redis, without_redis_it_is_a_503_until_there_is_one)
+{
+    open_pool(1);
+    close(listener);
+    expect_none("refused", REDIS_NO_CONNECTION);
+    unlink(stand_in_path());
+    expect_none("no socket", REDIS_NO_CONNECTION);
+    expect_none("still none", REDIS_NO_CONNECTION);
+    listener = stand_in_listen();
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING}, {SAY, "+one\r\n"}, {SULK, NULL}, {THE_END, NULL}};
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    expect_string("there it is", "one");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, a_tcp_port_where_nobody_listens_is_a_503)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* bound, but not listening */
+    cr_assert(bind(taken, (struct sockaddr *)&address, size) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0);
+    server = (struct redis_server){
+        .host = "127.0.0.1", .port = ntohs(address.sin_port), .connect_ms = 200, .command_ms = 200};
+    open_pool(1);
+    expect_none("refused", REDIS_NO_CONNECTION);
+    redis_pool_close(&pool);
+    close(taken);
+}
+
+/* A Unix socket whose queue is full says EAGAIN at once: it is tried again for as long as
+ * connecting may take. */
+Test(redis, a_full_queue_is_waited_for)
+{
+    int full[64], count = 0;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", stand_in_path());
+    listen(listener, 0);
+    for (; count < 64; count++) {
+        full[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (connect(full[count], (struct sockaddr *)&address, sizeof(address)) < 0)
+            break;
+    }
+    cr_assert(count < 64 && errno == EAGAIN);
+    int64_t begun = net_now();
+    open_pool(1);
+    expect_none("full", REDIS_NO_CONNECTION);
+    int64_t ms = net_now() - begun;
+    cr_expect(ms >= 190 && ms < PATIENCE_MS / 2, "given up after %lld ms", (long long)ms);
+
+    /* Those who were there before are accepted first. */
+    static struct scene scenes[70];
+    for (int i = 0; i < count; i++)
+        scenes[i].act = ACCEPT;
+    scenes[count] = (struct scene){ACCEPT, NULL};
+    scenes[count + 1] = (struct scene){HEAR, PING};
+    scenes[count + 2] = (struct scene){SAY, "+one\r\n"};
+    scenes[count + 3] = (struct scene){SULK, NULL};
+    struct stand_in s;
+    server.connect_ms = PATIENCE_MS;
+    stand_in_start(&s, listener, scenes);
+    expect_string("there is room", "one");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+/* ---- a Redis that takes too long ----------------------------------------------------------- */
+
+static void expect_late(const char *about)
+{
+    int64_t begun = net_now();
+    expect_none(about, REDIS_NO_REPLY);
+    int64_t ms = net_now() - begun;
+    cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%s: %lld ms", about, (long long)ms);
+    cr_expect(!pool.all[0].context, "a late reply must not be taken for the next command's");
+}
+
+Test(redis, silence_is_a_504)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING},      {SULK, NULL}, {ACCEPT, NULL},
+        {HEAR, PING},   {SAY, "+two\r\n"}, {SULK, NULL}, {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_late("silence");
+    expect_string("the next one is asked on a new connection", "two");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, half_a_reply_and_then_silence_is_a_504)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING}, {SAY, "$5\r\nhel"}, {SULK, NULL}, {THE_END, NULL}};
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_late("half a reply");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+/* Each drop comes in time, all of them together do not. */
+Test(redis, a_dripping_reply_is_a_504_when_its_whole_time_is_over)
+{
+    static char drops[1000];
+    sprintf(drops, "$900\r\n%0900d\r\n", 0);
+    const struct scene scenes[] = {{ACCEPT, NULL}, {HEAR, PING}, {DRIP, drops}, {THE_END, NULL}};
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_late("drops");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+Test(redis, a_redis_that_accepts_nobody_is_a_504)
+{
+    open_pool(1); /* the kernel finishes the handshake by itself */
+    expect_late("nobody accepts");
+    redis_pool_close(&pool);
+}
+
+/* ---- the pool ------------------------------------------------------------------------------ */
+
+Test(redis, the_connection_used_last_is_taken_first)
+{
+    open_pool(3);
+    struct redis *a = redis_take(&pool), *b = redis_take(&pool), *c = redis_take(&pool);
+    cr_expect(a && b && c && a != b && b != c && a != c);
+    redis_give(&pool, b);
+    redis_give(&pool, a);
+    redis_give(&pool, c);
+    cr_expect(redis_take(&pool) == c);
+    cr_expect(redis_take(&pool) == a);
+    cr_expect(redis_take(&pool) == b);
+    redis_pool_close(&pool);
+}
+
+Test(redis, whoever_waits_too_long_for_a_connection_gets_none)
+{
+    open_pool(1);
+    struct redis *only = redis_take(&pool);
+    int64_t begun = net_now();
+    cr_expect(!redis_take(&pool));
+    int64_t ms = net_now() - begun;
+    cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%lld ms", (long long)ms);
+    redis_give(&pool, only);
+    cr_expect(redis_take(&pool) == only);
+    redis_pool_close(&pool);
+}
+
+static _Atomic int takers_done, most_at_once, at_once;
+
+static void *take_and_give(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++) {
+        struct redis *redis = redis_take(&pool);
+        if (!redis)
+            return NULL;
+        int now = ++at_once, most = most_at_once;
+        while (now > most && !atomic_compare_exchange_weak(&most_at_once, &most, now))
+            ;
+        sched_yield();
+        at_once--;
+        redis_give(&pool, redis);
+    }
+    takers_done++;
+    return NULL;
+}
+
+Test(redis, threads_share_a_pool)
+{
+    pthread_t threads[8];
+    server.command_ms = PATIENCE_MS;
+    open_pool(3);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_create(&threads[i], NULL, take_and_give, NULL);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    expect_number("all had their turns", takers_done, 8);
+    cr_expect(most_at_once <= 3, "%d at once", most_at_once);
+    redis_pool_close(&pool);
+}
+
+static void *give_back(void *redis)
+{
+    redis_give(&pool, redis);
+    return NULL;
+}
+
+Test(redis, a_connection_given_back_wakes_whoever_waits)
+{
+    pthread_t thread;
+    server.command_ms = PATIENCE_MS;
+    open_pool(1);
+    struct redis *only = redis_take(&pool);
+    pthread_create(&thread, NULL, give_back, only);
+    cr_expect(redis_take(&pool) == only);
+    pthread_join(thread, NULL);
+    redis_pool_close(&pool);
+}
+
+/* ---- at start ------------------------------------------------------------------------------ */
+
+static void start_with(const void *where)
+{
+    struct options o = unit_options();
+    struct redis_server found;
+    o.redis = where;
+    o.timeout_ms = 2000;
+    redis_start(&found, &o);
+    _exit(found.command_ms == 400 && found.connect_ms == 200 ? 0 : 1);
+}
+
+Test(redis, starting_says_nothing_if_redis_is_there)
+{
+    char where[80];
+    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    struct ending ending = run_apart(start_with, where);
+    expect_number("status", ending.status, 0);
+    expect_text("said", ending.err, "");
+}
+
+Test(redis, starting_says_once_that_nobody_is_there)
+{
+    char where[80], expected[300];
+    unlink(stand_in_path());
+    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    struct ending ending = run_apart(start_with, where);
+    snprintf(expected, sizeof(expected),
+             "unit: no Redis at %s (No such file or directory): files are served, the guestbook "
+             "answers 503 until there is one\n",
+             where);
+    expect_number("it starts all the same", ending.status, 0);
+    expect_text("said", ending.err, expected);
+}
+
+Test(redis, starting_ends_with_a_place_that_is_none)
+{
+    struct ending ending = run_apart(start_with, "nowhere");
+    expect_number("status", ending.status, 2);
+    expect_text("said", ending.err, "unit: --redis 'nowhere': host:port, or unix:PATH\n");
+}

@@ -1,0 +1,536 @@
+/* Redis for those who must not wait. The test is the event loop, and plays Redis, too: in turns. */
+#include "redis_async.h"
+#include "unit.h"
+
+#include <signal.h>
+
+static struct redis_server server;
+static struct redis_async redis;
+static int listener;
+static int peer = -1; /* Redis' end of the connection */
+
+/* ---- those who ask ------------------------------------------------------------------------- */
+
+enum { ASKERS = 8 };
+
+/* What each asker was told, in the order of telling. */
+static struct {
+    int asker;
+    char text[20]; /* "" for NULL */
+    int why;
+} told[32];
+static int told_count;
+static int askers[ASKERS]; /* addresses for askers; the value: how often to ask again after NULL */
+
+static const struct redis_command ping = {1, {"PING"}, {4}};
+#define PING "*1\r\n$4\r\nPING\r\n"
+
+static void answered(void *asker, const redisReply *reply, int why)
+{
+    int who = (int)((int *)asker - askers);
+    cr_assert(told_count < (int)COUNT(told));
+    told[told_count].asker = who;
+    told[told_count].why = why;
+    if (reply && reply->type == REDIS_REPLY_INTEGER)
+        snprintf(told[told_count].text, sizeof(told[0].text), "%lld", reply->integer);
+    else if (reply)
+        snprintf(told[told_count].text, sizeof(told[0].text), "%.*s", (int)reply->len, reply->str);
+    told_count++;
+    if (!reply && askers[who] > 0) {
+        askers[who]--;
+        int refused = redis_async_ask(&redis, &ping, asker);
+        if (refused)
+            answered(asker, NULL, refused);
+    }
+}
+
+static void start(void)
+{
+    signal(SIGPIPE, SIG_IGN); /* as every server does */
+    scratch_make();
+    listener = stand_in_listen();
+    server = (struct redis_server){.path = stand_in_path(), .connect_ms = 1000, .command_ms = 2000};
+    redis_async_start(&redis, &server, answered);
+}
+
+TestSuite(redis_async, .timeout = 30, .init = start, .fini = scratch_remove);
+
+static void ask(int who)
+{
+    expect_number("asked", redis_async_ask(&redis, &ping, &askers[who]), 0);
+}
+
+/* What was told since the last time. */
+static int told_seen;
+
+static void expect_told(int who, const char *text)
+{
+    cr_assert(told_count > told_seen, "nobody was told anything");
+    expect_number("who", told[told_seen].asker, who);
+    expect_text("what", told[told_seen].text, text);
+    told_seen++;
+}
+
+static void expect_none(int who, int why)
+{
+    cr_assert(told_count > told_seen, "nobody was told anything");
+    expect_number("who", told[told_seen].asker, who);
+    expect_text("what", told[told_seen].text, "");
+    expect_number("why", told[told_seen].why, why);
+    told_seen++;
+}
+
+static void expect_silence(void)
+{
+    expect_number("told", told_count, told_seen);
+}
+
+/* ---- a loop's round ------------------------------------------------------------------------ */
+
+/* One round: false if nothing happened within `ms`. */
+static bool turn(int ms)
+{
+    redis_async_flush(&redis);
+    struct pollfd fd = {.fd = redis.fd, .events = redis.events};
+    if (redis.fd < 0 || poll(&fd, 1, ms) <= 0)
+        return false;
+    redis_async_ready(&redis, (unsigned)fd.revents);
+    return true;
+}
+
+/* Rounds until somebody has been told something. */
+static void turn_until_told(int count)
+{
+    while (told_count < told_seen + count)
+        cr_assert(turn(PATIENCE_MS), "nothing happens");
+}
+
+static void accept_redis(void)
+{
+    cr_assert(comes(listener, POLLIN, PATIENCE_MS));
+    if (peer >= 0)
+        close(peer);
+    peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    cr_assert(peer >= 0);
+}
+
+/* Connects, with `count` commands of the first askers sent. */
+static void connect_and_ask(int count)
+{
+    for (int who = 0; who < count; who++)
+        ask(who);
+    accept_redis();
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    for (int who = 0; who < count; who++)
+        cr_assert(hear(peer, PING));
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+Test(redis_async, nothing_is_opened_before_it_is_needed)
+{
+    expect_number("descriptor", redis.fd, -1);
+    expect_number("time", redis_async_timeout(&redis), -1);
+    redis_async_flush(&redis);
+    redis_async_expire(&redis, false);
+    redis_async_expire(&redis, true);
+    redis_async_ready(&redis, POLLIN | POLLOUT);
+    redis_async_close(&redis);
+    cr_expect(!comes(listener, POLLIN, 0));
+    expect_silence();
+}
+
+Test(redis_async, the_first_question_connects)
+{
+    ask(0);
+    cr_expect(redis.fd >= 0);
+    cr_expect(redis.events & POLLOUT, "waits to be connected");
+    expect_number("opened", redis.opened, 1);
+    accept_redis();
+    expect_silence();
+    redis_async_close(&redis);
+    expect_none(0, 503);
+}
+
+Test(redis_async, replies_reach_their_askers_in_order)
+{
+    connect_and_ask(4);
+    say(peer, "+zero\r\n:1\r\n$3\r\ntwo\r\n-ERR three\r\n");
+    turn_until_told(4);
+    expect_told(0, "zero");
+    expect_told(1, "1");
+    expect_told(2, "two");
+    expect_told(3, "ERR three");
+    expect_number("all over one connection", redis.opened, 1);
+    redis_async_close(&redis);
+    expect_silence();
+}
+
+Test(redis_async, commands_leave_together)
+{
+    char bytes[200];
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    for (int who = 0; who < 5; who++)
+        ask(who);
+    cr_expect(!comes(peer, POLLIN, 0), "they only pile up");
+    redis_async_flush(&redis);
+    cr_assert(comes(peer, POLLIN, PATIENCE_MS));
+    expect_number("all of them", recv(peer, bytes, sizeof(bytes), 0), 5 * strlen(PING));
+    expect_number("nothing is left to write", redis.events, POLLIN);
+    redis_async_close(&redis);
+    for (int who = 0; who < 5; who++)
+        expect_none(who, 503);
+}
+
+Test(redis_async, nothing_leaves_before_the_connection_is_made)
+{
+    ask(0);
+    redis_async_flush(&redis);
+    cr_expect(!redis.connected);
+    accept_redis();
+    cr_expect(!comes(peer, POLLIN, 0));
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    cr_expect(hear(peer, PING));
+    redis_async_close(&redis);
+}
+
+Test(redis_async, a_reply_may_come_byte_by_byte)
+{
+    connect_and_ask(2);
+    for (const char *at = "$5\r\nhello\r\n+x\r"; *at; at++) {
+        send_all(peer, at, 1);
+        cr_assert(turn(PATIENCE_MS));
+    }
+    expect_told(0, "hello");
+    expect_silence();
+    say(peer, "\n");
+    turn_until_told(1);
+    expect_told(1, "x");
+    redis_async_close(&redis);
+}
+
+Test(redis_async, a_large_reply_takes_several_rounds)
+{
+    static char large[100020];
+    int at = sprintf(large, "*2\r\n$100000\r\n"), turns = 0;
+    connect_and_ask(1);
+    memset(large + at, 'x', 100000);
+    send_all(peer, large, (size_t)at + 100000);
+    while (turn(0))
+        turns++;
+    expect_silence();
+    cr_expect(turns > 1, "%d", turns);
+    say(peer, "\r\n:1\r\n");
+    turn_until_told(1);
+    redis_async_close(&redis);
+}
+
+Test(redis_async, whoever_was_told_may_ask_again)
+{
+    connect_and_ask(1);
+    for (int i = 0; i < 3; i++) {
+        say(peer, "+OK\r\n");
+        turn_until_told(1);
+        expect_told(0, "OK");
+        ask(0);
+        redis_async_flush(&redis);
+        cr_assert(hear(peer, PING));
+    }
+    redis_async_close(&redis);
+    expect_none(0, 503);
+}
+
+/* ---- a lost connection --------------------------------------------------------------------- */
+
+Test(redis_async, a_lost_connection_is_a_503_for_all)
+{
+    connect_and_ask(3);
+    say(peer, "+zero\r\n$5\r\nhal");
+    close(peer);
+    peer = -1;
+    turn_until_told(3);
+    expect_told(0, "zero");
+    expect_none(1, 503);
+    expect_none(2, 503);
+    expect_number("nothing to watch", redis.fd, -1);
+    expect_number("no time to keep", redis_async_timeout(&redis), -1);
+    cr_expect(!redis.context);
+
+    ask(0);
+    expect_number("a new connection", redis.opened, 2);
+    accept_redis();
+    turn_until_told(0);
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    cr_assert(hear(peer, PING), "the new question only: what was lost is not sent again");
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    cr_expect(!comes(peer, POLLIN, 0));
+    redis_async_close(&redis);
+}
+
+Test(redis_async, a_connection_lost_while_nobody_asks_is_opened_again)
+{
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    close(peer);
+    peer = -1;
+    cr_assert(turn(PATIENCE_MS));
+    expect_number("nothing to watch", redis.fd, -1);
+    ask(1);
+    expect_number("a new connection", redis.opened, 2);
+    redis_async_close(&redis);
+    expect_none(1, 503);
+}
+
+Test(redis_async, rubbish_is_a_503_for_all)
+{
+    connect_and_ask(2);
+    say(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    turn_until_told(2);
+    expect_none(0, 503);
+    expect_none(1, 503);
+    expect_number("nothing to watch", redis.fd, -1);
+    char byte;
+    expect_number("closed", recv(peer, &byte, 1, 0), 0);
+}
+
+Test(redis_async, writing_to_a_redis_that_is_gone_is_a_503)
+{
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    close(peer);
+    peer = -1;
+    ask(0);
+    ask(1);
+    redis_async_flush(&redis); /* before the loop has seen the end */
+    while (told_count < told_seen + 2)
+        cr_assert(turn(PATIENCE_MS));
+    expect_none(0, 503);
+    expect_none(1, 503);
+    expect_number("nothing to watch", redis.fd, -1);
+}
+
+/* ---- a Redis that takes too long ----------------------------------------------------------- */
+
+Test(redis_async, an_overdue_reply_is_a_504_for_all_behind_it)
+{
+    connect_and_ask(3);
+    say(peer, "+zero\r\n$5\r\nhal");
+    turn_until_told(1);
+    expect_told(0, "zero");
+    redis_async_expire(&redis, false);
+    expect_silence();
+    redis_async_expire(&redis, true);
+    expect_none(1, 504);
+    expect_none(2, 504);
+    expect_silence();
+    expect_number("nothing to watch", redis.fd, -1);
+    char byte;
+    expect_number("closed", recv(peer, &byte, 1, 0), 0);
+
+    ask(3);
+    expect_number("a new connection", redis.opened, 2);
+    accept_redis();
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    cr_assert(hear(peer, PING));
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(3, "OK");
+    redis_async_close(&redis);
+}
+
+Test(redis_async, what_was_overdue_once_is_forgotten)
+{
+    connect_and_ask(1);
+    redis_async_expire(&redis, true);
+    expect_none(0, 504);
+    ask(1);
+    accept_redis();
+    close(peer);
+    peer = -1;
+    turn_until_told(1);
+    expect_none(1, 503);
+}
+
+/* ---- connecting ---------------------------------------------------------------------------- */
+
+Test(redis_async, where_there_is_no_socket_nothing_is_asked)
+{
+    unlink(stand_in_path());
+    expect_number("no socket", redis_async_ask(&redis, &ping, &askers[0]), 503);
+    expect_silence();
+    expect_number("nothing to watch", redis.fd, -1);
+    redis_async_flush(&redis);
+    listener = stand_in_listen();
+    ask(0);
+    redis_async_close(&redis);
+    expect_none(0, 503);
+}
+
+Test(redis_async, a_refused_connection_is_a_503)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* bound, but not listening */
+    cr_assert(bind(taken, (struct sockaddr *)&address, size) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0);
+    server.path = NULL;
+    snprintf(server.host, sizeof(server.host), "127.0.0.1");
+    server.port = ntohs(address.sin_port);
+
+    for (int i = 0; i < 3; i++) { /* the kernel may say so at once, or later */
+        if (redis_async_ask(&redis, &ping, &askers[i]) == 0) {
+            turn_until_told(1);
+            expect_none(i, 503);
+        }
+        expect_number("nothing to watch", redis.fd, -1);
+        expect_number("no time to keep", redis_async_timeout(&redis), -1);
+    }
+    expect_silence();
+    close(taken);
+}
+
+Test(redis_async, connecting_has_its_time)
+{
+    server.connect_ms = 200;
+    ask(0);
+    ask(1);
+    int ms = redis_async_timeout(&redis);
+    cr_expect(ms > 100 && ms <= 201, "%d", ms);
+    redis_async_expire(&redis, false);
+    expect_silence();
+    while ((ms = redis_async_timeout(&redis)) > 0)
+        poll(NULL, 0, ms); /* as if nothing came from the descriptor */
+    redis_async_expire(&redis, false);
+    expect_none(0, 503);
+    expect_none(1, 503);
+    expect_number("nothing to watch", redis.fd, -1);
+    expect_number("no time to keep", redis_async_timeout(&redis), -1);
+}
+
+Test(redis_async, a_made_connection_has_no_time_to_keep)
+{
+    connect_and_ask(1);
+    expect_number("time", redis_async_timeout(&redis), -1);
+    redis_async_close(&redis);
+}
+
+/* ---- asking from within the news ----------------------------------------------------------- */
+
+Test(redis_async, whoever_hears_of_a_lost_connection_may_ask_again_at_once)
+{
+    askers[0] = askers[2] = 1;
+    connect_and_ask(3);
+    close(peer);
+    peer = -1;
+    turn_until_told(3);
+    expect_none(0, 503);
+    expect_none(1, 503);
+    expect_none(2, 503);
+    cr_expect(redis.context && redis.fd >= 0);
+    expect_number("a new connection", redis.opened, 2);
+    accept_redis();
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    say(peer, "+again 0\r\n+again 2\r\n");
+    turn_until_told(2);
+    expect_told(0, "again 0");
+    expect_told(2, "again 2");
+    redis_async_close(&redis);
+    expect_silence();
+}
+
+Test(redis_async, whoever_hears_of_an_overdue_reply_may_ask_again_at_once)
+{
+    askers[0] = askers[1] = 1;
+    connect_and_ask(2);
+    redis_async_expire(&redis, true);
+    expect_none(0, 504);
+    expect_none(1, 504);
+    expect_silence();
+    expect_number("a new connection", redis.opened, 2);
+    accept_redis();
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    say(peer, "+again 0\r\n+again 1\r\n");
+    turn_until_told(2);
+    expect_told(0, "again 0");
+    expect_told(1, "again 1");
+    redis_async_close(&redis);
+}
+
+/* A descriptor found readable and writable at once: the end is read, somebody asks again, and the
+ * new connection must not be written to for the old one's sake. */
+Test(redis_async, what_was_seen_of_the_old_connection_does_not_count_for_the_new_one)
+{
+    askers[0] = 1;
+    connect_and_ask(1);
+    close(peer);
+    peer = -1;
+    cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
+    redis_async_ready(&redis, POLLIN | POLLOUT | POLLHUP);
+    expect_none(0, 503);
+    expect_number("a new connection", redis.opened, 2);
+    cr_expect(!redis.connected, "which is not made yet");
+    redis_async_close(&redis);
+    expect_none(0, 503);
+}
+
+Test(redis_async, whoever_hears_of_a_vanished_redis_may_ask_again_at_once)
+{
+    askers[0] = 5;
+    connect_and_ask(2);
+    close(listener);
+    unlink(stand_in_path());
+    close(peer);
+    peer = -1;
+    turn_until_told(7);
+    for (int i = 0; i < 6; i++)
+        expect_none(0, 503); /* five times without a connection, each told by redis_async_ask() */
+    expect_none(1, 503);
+    expect_number("nothing to watch", redis.fd, -1);
+    expect_silence();
+}
+
+Test(redis_async, closing_answers_everybody_even_those_who_ask_again)
+{
+    askers[0] = 1;
+    connect_and_ask(2);
+    redis_async_close(&redis);
+    expect_none(0, 503);
+    cr_assert(told_count > told_seen, "the one who asked again waits for ever");
+    expect_none(0, 503);
+    expect_none(1, 503);
+    expect_number("nothing to watch", redis.fd, -1);
+}
+
+Test(redis_async, errors_count_as_something_to_read)
+{
+    static const unsigned events[] = {POLLERR, POLLHUP, POLLERR | POLLHUP, POLLNVAL};
+    for (size_t i = 0; i < COUNT(events); i++) {
+        connect_and_ask(1);
+        close(peer);
+        peer = -1;
+        cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
+        redis_async_ready(&redis, events[i]);
+        expect_none(0, 503);
+    }
+}

@@ -1,0 +1,410 @@
+/* How chapters 1 to 5 serve one client: on a blocking descriptor that ticks, with Redis asked over
+ * a pool. The test is the client; a thread serves. */
+#include "serve.h"
+#include "unit.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+static struct options options;
+static struct worker worker;
+static struct redis_server server;
+static struct redis_pool pool;
+static int client = -1, served = -1;
+static atomic_bool crowd;
+
+static bool somebody_waits(const struct worker *unused)
+{
+    (void)unused;
+    return crowd;
+}
+
+static void open_client(void)
+{
+    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
+    tcp_pair(&served, &client);
+    cr_assert(setsockopt(served, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0 &&
+              setsockopt(served, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) == 0);
+}
+
+static void start(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    scratch_site();
+    options = unit_options();
+    app_start(&options);
+    struct board *board = board_open(1);
+    cr_assert(board);
+    worker = (struct worker){
+        .options = &options,
+        .slot = board_claim(board, 1),
+        .somebody_waits = somebody_waits,
+    };
+    server = (struct redis_server){.path = stand_in_path(), .connect_ms = 200, .command_ms = 400};
+    cr_assert(redis_pool_open(&pool, &server, 1));
+    open_client();
+}
+
+static void finish(void)
+{
+    redis_pool_close(&pool);
+    scratch_remove();
+}
+
+TestSuite(serve, .timeout = 60, .init = start, .fini = finish);
+
+static pthread_t thread;
+
+static void *serve(void *busy)
+{
+    if (busy)
+        serve_busy(&worker, served);
+    else
+        serve_client(&worker, served, &pool);
+    return NULL;
+}
+
+static void begin(void)
+{
+    cr_assert(pthread_create(&thread, NULL, serve, NULL) == 0);
+}
+
+static void begin_busy(void)
+{
+    cr_assert(pthread_create(&thread, NULL, serve, "busy") == 0);
+}
+
+/* Waits until the client has been served, and that it left nothing behind. */
+static void end(void)
+{
+    pthread_join(thread, NULL);
+    expect_number("closed", fcntl(served, F_GETFD), -1);
+    for (int state = 0; state < BOARD_STATES; state++)
+        expect_number("left on the board", worker.slot->connections_by_state[state], 0);
+}
+
+/* All that comes until the server closes. */
+static const char *heard(void)
+{
+    static char text[100000];
+    size_t len = 0;
+    ssize_t n;
+    while (len < sizeof(text) - 1 && (n = recv(client, text + len, sizeof(text) - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    return text;
+}
+
+/* Waits for as much as ends so. */
+static void hear_until(const char *end_of)
+{
+    char text[4000];
+    size_t len = 0, end_len = strlen(end_of);
+    while (len < end_len || memcmp(text + len - end_len, end_of, end_len) != 0) {
+        cr_assert(len < sizeof(text) && comes(client, POLLIN, PATIENCE_MS), "no \"%s\" comes",
+                  end_of);
+        ssize_t n = recv(client, text + len, sizeof(text) - len, 0);
+        cr_assert(n > 0);
+        len += (size_t)n;
+    }
+}
+
+#define GET(path)      "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+#define INCR   "*2\r\n$4\r\nINCR\r\n$18\r\nguestbook:visitors\r\n"
+#define GET_IT "*2\r\n$3\r\nGET\r\n$18\r\nguestbook:visitors\r\n"
+#define LRANGE "*4\r\n$6\r\nLRANGE\r\n$17\r\nguestbook:entries\r\n$3\r\n-21\r\n$2\r\n-1\r\n"
+
+/* ---- served -------------------------------------------------------------------------------- */
+
+Test(serve, a_client_is_served_until_it_leaves)
+{
+    begin();
+    say(client, GET("/a.txt"));
+    hear_until("0123456789");
+    say(client, GET("/a.txt") GET("/none") GET("/a.txt"));
+    shutdown(client, SHUT_WR);
+    const char *text = heard();
+    end();
+    cr_expect(strncmp(text, "HTTP/1.1 200 OK\r\n", 17) == 0, "%s", text);
+    expect_part("the second", text, "HTTP/1.1 404 Not Found\r\n");
+    expect_number("requests", worker.slot->requests, 4);
+    expect_number("connections", worker.slot->connections, 1);
+}
+
+Test(serve, a_client_that_says_nothing_and_leaves_is_served_too)
+{
+    begin();
+    shutdown(client, SHUT_WR);
+    expect_text("nothing", heard(), "");
+    end();
+}
+
+Test(serve, the_guestbook_asks_redis_and_waits_for_each_reply)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},        {HEAR, INCR},   {SAY, ":7\r\n"},      {HEAR, GET_IT},
+        {DRIP, "$1\r\n7\r\n"}, {HEAR, LRANGE}, {SAY, "*0\r\n"},      {HEAR, INCR},
+        {SAY, ":8\r\n"},       {HEAR, GET_IT}, {SAY, "$1\r\n8\r\n"}, {HEAR, LRANGE},
+        {SAY, "*0\r\n"},       {SULK, NULL},   {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, stand_in_listen(), scenes);
+    begin();
+    say(client, GET("/guestbook"));
+    hear_until("unit 7 nobody typed: , \n");
+    say(client, GET_LAST("/guestbook"));
+    expect_part("the second", heard(), "\r\n\r\nunit 8 nobody typed: , \n");
+    end();
+    redis_pool_close(&pool); /* over one connection, kept until now */
+    stand_in_end(&s);
+    cr_assert(redis_pool_open(&pool, &server, 1));
+}
+
+Test(serve, without_redis_files_are_served_and_the_guestbook_is_a_503)
+{
+    begin();
+    say(client, GET("/guestbook") GET("/a.txt") GET_LAST("/guestbook"));
+    const char *text = heard();
+    end();
+    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+    expect_part("the second", text, "\r\n\r\n0123456789HTTP/1.1 503 ");
+    expect_number("requests", worker.slot->requests, 3);
+}
+
+Test(serve, a_silent_redis_is_a_504)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},  {HEAR, INCR},   {SULK, NULL},    {ACCEPT, NULL},  {HEAR, INCR},
+        {SAY, ":1\r\n"}, {HEAR, GET_IT}, {HANG_UP, NULL}, {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, stand_in_listen(), scenes);
+    begin();
+    say(client, GET("/guestbook") GET_LAST("/guestbook"));
+    const char *text = heard();
+    end();
+    cr_expect(strncmp(text, "HTTP/1.1 504 ", 13) == 0, "%s", text);
+    expect_part("lost at its second question", text, "HTTP/1.1 503 ");
+    stand_in_end(&s);
+}
+
+Test(serve, whoever_gets_no_connection_from_the_pool_is_told_so)
+{
+    struct redis *only = redis_take(&pool);
+    begin();
+    say(client, GET_LAST("/guestbook"));
+    const char *text = heard();
+    end();
+    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+    redis_give(&pool, only);
+}
+
+Test(serve, a_request_returns_its_connection_to_the_pool)
+{
+    begin();
+    say(client, GET_LAST("/guestbook"));
+    heard();
+    end();
+    struct redis *redis = redis_take(&pool);
+    cr_expect(redis, "it is there");
+    redis_give(&pool, redis);
+}
+
+/* Little room on the way: what is not read soon fills it. */
+static void narrow(void)
+{
+    int little = 32768;
+    cr_assert(setsockopt(served, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
+}
+
+Test(serve, a_slow_reader_gets_all_of_a_large_file)
+{
+    static char large[3000000];
+    memset(large, 'L', sizeof(large));
+    scratch_bytes("public/large", large, sizeof(large));
+    narrow();
+    begin();
+    say(client, GET_LAST("/large"));
+    size_t len = 0;
+    for (;;) {
+        ssize_t n = recv(client, large, sizeof(large), 0);
+        if (n <= 0)
+            break;
+        if (len == 0)
+            poll(NULL, 0, 2 * TICK_MS); /* longer than a tick: the sender comes up empty-handed */
+        len += (size_t)n;
+    }
+    end();
+    cr_expect(len > sizeof(large) && len < sizeof(large) + 1000, "%zu octets", len);
+}
+
+/* ---- deadlines ----------------------------------------------------------------------------- */
+
+Test(serve, a_fresh_client_that_says_nothing_is_left_silently)
+{
+    options.timeout_ms = 400;
+    begin();
+    expect_text("nothing", heard(), "");
+    end();
+}
+
+Test(serve, an_idle_client_is_left_silently)
+{
+    options.keep_alive_ms = 100;
+    begin();
+    say(client, GET("/a.txt"));
+    hear_until("0123456789");
+    expect_text("nothing more", heard(), "");
+    end();
+}
+
+Test(serve, an_unfinished_request_is_a_408)
+{
+    options.timeout_ms = 300;
+    begin();
+    say(client, "GET / HTTP/1.1\r\n");
+    const char *text = heard();
+    cr_expect(strncmp(text, "HTTP/1.1 408 ", 13) == 0, "%s", text);
+    end();
+}
+
+/* The total counts, not the gap. */
+Test(serve, a_dripping_request_is_a_408)
+{
+    options.timeout_ms = 500;
+    begin();
+    int64_t begun = net_now();
+    for (int i = 0; i < PATIENCE_MS / DRIP_MS && !comes(client, POLLIN, 0); i++) {
+        send(client, "x", 1, MSG_NOSIGNAL);
+        poll(NULL, 0, DRIP_MS);
+    }
+    int64_t ms = net_now() - begun;
+    const char *text = heard();
+    cr_expect(strncmp(text, "HTTP/1.1 408 ", 13) == 0, "%s", text);
+    cr_expect(ms >= 490 && ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
+    end();
+}
+
+Test(serve, a_reader_that_does_not_read_is_left)
+{
+    static char large[3000000];
+    scratch_bytes("public/large", large, sizeof(large));
+    options.timeout_ms = 300;
+    narrow();
+    begin();
+    say(client, GET("/large"));
+    end();
+    expect_number("it does not count", worker.slot->requests, 0);
+}
+
+Test(serve, a_client_that_does_not_stop_sending_is_left_after_its_refusal)
+{
+    options.timeout_ms = 2000; /* lingering has a tenth of it */
+    begin();
+    say(client, "rubbish\r\n\r\n");
+    int64_t begun = net_now();
+    while (send(client, "more", 4, MSG_NOSIGNAL) == 4 && net_now() - begun < PATIENCE_MS)
+        poll(NULL, 0, DRIP_MS);
+    int64_t ms = net_now() - begun;
+    cr_expect(ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
+    end();
+}
+
+/* ---- politeness ---------------------------------------------------------------------------- */
+
+Test(serve, an_idle_client_is_given_up_for_somebody_who_waits)
+{
+    options.keep_alive_ms = 1000000;
+    begin();
+    say(client, GET("/a.txt"));
+    hear_until("0123456789");
+    crowd = true;
+    expect_text("silently", heard(), "");
+    end();
+}
+
+Test(serve, a_silent_fresh_client_is_given_up_for_somebody_who_waits)
+{
+    options.timeout_ms = 1000000;
+    crowd = true;
+    int64_t begun = net_now();
+    begin();
+    expect_text("silently", heard(), "");
+    int64_t ms = net_now() - begun;
+    cr_expect(ms >= TICK_MS - 10 && ms < PATIENCE_MS / 2, "after %lld ms", (long long)ms);
+    end();
+}
+
+Test(serve, a_request_in_the_making_is_not_given_up)
+{
+    crowd = true;
+    begin();
+    say(client, "GET /a.txt HTTP/1.1\r\n");
+    poll(NULL, 0, 2 * TICK_MS); /* two silent ticks, which are what this is about */
+    say(client, "Host: a\r\n\r\n");
+    expect_part("served", heard(), "\r\n\r\n0123456789");
+    end();
+}
+
+Test(serve, somebody_waits_who_is_in_the_listeners_queue)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    worker.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(bind(worker.listener, (struct sockaddr *)&address, size) == 0 &&
+              listen(worker.listener, 4) == 0 &&
+              getsockname(worker.listener, (struct sockaddr *)&address, &size) == 0);
+    cr_expect(!serve_somebody_waits(&worker));
+    int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(connect(other, (struct sockaddr *)&address, size) == 0);
+    cr_assert(comes(worker.listener, POLLIN, PATIENCE_MS));
+    cr_expect(serve_somebody_waits(&worker));
+    close(accept4(worker.listener, NULL, NULL, SOCK_CLOEXEC));
+    cr_expect(!serve_somebody_waits(&worker));
+
+    net_catch_signals(false);
+    raise(SIGTERM);
+    cr_expect(serve_somebody_waits(&worker), "stopping is as good a reason");
+    close(other);
+    close(worker.listener);
+}
+
+/* ---- nobody to serve ----------------------------------------------------------------------- */
+
+Test(serve, a_busy_server_says_so)
+{
+    begin_busy();
+    say(client, GET("/a.txt"));
+    const char *text = heard();
+    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+    expect_part("503", text, "\r\nRetry-After: 1\r\n");
+    expect_part("503", text, "\r\nConnection: close\r\n");
+    end();
+}
+
+Test(serve, a_busy_server_says_so_once)
+{
+    begin_busy();
+    say(client, GET("/a.txt") GET("/a.txt"));
+    const char *text = heard();
+    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+    cr_expect(!strstr(text + 13, "HTTP/1.1 503 "), "%s", text);
+    end();
+}
+
+Test(serve, a_busy_server_does_not_wait_long_for_a_request)
+{
+    static const char *const beginnings[] = {"", "GET / HTTP/1.1\r\n"};
+    for (size_t i = 0; i < COUNT(beginnings); i++) {
+        int64_t begun = net_now();
+        say(client, beginnings[i]);
+        begin_busy();
+        end();
+        int64_t ms = net_now() - begun;
+        cr_expect(ms < 3 * TICK_MS, "%lld ms", (long long)ms);
+        close(client);
+        open_client();
+    }
+}
