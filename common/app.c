@@ -121,8 +121,9 @@ void app_start(const struct options *o)
 
 /* Pages of ours run no script but our own files, fetch nothing from another host, and are shown in
  * nobody's frame. */
+#define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
 #define SAFE_FIELDS                                                                                \
-    "X-Content-Type-Options: nosniff\r\n"                                                          \
+    NOSNIFF                                                                                        \
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "           \
     "frame-ancestors 'none'\r\n"
 #define NOT_KEPT    "Cache-Control: no-store\r\n"
@@ -145,12 +146,16 @@ static const char *explain(int status)
                "names those it answers to.";
     case 408:
         return "The request did not arrive in full in the time it had.";
+    case 412:
+        return "The file has changed since; that is what the request asked to be told.";
     case 413:
         return "The request's body is larger than the 64 KiB this server takes.";
     case 414:
         return "The address is longer than the 8,000 octets this server takes.";
     case 415:
         return "A form has to come as application/x-www-form-urlencoded.";
+    case 416:
+        return "The file is not as long as the range that was asked for.";
     case 417:
         return "The only expectation this server can meet is 100-continue.";
     case 431:
@@ -272,24 +277,62 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+/* Back to the same folder, with its slash. The address is made from the decoded path: a client's
+ * own
+ * "//elsewhere" would be another host's. */
+static enum effect respond_folder(struct app *app, const struct http_request *request,
+                                  const char *path)
+{
+    struct buffer *address = &app->page;
+    if (buffer_reserve(address, 3 * strlen(path) + 1))
+        address->len = http_encode_path(path, address->bytes);
+    buffer_append(address, "/", 1);
+    if (request->query.at) {
+        buffer_append(address, "?", 1);
+        buffer_append(address, request->query.at, request->query.len);
+    }
+    return respond_location(app, 301);
+}
+
+/* What every response about a file says of it. */
+static void set_file_fields(struct app *app, int status)
+{
+    const struct file *file = &app->file;
+    char modified[HTTP_DATE_SIZE], range[96] = "";
+    http_format_date(file->modified, modified);
+    if (status == 206)
+        snprintf(range, sizeof(range), "Content-Range: bytes %llu-%llu/%llu\r\n",
+                 (unsigned long long)file->at, (unsigned long long)file->at + file->left - 1,
+                 (unsigned long long)file->size);
+    if (status == 416)
+        snprintf(range, sizeof(range), "Content-Range: bytes */%llu\r\n",
+                 (unsigned long long)file->size);
+    snprintf(app->fields, sizeof(app->fields),
+             "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n%s%s", modified, file->etag,
+             range,
+             app->response.type && strcmp(app->response.type, html) == 0 ? SAFE_FIELDS : NOSNIFF);
+    app->response.fields = app->fields;
+}
+
 static enum effect send_file(struct app *app, const struct http_request *request, const char *path)
 {
     int status = files_open(path, &app->file);
-    if (status == 301) {
-        buffer_append(&app->page, request->path.at, request->path.len);
-        buffer_append(&app->page, "/", 1);
-        if (request->query.at) {
-            buffer_append(&app->page, "?", 1);
-            buffer_append(&app->page, request->query.at, request->query.len);
-        }
-        return respond_location(app, 301);
-    }
+    if (status == 301)
+        return respond_folder(app, request, path);
     if (status != 200)
         return respond_status(app, status);
-    app->response.status = 200;
-    app->response.type = files_type(path);
-    app->response.fields =
-        app->response.type == files_type("/") ? SAFE_FIELDS : "X-Content-Type-Options: nosniff\r\n";
+
+    status = files_select(&app->file, request);
+    if (status == 412 || status == 416)
+        respond_status(app, status);
+    app->response.status = status;
+    if (status == 200 || status == 206)
+        app->response.type = files_type(path);
+    set_file_fields(app, status);
+    if (status != 200 && status != 206) {
+        close(app->file.fd); /* its fields are told, its octets are not wanted */
+        app->file = (struct file){.fd = -1};
+    }
     return RESPOND;
 }
 

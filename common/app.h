@@ -28,6 +28,7 @@ struct app {
     struct http_response response; /* status, type, fields; the length is that of the content */
     struct span content;           /* what is sent from memory; lives in `page` or forever */
     struct file file;              /* what is sent from a file */
+    char fields[512];              /* response.fields, where they are not the same for all */
     struct buffer page;            /* owned */
 };
 

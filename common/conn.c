@@ -169,11 +169,12 @@ static void respond(struct conn *c)
 {
     struct http_response *response = &c->app.response;
     c->length = c->app.file.fd >= 0 ? c->app.file.left : c->app.content.len;
-    response->has_length = response->status != 204;
+    response->has_length = response->status != 204 && response->status != 304;
     response->length = c->length;
     response->keep_alive = is_kept(c);
 
-    size_t room = HTTP_MAX_HEAD + (response->location ? strlen(response->location) : 0);
+    size_t room = HTTP_MAX_HEAD + (response->location ? strlen(response->location) : 0) +
+                  (response->fields ? strlen(response->fields) : 0);
     if (!buffer_reserve(&c->head, room)) {
         enter(c, CONN_DONE);
         return;

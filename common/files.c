@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -122,26 +123,156 @@ static int status_of(int error)
     }
 }
 
+/* The tag changes with the file's identity, its size, or the nanosecond it was written in. A date
+ * in the future is no date to promise anybody. */
+static void fill_file(struct file *file, int fd, const struct stat *about)
+{
+    time_t now = time(NULL);
+    *file = (struct file){
+        .fd = fd,
+        .left = (uint64_t)about->st_size,
+        .size = (uint64_t)about->st_size,
+        .modified = about->st_mtim.tv_sec < now ? about->st_mtim.tv_sec : now,
+    };
+    snprintf(file->etag, sizeof(file->etag), "\"%llx-%llx-%llx.%lx\"",
+             (unsigned long long)about->st_ino, (unsigned long long)about->st_size,
+             (unsigned long long)about->st_mtim.tv_sec, about->st_mtim.tv_nsec);
+}
+
 int files_open(const char *path, struct file *file)
 {
-    char index[4096 + 16];
+    char name[PATH_MAX];
     struct stat about;
 
     if (strstr(path, "/."))
         return 404; /* dot segments are gone by now: this is a dot file */
-    size_t len = strlen(path);
-    bool folder = path[len - 1] == '/';
-    if (len > 4096)
+    bool folder = path[strlen(path) - 1] == '/';
+    int len = snprintf(name, sizeof(name), "%s%s", path + 1, folder ? "index.html" : "");
+    if (len >= (int)sizeof(name))
         return 404;
-    snprintf(index, sizeof(index), "%s%s", path + 1, folder ? "index.html" : "");
 
-    int fd = open_beneath(index);
+    int fd = open_beneath(name);
     if (fd < 0)
         return status_of(errno);
-    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        *file = (struct file){.fd = fd, .at = 0, .left = (uint64_t)about.st_size};
-        return 200;
+    int status = fstat(fd, &about) < 0               ? 404
+                 : S_ISREG(about.st_mode)            ? 200
+                 : S_ISDIR(about.st_mode) && !folder ? 301
+                                                     : 404;
+    if (status == 200)
+        fill_file(file, fd, &about);
+    else
+        close(fd);
+    return status;
+}
+
+/* ---- preconditions (RFC 9110, 13) ---------------------------------------------------------- */
+
+/* Is the file's tag in a list that may come in several lines? `weak`: W/ makes no difference. */
+static bool names_etag(const struct file *file, const struct http_request *request,
+                       const char *field, bool weak)
+{
+    struct span rest = request->fields, list, tag;
+    while (http_next_field(&rest, field, &list)) {
+        if (span_is(list, "*"))
+            return true;
+        while (http_next_member(&list, &tag)) {
+            bool is_weak = tag.len > 2 && tag.at[0] == 'W' && tag.at[1] == '/';
+            if (is_weak)
+                tag = (struct span){tag.at + 2, tag.len - 2};
+            if (span_is(tag, file->etag) && (weak || !is_weak))
+                return true;
+        }
     }
-    close(fd);
-    return S_ISDIR(about.st_mode) && !folder ? 301 : 404;
+    return false;
+}
+
+/* 200: go on; 304 or 412: do not. A field with tags makes the one with a date mean nothing, and a
+ * date that cannot be read means nothing either. */
+static int check_preconditions(const struct file *file, const struct http_request *request)
+{
+    struct span unmodified = http_field(request, "If-Unmodified-Since");
+    struct span modified = http_field(request, "If-Modified-Since");
+    time_t date;
+
+    if (http_field(request, "If-Match").at) {
+        if (!names_etag(file, request, "If-Match", false))
+            return 412;
+    } else if (unmodified.at && (date = http_parse_date(unmodified)) >= 0 &&
+               file->modified > date) {
+        return 412;
+    }
+    if (http_field(request, "If-None-Match").at)
+        return names_etag(file, request, "If-None-Match", true) ? 304 : 200;
+    if (modified.at && (date = http_parse_date(modified)) >= 0 && file->modified <= date)
+        return 304;
+    return 200;
+}
+
+/* ---- one range (RFC 9110, 14) -------------------------------------------------------------- */
+
+/* Takes digits off the front; false if there are none. Too large a number becomes the largest. */
+static bool take_number(struct span *text, uint64_t *number)
+{
+    size_t digits = 0;
+    *number = 0;
+    for (; digits < text->len && text->at[digits] >= '0' && text->at[digits] <= '9'; digits++) {
+        uint64_t digit = (uint64_t)(text->at[digits] - '0');
+        *number = *number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *number * 10 + digit;
+    }
+    *text = (struct span){text->at + digits, text->len - digits};
+    return digits > 0;
+}
+
+/* "bytes=FIRST-LAST", "bytes=FIRST-" or "bytes=-COUNT": 206, and the part; 416 if the file does not
+ * reach that far; 200 for anything else. */
+static int take_range(struct file *file, struct span range)
+{
+    uint64_t first = 0, last = UINT64_MAX;
+    struct span unit = {range.at, range.len < 6 ? range.len : 6};
+    if (!span_is_nocase(unit, "bytes="))
+        return 200;
+    range = (struct span){range.at + 6, range.len - 6};
+    bool has_first = take_number(&range, &first);
+    if (range.len == 0 || range.at[0] != '-')
+        return 200;
+    range = (struct span){range.at + 1, range.len - 1};
+    bool has_last = take_number(&range, &last);
+    if (range.len > 0 || (!has_first && !has_last) || (has_first && has_last && last < first))
+        return 200;
+    if (!has_last)
+        last = UINT64_MAX;
+    if (!has_first) { /* the last so many octets */
+        if (last == 0)
+            return 416;
+        if (file->size == 0)
+            return 200; /* all of nothing: no 206 can say that */
+        first = last < file->size ? file->size - last : 0;
+        last = UINT64_MAX;
+    }
+    if (first >= file->size)
+        return 416;
+    last = last < file->size ? last : file->size - 1;
+    file->at = (off_t)first;
+    file->left = last - first + 1;
+    return 206;
+}
+
+/* A range is meant for the file as the client knows it (RFC 9110, 13.1.5). */
+static bool range_applies(const struct file *file, const struct http_request *request)
+{
+    struct span known = http_field(request, "If-Range");
+    if (!known.at)
+        return true;
+    if (known.len > 0 && known.at[0] == '"')
+        return span_is(known, file->etag);
+    return http_parse_date(known) == file->modified;
+}
+
+int files_select(struct file *file, const struct http_request *request)
+{
+    struct span range = http_field(request, "Range");
+    int status = check_preconditions(file, request);
+    if (status == 200 && range.at && request->method == HTTP_GET && range_applies(file, request))
+        status = take_range(file, range);
+    return status;
 }

@@ -541,17 +541,39 @@ int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_requ
 
 /* ---- for those who got a request ----------------------------------------------------------- */
 
+bool http_next_field(struct span *rest, const char *name, struct span *value)
+{
+    while (rest->len > 0) {
+        struct span line = take_until(rest, '\n');
+        line.len--; /* its CR */
+        struct span key = take_until(&line, ':');
+        if (!span_is_nocase(key, name))
+            continue;
+        *value = trim(line);
+        return true;
+    }
+    return false;
+}
+
 struct span http_field(const struct http_request *request, const char *name)
 {
-    struct span rest = request->fields;
-    while (rest.len > 0) {
-        struct span value = take_until(&rest, '\n');
-        value.len--; /* its CR */
-        struct span key = take_until(&value, ':');
-        if (span_is_nocase(key, name))
-            return trim(value);
-    }
-    return (struct span){0};
+    struct span rest = request->fields, value = {0};
+    http_next_field(&rest, name, &value);
+    return value;
+}
+
+bool http_next_member(struct span *list, struct span *member)
+{
+    if (list->len == 0)
+        return false;
+    bool quoted = false;
+    size_t len = 0;
+    while (len < list->len && (quoted || list->at[len] != ','))
+        quoted ^= list->at[len++] == '"';
+    *member = trim((struct span){list->at, len});
+    len += len < list->len; /* the comma */
+    *list = (struct span){list->at + len, list->len - len};
+    return true;
 }
 
 /* Decodes "%XX"; returns the length, or -1 for a bad escape. `to` may be `from`. */
@@ -620,7 +642,25 @@ bool http_decode_path(struct span path, char *decoded)
     return resolve_dots(decoded);
 }
 
-/* ---- response heads ------------------------------------------------------------------------ */
+size_t http_encode_path(const char *path, char *encoded)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t n = 0;
+    for (; *path; path++) {
+        unsigned char c = (unsigned char)*path;
+        if (classes[c] & URI && c != '%' && c != '?') {
+            encoded[n++] = (char)c;
+        } else {
+            encoded[n++] = '%';
+            encoded[n++] = hex[c >> 4];
+            encoded[n++] = hex[c & 15];
+        }
+    }
+    encoded[n] = '\0';
+    return n;
+}
+
+/* ---- dates --------------------------------------------------------------------------------- */
 
 void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
 {
@@ -628,6 +668,36 @@ void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
     gmtime_r(&when, &utc);
     strftime(date, HTTP_DATE_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc);
 }
+
+time_t http_parse_date(struct span text)
+{
+    static const char *const forms[] = {
+        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the one to be sent */
+        "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
+        "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
+    };
+    char date[40]; /* the longest is a Wednesday in September, in RFC 850's form: 33 */
+    if (text.len >= sizeof(date))
+        return -1;
+    memcpy(date, text.at, text.len);
+    date[text.len] = '\0';
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        struct tm utc = {0};
+        const char *end = strptime(date, forms[i], &utc);
+        if (!end || *end)
+            continue;
+        time_t when = timegm(&utc);
+        if (i == 1 &&
+            when > time(NULL) + (time_t)50 * 365 * 86400) { /* two digits: the past is meant */
+            utc.tm_year -= 100;
+            when = timegm(&utc);
+        }
+        return when;
+    }
+    return -1;
+}
+
+/* ---- response heads ------------------------------------------------------------------------ */
 
 const char *http_reason(int status)
 {
@@ -646,6 +716,7 @@ const char *http_reason(int status)
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
+        {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
         {415, "Unsupported Media Type"},

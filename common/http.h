@@ -109,10 +109,22 @@ int http_parse(struct http_parser *, char *bytes, size_t *len, struct http_reque
  * at == NULL if there is none. */
 struct span http_field(const struct http_request *, const char *name);
 
+/* The same for a field that may come in several lines: `rest` starts as request->fields; false when
+ * there is no further one. */
+bool http_next_field(struct span *rest, const char *name, struct span *value);
+
+/* Takes the next member off the front of a comma-separated list, white space trimmed; false at its
+ * end. A comma within quotes does not separate. */
+bool http_next_member(struct span *list, struct span *member);
+
 /* Decodes a path and resolves its dot segments (RFC 3986, 5.2.4): "/a/%2e%2e/b" gives "/b".
  * `decoded` has room for path.len + 1 bytes and gets a NUL. Returns false for a bad escape, a
  * control character, or a path that leads above the root. */
 bool http_decode_path(struct span path, char *decoded);
+
+/* The opposite: escapes what a path may not hold as it is. `encoded` has room for three times the
+ * path's length, and 1. Returns the length. */
+size_t http_encode_path(const char *path, char *encoded);
 
 /* Decodes application/x-www-form-urlencoded text in place ("+" is a space); returns the new length,
  * or -1 for a bad escape. */
@@ -120,6 +132,9 @@ long http_decode_form(char *text, size_t len);
 
 /* Formats IMF-fixdate (RFC 9110, 5.6.7). */
 void http_format_date(time_t, char date[HTTP_DATE_SIZE]);
+
+/* Reads any of the three date forms (RFC 9110, 5.6.7); -1 if it is none of them. */
+time_t http_parse_date(struct span);
 
 /* One response head. Zero it, then set what applies. Strings are borrowed. */
 struct http_response {
