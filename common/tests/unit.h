@@ -74,11 +74,13 @@ enum { PATIENCE_MS = 10000 }; /* for what must happen; a test that waits so long
 
 /* ---- a folder of the test's own ------------------------------------------------------------ */
 
-static char scratch[] = "/tmp/unit-XXXXXX";
+static char scratch[32];
 static int scratch_fd = -1;
 
 static inline void scratch_make(void)
 {
+    /* By its parent's number the runner knows what a test that crashed has left (unit_around.c). */
+    snprintf(scratch, sizeof(scratch), "/tmp/unit-%d-XXXXXX", (int)getppid());
     cr_assert(mkdtemp(scratch) && chmod(scratch, 0755) == 0, "%s: %s", scratch, strerror(errno));
     scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     cr_assert(scratch_fd >= 0);
@@ -174,6 +176,8 @@ static inline int wait_for(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+extern int unit_is_apart; /* see unit_around.c */
+
 /* Runs act(with) in a child, which exits with 0 if act() returns. */
 static inline struct ending run_apart(void (*act)(const void *), const void *with)
 {
@@ -184,6 +188,7 @@ static inline struct ending run_apart(void (*act)(const void *), const void *wit
     pid_t pid = fork();
     cr_assert(pid >= 0);
     if (pid == 0) {
+        unit_is_apart = 1;
         dup2(out[1], STDOUT_FILENO);
         dup2(err[1], STDERR_FILENO);
         act(with);
