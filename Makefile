@@ -72,27 +72,29 @@ compare: all deps-compare
 
 # ---- testing -------------------------------------------------------------------------------
 
-TESTS = $(OUT)/unit $(OUT)/servers
 tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
 
 ## test      everything: unit tests, then every case against all seven servers
+##           (PARTS="unit servers loadtest", ONLY='poll/*' for one server's cases, SAN=thread)
+PARTS = unit servers loadtest
 test: deps-test all
-	@OUT=$(OUT) SERVERS=$(or $(BIN),.) common/tests/run unit servers loadtest
+	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' \
+	    common/tests/run $(PARTS)
 
 ## check     its first minute: the unit tests only
 check: deps-test
-	@OUT=$(OUT) common/tests/run unit
+	@OUT=$(OUT) SAN=$(SAN) common/tests/run unit
 
 # The unit tests take the core as it is; the others know the servers from outside only.
 $(OUT)/unit: $(call tests_of,unit) $(patsubst %.c,$(OUT)/%.o,$(wildcard common/*.c))
 $(OUT)/servers: $(call tests_of,servers)
-$(TESTS):
+$(OUT)/unit $(OUT)/servers:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
 ## sanitize  `test` again, under the address and undefined-behaviour, then the thread sanitizer
 sanitize:
 	$(MAKE) test SAN=address,undefined
-	$(MAKE) test SAN=thread
+	$(MAKE) test SAN=thread ONLY='*threading/*'
 
 ## lint      layout, suspicious code, scripts, and both compilers with every warning an error
 lint: deps-test

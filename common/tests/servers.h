@@ -195,6 +195,10 @@ void reset(struct client *);   /* the same, the rude way */
 bool is_read(const struct client *);
 bool is_closed_by_server(const struct client *);
 
+/* All that was said has arrived, and was not answered with a reset, which could have eaten the
+ * response (whoever has seen the connection's end before is not told of it). */
+void check_no_reset(const struct client *);
+
 /* One request on a connection of its own. The answer lives until the next of these. */
 const struct answer *ask(const char *request);
 const struct answer *get(const char *target);

@@ -6,11 +6,13 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -307,6 +309,16 @@ bool is_closed_by_server(const struct client *c)
     unsigned state, unread;
     unsigned long inode;
     return !find_server_side(c, &state, &unread, &inode) || state != TCP_ESTABLISHED;
+}
+
+void check_no_reset(const struct client *c)
+{
+    int unsent = 0, error = 0;
+    socklen_t size = sizeof(error);
+    wait_until(ioctl(c->fd, SIOCOUTQ, &unsent) == 0 && unsent == 0, SOON_MS,
+               "%d octets are not acknowledged", unsent);
+    getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    check(error == 0, "%s", strerror(error));
 }
 
 /* ---- one request --------------------------------------------------------------------------- */

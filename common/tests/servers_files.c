@@ -57,6 +57,66 @@ EVERY_SERVER(a_mebibyte_and_an_empty_file_arrive_whole)
     check_file(get("/empty.txt"), place("root/public/empty.txt"));
 }
 
+/* GET / with one more field, on a connection that is kept. */
+static const struct answer *get_home_with(struct client *c, const char *name, const char *value)
+{
+    char request[256];
+    snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\n%s: %s\r\n\r\n", name,
+             value);
+    say(c, request);
+    return hear(c);
+}
+
+EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
+{
+    start_server();
+    const struct answer *home = get("/");
+    const char *tag = field(home, "ETag"), *modified = field(home, "Last-Modified");
+    check(tag && tag[0] == '"' && modified, "ETag: %s, Last-Modified: %s", tag, modified);
+    struct client *c = dial();
+    check(get_home_with(c, "If-None-Match", tag)->status == 304, "status %d", c->answer.status);
+    check(field(&c->answer, "ETag") && strcmp(field(&c->answer, "ETag"), tag) == 0, "another tag");
+    check(get_home_with(c, "If-Modified-Since", modified)->status == 304, "status %d",
+          c->answer.status);
+    check_file(get_home_with(c, "If-None-Match", "\"another\""), "public/index.html");
+    check_file(get_home_with(c, "If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+               "public/index.html");
+    hang_up(c);
+}
+
+EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
+{
+    size_t size = 0;
+    const char *file = read_whole("public/index.html", &size);
+    const struct {
+        const char *range;
+        size_t first, last;
+    } parts[] = {
+        {"bytes=0-0", 0, 0},
+        {"bytes=10-19", 10, 19},
+        {"bytes=100-", 100, size - 1},
+        {"bytes=-7", size - 7, size - 1},
+        {"bytes=5-99999999999999999999", 5, size - 1},
+    };
+    start_server();
+    struct client *c = dial();
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char expected[64];
+        size_t len = parts[i].last - parts[i].first + 1;
+        snprintf(expected, sizeof(expected), "bytes %zu-%zu/%zu", parts[i].first, parts[i].last,
+                 size);
+        const struct answer *part = get_home_with(c, "Range", parts[i].range);
+        const char *range = field(part, "Content-Range");
+        check(part->status == 206 && range && strcmp(range, expected) == 0, "%s: %d, %s",
+              parts[i].range, part->status, range);
+        check(part->body_len == len && memcmp(part->body, file + parts[i].first, len) == 0,
+              "%s: %s", parts[i].range, part->body);
+    }
+    check(get_home_with(c, "Range", "bytes=9999999-")->status == 416, "%d", c->answer.status);
+    check_file(get_home_with(c, "Range", "bytes=0-1,3-4"), "public/index.html");
+    hang_up(c);
+}
+
 EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
 {
     start_server();

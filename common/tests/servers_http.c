@@ -240,6 +240,7 @@ EVERY_SERVER(a_body_that_is_too_large_is_refused_without_a_reset)
     say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 1048576\r\n\r\n");
     say_bytes(c, body, SIZE);
     check(hear(c)->status == 413 && !c->answer.kept, "status %d", c->answer.status);
+    check_no_reset(c);
     hang_up(c);
     free(body);
 }
@@ -273,6 +274,7 @@ EVERY_SERVER(what_is_no_http_is_refused_once_and_the_connection_closed)
         say(c, GET_HOME); /* which nobody may look at */
         check(hear(c)->status == cases[i].status, "%s: %d", cases[i].request, c->answer.status);
         check(!c->answer.kept, "kept after %s", cases[i].request);
+        check_no_reset(c);
         hang_up(c);
     }
 }

@@ -131,15 +131,17 @@ EVERY_SERVER(waiting_for_redis_costs_no_cpu_whatever_the_client_does_meanwhile)
 {
     start_redis();
     start_server("--timeout", "5");
-    freeze_redis();
     struct client *c = dial();
+    say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); /* a kept client, whom a loop watches */
+    check_file(hear(c), "public/index.html");
+    freeze_redis();
     say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(is_read(c), SOON_MS, "not read");
     int64_t before = cpu_ms();
     say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     say_no_more(c);
     check(hear(c)->status == 504, "status %d", c->answer.status); /* a second later */
-    check(cpu_ms() - before < 400, "%lld ms of CPU", (long long)(cpu_ms() - before));
+    check(cpu_ms() - before < patience(60), "%lld ms of CPU", (long long)(cpu_ms() - before));
     check_file(hear(c), "public/index.html");
     hang_up(c);
 }

@@ -2,6 +2,7 @@
 #include "app.h"
 #include "unit.h"
 
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 static struct options options;
@@ -422,6 +423,42 @@ Test(app, a_template_changed_while_descriptors_were_out_is_read_later)
     descriptors_back();
     dup2(kept, STDERR_FILENO);
     cr_expect(comes_to_be("new 404"), "%s", content());
+    app_clear(&app, 0);
+}
+
+/* Chapters 4 and 5: many render at once, and one of them finds that the file has changed. */
+static atomic_bool enough;
+static atomic_int rendered, torn;
+
+static void *render(void *unused)
+{
+    struct app own = {.file.fd = -1};
+    (void)unused;
+    while (!enough) {
+        app_clear(&own, 4096);
+        app_refuse(&own, 404);
+        if (!span_is(own.content, "old 404 Not Found") && !span_is(own.content, "new 404"))
+            torn++;
+        rendered++;
+    }
+    app_clear(&own, 0);
+    return NULL;
+}
+
+Test(app, threads_render_while_a_template_changes)
+{
+    pthread_t threads[4];
+    change(STATUS, "old {{code}} {{reason}}");
+    cr_assert(comes_to_be("old 404 Not Found"));
+    for (size_t i = 0; i < COUNT(threads); i++)
+        cr_assert(pthread_create(&threads[i], NULL, render, NULL) == 0);
+    change(STATUS, "new {{code}}");
+    cr_expect(comes_to_be("new 404"), "%s", content());
+    enough = true;
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    cr_expect(rendered > 0);
+    expect_number("neither the old page nor the new one", torn, 0);
     app_clear(&app, 0);
 }
 
