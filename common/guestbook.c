@@ -32,9 +32,10 @@ static long page_number(struct span query)
         if ((size_t)(stop - at) >= strlen(key) && memcmp(at, key, strlen(key)) == 0) {
             long page = 0;
             for (at += strlen(key); at < stop; at++) {
-                if (*at < '0' || *at > '9' || page > GUESTBOOK_MAX_PAGE / 10)
+                if (*at < '0' || *at > '9')
                     return 0;
                 page = page * 10 + (*at - '0');
+                page = page < GUESTBOOK_MAX_PAGE ? page : GUESTBOOK_MAX_PAGE;
             }
             return page;
         }

@@ -1,5 +1,6 @@
 #include "http.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -134,25 +135,29 @@ static int take_line(struct http_parser *p, const char *bytes, size_t len, size_
     return 1;
 }
 
-/* host [ ":" port ] (RFC 9110, 4.2.1 and 7.2): never empty, never with a user name before it. */
-static bool is_authority(struct span text)
+/* An IPv6 address, as it stands between brackets. */
+static bool is_address(struct span text)
 {
-    if (text.len > 0 && text.at[0] == '[') { /* an IPv6 address */
-        const char *end = memchr(text.at, ']', text.len);
-        if (!end || end == text.at + 1)
+    char address[INET6_ADDRSTRLEN];
+    struct in6_addr unused;
+    if (text.len >= sizeof(address))
+        return false;
+    memcpy(address, text.at, text.len);
+    address[text.len] = '\0';
+    return strlen(address) == text.len && inet_pton(AF_INET6, address, &unused) == 1;
+}
+
+static bool is_host_name(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.at[i] == '%' &&
+            (text.len - i < 3 || hex_value(text.at[i + 1]) < 0 || hex_value(text.at[i + 2]) < 0))
             return false;
-        for (const char *at = text.at + 1; at < end; at++)
-            if (hex_value(*at) < 0 && *at != ':' && *at != '.')
-                return false;
-        text = (struct span){end + 1, text.len - (size_t)(end + 1 - text.at)};
-        if (text.len > 0 && text.at[0] != ':')
-            return false;
-        take_until(&text, ':');
-    } else {
-        struct span host = take_until(&text, ':');
-        if (host.len == 0 || !all_of(host, NAME))
-            return false;
-    }
+    return text.len > 0 && all_of(text, NAME);
+}
+
+static bool is_port(struct span text)
+{
     unsigned port = 0;
     for (size_t i = 0; i < text.len; i++) {
         if (!is_digit(text.at[i]) || i >= 5)
@@ -160,6 +165,18 @@ static bool is_authority(struct span text)
         port = port * 10 + (unsigned)(text.at[i] - '0');
     }
     return port <= 65535;
+}
+
+/* host [ ":" port ] (RFC 9110, 4.2.1 and 7.2): never empty, never with a user name before it. */
+static bool is_authority(struct span text)
+{
+    if (text.len == 0 || text.at[0] != '[')
+        return is_host_name(take_until(&text, ':')) && is_port(text);
+    text = (struct span){text.at + 1, text.len - 1};
+    if (!memchr(text.at, ']', text.len) || !is_address(take_until(&text, ']')))
+        return false;
+    return text.len == 0 ||
+           (text.at[0] == ':' && is_port((struct span){text.at + 1, text.len - 1}));
 }
 
 static enum http_method method_of(struct span name)
@@ -257,17 +274,18 @@ static int content_length(struct http_parser *p, struct span value)
     return 0;
 }
 
-/* Only "chunked", once, as the last (RFC 9112, 6.1). */
+/* Only "chunked", once, as the last (RFC 9112, 6.1), and without parameters. */
 static int transfer_encoding(struct http_parser *p, struct span value)
 {
     do {
-        struct span coding = trim(take_until(&value, ','));
-        if (coding.len == 0 || !all_of(coding, TOKEN) || p->chunked)
+        struct span parameters = trim(take_until(&value, ','));
+        struct span coding = trim(take_until(&parameters, ';'));
+        bool chunked = span_is_nocase(coding, "chunked");
+        if (coding.len == 0 || !all_of(coding, TOKEN) || p->chunked ||
+            (chunked && parameters.at[-1] == ';'))
             return 400;
-        if (span_is_nocase(coding, "chunked"))
-            p->chunked = true;
-        else
-            p->other_coding = true;
+        p->chunked = chunked;
+        p->other_coding = p->other_coding || !chunked;
     } while (value.len > 0 || value.at[-1] == ',');
     return 0;
 }

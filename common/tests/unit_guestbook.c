@@ -83,13 +83,18 @@ Test(guestbook, pages_count_from_the_newest_entry)
 Test(guestbook, refuses_what_is_no_page)
 {
     static const char *const queries[] = {
-        "page=",        "page=0",   "page=000",         "page=-1",
-        "page=+1",      "page=1x",  "page=x",           "page=1.5",
-        "page= 1",      "page=%31", "page=10000000000", "page=99999999999999999999999",
-        "page=&page=2", "x&page=0", "page=1=2",
+        "page=",    "page=0",  "page=000", "page=-1",      "page=+1",  "page=1x",  "page=x",
+        "page=1.5", "page= 1", "page=%31", "page=&page=2", "x&page=0", "page=1=2",
     };
     for (size_t i = 0; i < COUNT(queries); i++)
         expect_number(queries[i], view(queries[i]), 400);
+}
+
+Test(guestbook, takes_a_page_past_any_end_for_an_empty_one)
+{
+    expect_number("ten billion", view("page=10000000000"), 0);
+    expect_number("23 digits", view("page=99999999999999999999999"), 0);
+    expect_number("the same page", book.page, GUESTBOOK_MAX_PAGE);
 }
 
 Test(guestbook, groups_the_visitors_by_thousands)
