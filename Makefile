@@ -91,10 +91,10 @@ $(OUT)/servers: $(call tests_of,servers)
 $(OUT)/unit $(OUT)/servers:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
-## sanitize  `test` again, under the address and undefined-behaviour, then the thread sanitizer
+## sanitize  `test` again, under the address and undefined-behaviour sanitizers; 04 and 05 under thread's
 sanitize:
 	$(MAKE) test SAN=address,undefined
-	$(MAKE) test SAN=thread ONLY='*threading/*'
+	$(MAKE) test SAN=thread PARTS=servers ONLY='*threading/*'
 
 ## lint      layout, suspicious code, scripts, and both compilers with every warning an error
 lint: deps-test

@@ -106,7 +106,7 @@ static void receive(struct conn *c)
 static bool send_continue(struct conn *c)
 {
     size_t left = strlen(HTTP_CONTINUE) - c->sent;
-    ssize_t n = send(c->fd, HTTP_CONTINUE + c->sent, left, MSG_NOSIGNAL);
+    ssize_t n = send(c->fd, &HTTP_CONTINUE[c->sent], left, MSG_NOSIGNAL);
     if (n > 0)
         c->sent += (size_t)n;
     if (n < 0 && errno != EAGAIN && errno != EINTR)

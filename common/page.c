@@ -226,14 +226,15 @@ struct page *page_compile(const char *file, struct span text, const struct page_
                           char *error, size_t error_size)
 {
     struct page *page = calloc(1, sizeof(*page));
-    char *source = malloc(text.len + 1);
+    char *source = calloc(1, text.len + 1);
     if (!page || !source) {
         snprintf(error, error_size, "%s: out of memory", file);
         free(page);
         free(source);
         return NULL;
     }
-    memcpy(source, text.at, text.len);
+    if (text.len > 0)
+        memcpy(source, text.at, text.len);
     page->source = source;
     struct compiler c = {
         .page = page, .names = names, .file = file, .error = error, .error_size = error_size};

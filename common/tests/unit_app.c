@@ -161,6 +161,51 @@ Test(app, a_file_is_open_and_has_its_type)
     app_clear(&app, 0);
 }
 
+Test(app, rule_20_a_response_says_how_the_file_can_be_asked_for_again)
+{
+    char etag[100], fields[200];
+    ask("GET /a.txt", "");
+    snprintf(etag, sizeof(etag), "ETag: %s\r\n", app.file.etag);
+    snprintf(fields, sizeof(fields), "If-None-Match: %s\r\n\r\n", app.file.etag);
+    expect_part("200", app.response.fields, "Last-Modified: ");
+    expect_part("200", app.response.fields, etag);
+    expect_part("rule 21", app.response.fields, "Accept-Ranges: bytes\r\n");
+    expect_no_part("200", app.response.fields, "Content-Range");
+
+    expect_number("not modified", ask("GET /a.txt", fields), RESPOND);
+    expect_number("not modified", app.response.status, 304);
+    expect_part("not modified", app.response.fields, etag);
+    expect_number("nothing is sent", app.file.fd, -1);
+    expect_number("nothing is sent", app.content.len, 0);
+    cr_expect(!app.response.type);
+
+    ask("GET /a.txt", "If-Match: \"x\"\r\n\r\n");
+    expect_number("precondition", app.response.status, 412);
+    expect_part("precondition", content(), "412 Precondition Failed The file has changed");
+    expect_number("its page is sent", app.file.fd, -1);
+    app_clear(&app, 0);
+}
+
+Test(app, rule_21_a_range_of_a_file_is_a_206)
+{
+    ask("GET /a.txt", "Range: bytes=3-5\r\n\r\n");
+    expect_number("part", app.response.status, 206);
+    expect_part("part", app.response.fields, "Content-Range: bytes 3-5/10\r\n");
+    expect_text("part", app.response.type, "text/plain; charset=utf-8");
+    expect_number("part", app.file.left, 3);
+
+    ask("GET /a.txt", "Range: bytes=10-\r\n\r\n");
+    expect_number("beyond", app.response.status, 416);
+    expect_part("beyond", app.response.fields, "Content-Range: bytes */10\r\n");
+    expect_part("beyond", content(), "416 Range Not Satisfiable");
+    expect_number("beyond", app.file.fd, -1);
+
+    ask("GET /", "Range: bytes=0-0\r\n\r\n");
+    expect_number("a page", app.response.status, 206);
+    expect_part("rule 22", app.response.fields, "Content-Security-Policy: ");
+    app_clear(&app, 0);
+}
+
 /* ---- the guestbook ------------------------------------------------------------------------- */
 
 Test(app, a_view_takes_three_questions)

@@ -353,6 +353,39 @@ Test(conn, rule_15_a_204_has_no_length)
     close_pair();
 }
 
+Test(conn, rule_15_a_304_has_no_length)
+{
+    open_pair();
+    tell("GET /a.txt HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n");
+    const char *response = heard();
+    cr_expect(strncmp(response, "HTTP/1.1 304 Not Modified\r\n", 27) == 0, "%s", response);
+    expect_no_part("304", response, "Content-Length");
+    expect_text("304", body_of(response), "");
+    expect_state("304", CONN_IDLE);
+    close_pair();
+}
+
+Test(conn, rule_21_sends_the_range_and_no_more)
+{
+    static const struct {
+        const char *range, *part;
+    } rows[] = {{"0-0", "0"}, {"3-5", "345"}, {"7-", "789"}, {"-2", "89"}, {"0-99", "0123456789"}};
+    char request[200], length[60];
+    open_pair();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        snprintf(request, sizeof(request),
+                 "GET /a.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=%s\r\n\r\n", rows[i].range);
+        snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n", strlen(rows[i].part));
+        tell(request);
+        const char *response = heard();
+        cr_expect(strncmp(response, "HTTP/1.1 206 Partial Content\r\n", 30) == 0, "%s", response);
+        expect_part(rows[i].range, response, length);
+        expect_text(rows[i].range, body_of(response), rows[i].part);
+        expect_state(rows[i].range, CONN_IDLE);
+    }
+    close_pair();
+}
+
 /* ---- staying and closing ------------------------------------------------------------------- */
 
 Test(conn, rule_16_says_whether_it_stays)

@@ -77,6 +77,7 @@ static int open_and_read(const char *path, char *content, size_t size)
     ssize_t n = pread(file.fd, content, size - 1, 0);
     content[n < 0 ? 0 : n] = '\0';
     expect_number(path, file.left, n);
+    expect_number(path, file.size, n);
     close(file.fd);
     return status;
 }
@@ -237,6 +238,226 @@ Test(files, leaves_no_descriptor_open_when_it_refuses)
     files_open("/folder", &file);
     int after = dup(scratch_fd);
     expect_number("the next free descriptor", after, before);
+}
+
+/* ---- preconditions and ranges -------------------------------------------------------------- */
+
+enum { MODIFIED = 784111777 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
+
+/* What a request with these field lines gets of a file: "0123456789", written at MODIFIED. %s
+ * stands for its tag. */
+static int select_with(const char *method, const char *fields, struct file *file)
+{
+    char bytes[1000], line[900];
+    struct http_parser parser = {0};
+    struct http_request request;
+    struct timespec times[2] = {{.tv_sec = MODIFIED}, {.tv_sec = MODIFIED}};
+    cr_assert(utimensat(scratch_fd, "public/a.txt", times, 0) == 0);
+    cr_assert(files_open("/a.txt", file) == 200);
+    char *tag = strstr(fields, "%s");
+    snprintf(line, sizeof(line), "%.*s%s%s", (int)(tag ? tag - fields : (long)strlen(fields)),
+             fields, tag ? file->etag : "", tag ? tag + 2 : "");
+    size_t len = (size_t)snprintf(bytes, sizeof(bytes), "%s /a.txt HTTP/1.1\r\nHost: a\r\n%s\r\n",
+                                  method, line);
+    cr_assert(http_parse(&parser, bytes, &len, &request) > 0, "%s", bytes);
+    int status = files_select(file, &request);
+    close(file->fd);
+    return status;
+}
+
+#define THEN   "Sun, 06 Nov 1994 08:49:37 GMT"
+#define BEFORE "Sun, 06 Nov 1994 08:49:36 GMT"
+#define AFTER  "Sun, 06 Nov 1994 08:49:38 GMT"
+
+Test(files, rule_20_judges_preconditions_in_their_order)
+{
+    static const struct {
+        const char *fields;
+        int status;
+    } rows[] = {
+        {"", 200},
+        {"If-None-Match: %s\r\n", 304},
+        {"If-None-Match: W/%s\r\n", 304},
+        {"If-None-Match: *\r\n", 304},
+        {"If-None-Match: \"x\", W/\"y\" ,%s\r\n", 304},
+        {"If-None-Match: \"x\"\r\nIf-None-Match: %s\r\n", 304},
+        {"If-None-Match: \"x\"\r\n", 200},
+        {"If-None-Match: \"x,%s\"\r\n", 200},
+        {"If-None-Match:\r\n", 200},
+        {"If-None-Match: nonsense\r\n", 200},
+        {"If-Modified-Since: " THEN "\r\n", 304},
+        {"If-Modified-Since: " AFTER "\r\n", 304},
+        {"If-Modified-Since: " BEFORE "\r\n", 200},
+        {"If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT\r\n", 304},
+        {"If-Modified-Since: Sun Nov  6 08:49:37 1994\r\n", 304},
+        {"If-Modified-Since: yesterday\r\n", 200},
+        {"If-Modified-Since:\r\n", 200},
+        {"If-None-Match: \"x\"\r\nIf-Modified-Since: " AFTER "\r\n", 200},
+        {"If-None-Match: %s\r\nIf-Modified-Since: " BEFORE "\r\n", 304},
+        {"If-Match: %s\r\n", 200},
+        {"If-Match: *\r\n", 200},
+        {"If-Match: \"x\", %s\r\n", 200},
+        {"If-Match: \"x\"\r\n", 412},
+        {"If-Match: W/%s\r\n", 412}, /* a strong comparison */
+        {"If-Match:\r\n", 412},
+        {"If-Unmodified-Since: " THEN "\r\n", 200},
+        {"If-Unmodified-Since: " AFTER "\r\n", 200},
+        {"If-Unmodified-Since: " BEFORE "\r\n", 412},
+        {"If-Unmodified-Since: yesterday\r\n", 200},
+        {"If-Match: %s\r\nIf-Unmodified-Since: " BEFORE "\r\n", 200},
+        {"If-Match: %s\r\nIf-None-Match: *\r\n", 304},
+        {"If-Match: \"x\"\r\nIf-None-Match: *\r\n", 412},
+        {"If-Unmodified-Since: " BEFORE "\r\nIf-Modified-Since: " AFTER "\r\n", 412},
+        {"If-None-Match: %s\r\nRange: bytes=0-1\r\n", 304},
+        {"If-Match: \"x\"\r\nRange: bytes=0-1\r\n", 412},
+        {"If-None-Match: \"x\"\r\nRange: bytes=0-1\r\n", 206},
+    };
+    struct file file;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        expect_number(rows[i].fields, select_with("GET", rows[i].fields, &file), rows[i].status);
+        if (!strstr(rows[i].fields, "Range"))
+            expect_number(rows[i].fields, select_with("HEAD", rows[i].fields, &file),
+                          rows[i].status);
+    }
+}
+
+Test(files, rule_21_takes_one_range)
+{
+    static const struct {
+        const char *range;
+        int status;
+        off_t at;
+        uint64_t left;
+    } rows[] = {
+        {"bytes=0-9", 206, 0, 10},
+        {"bytes=0-0", 206, 0, 1},
+        {"bytes=3-5", 206, 3, 3},
+        {"bytes=9-9", 206, 9, 1},
+        {"bytes=3-", 206, 3, 7},
+        {"bytes=0-", 206, 0, 10},
+        {"bytes=-1", 206, 9, 1},
+        {"bytes=-10", 206, 0, 10},
+        {"bytes=-11", 206, 0, 10},
+        {"bytes=9-10", 206, 9, 1},
+        {"bytes=5-18446744073709551615", 206, 5, 5},
+        {"bytes=5-99999999999999999999999", 206, 5, 5},
+        {"bytes=-99999999999999999999999", 206, 0, 10},
+        {"bytes=003-005", 206, 3, 3},
+        {"BYTES=3-5", 206, 3, 3},
+        {"bytes=10-", 416, 0, 10},
+        {"bytes=10-20", 416, 0, 10},
+        {"bytes=18446744073709551616-", 416, 0, 10},
+        {"bytes=-0", 416, 0, 10},
+        {"bytes=5-3", 200, 0, 10},
+        {"bytes=0-1,3-4", 200, 0, 10},
+        {"bytes=0-1,", 200, 0, 10},
+        {"bytes=-", 200, 0, 10},
+        {"bytes=", 200, 0, 10},
+        {"bytes", 200, 0, 10},
+        {"bytes=3", 200, 0, 10},
+        {"bytes=a-b", 200, 0, 10},
+        {"bytes=+3-5", 200, 0, 10},
+        {"bytes=--5", 200, 0, 10},
+        {"bytes=3-5x", 200, 0, 10},
+        {"bytes= 3-5", 200, 0, 10},
+        {"lines=3-5", 200, 0, 10},
+        {"", 200, 0, 10},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char field[100];
+        struct file file;
+        snprintf(field, sizeof(field), "Range: %s\r\n", rows[i].range);
+        expect_number(field, select_with("GET", field, &file), rows[i].status);
+        expect_number(field, file.at, rows[i].at);
+        expect_number(field, file.left, rows[i].left);
+        expect_number(field, file.size, 10);
+        expect_number("only GET has ranges", select_with("HEAD", field, &file), 200);
+    }
+}
+
+Test(files, rule_21_a_range_is_meant_for_the_file_as_the_client_knows_it)
+{
+    static const struct {
+        const char *if_range;
+        int status;
+    } rows[] = {
+        {"%s", 206},        {"\"x\"", 200}, {"W/%s", 200},
+        {THEN, 206},        {BEFORE, 200},  {AFTER, 200}, /* exactly the same, or none */
+        {"yesterday", 200}, {"", 200},      {"*", 200},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char fields[200];
+        struct file file;
+        snprintf(fields, sizeof(fields), "If-Range: %s\r\nRange: bytes=3-5\r\n", rows[i].if_range);
+        expect_number(fields, select_with("GET", fields, &file), rows[i].status);
+    }
+}
+
+Test(files, rule_21_an_empty_file_has_no_range)
+{
+    static const struct {
+        const char *range;
+        int status;
+    } rows[] = {{"bytes=0-", 416}, {"bytes=0-0", 416}, {"bytes=-0", 416}, {"bytes=-1", 200}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char field[100];
+        struct file file;
+        snprintf(field, sizeof(field), "Range: %s\r\n", rows[i].range);
+        scratch_file("public/a.txt", "");
+        expect_number(field, select_with("GET", field, &file), rows[i].status);
+        expect_number(field, file.left, 0);
+    }
+}
+
+Test(files, rule_20_the_tag_changes_with_the_file)
+{
+    struct file first, again, written, replaced;
+    select_with("GET", "", &first);
+    select_with("GET", "", &again);
+    expect_text("the same file", again.etag, first.etag);
+    cr_expect(first.etag[0] == '"' && first.etag[strlen(first.etag) - 1] == '"' &&
+                  strlen(first.etag) > 2,
+              "%s", first.etag);
+    expect_number("when", first.modified, MODIFIED);
+
+    struct timespec times[2] = {{.tv_sec = MODIFIED, .tv_nsec = 1},
+                                {.tv_sec = MODIFIED, .tv_nsec = 1}};
+    utimensat(scratch_fd, "public/a.txt", times, 0);
+    cr_assert(files_open("/a.txt", &written) == 200);
+    close(written.fd);
+    cr_expect(strcmp(written.etag, first.etag) != 0, "a nanosecond later");
+
+    scratch_file("public/b.txt", "9876543210");
+    renameat(scratch_fd, "public/b.txt", scratch_fd, "public/a.txt");
+    select_with("GET", "", &replaced); /* of the same size and time */
+    cr_expect(strcmp(replaced.etag, first.etag) != 0, "another file");
+}
+
+Test(files, rule_20_a_date_in_the_future_is_not_promised)
+{
+    struct file file;
+    struct timespec times[2] = {{.tv_sec = 4102444799}, {.tv_sec = 4102444799}};
+    utimensat(scratch_fd, "public/a.txt", times, 0);
+    cr_assert(files_open("/a.txt", &file) == 200);
+    close(file.fd);
+    cr_expect(file.modified <= time(NULL) && file.modified > time(NULL) - 60, "%lld",
+              (long long)file.modified);
+}
+
+Test(files, rule_20_the_oldest_and_largest_file_has_a_whole_tag)
+{
+    struct file file;
+    struct timespec times[2] = {{.tv_sec = -62135596800, .tv_nsec = 999999999},
+                                {.tv_sec = -62135596800, .tv_nsec = 999999999}};
+    int fd = openat(scratch_fd, "public/a.txt", O_WRONLY | O_CLOEXEC);
+    cr_assert(fd >= 0);
+    if (ftruncate(fd, (off_t)1 << 40) < 0)
+        cr_expect(errno == EFBIG, "%s", strerror(errno)); /* no such files here */
+    close(fd);
+    utimensat(scratch_fd, "public/a.txt", times, 0);
+    cr_assert(files_open("/a.txt", &file) == 200);
+    close(file.fd);
+    expect_number(file.etag, file.etag[strlen(file.etag) - 1], '"');
 }
 
 /* ---- where the kernel has no openat2(2) ---------------------------------------------------- */

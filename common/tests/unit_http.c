@@ -330,6 +330,13 @@ static const struct refused refused_requests[] = {
     {"rule 4: an IPv6 address without an end", FIELDS("Host: [::1"), 400},
     {"rule 4: an IPv6 address of nothing", FIELDS("Host: []"), 400},
     {"rule 4: an IPv6 address of letters", FIELDS("Host: [::g]"), 400},
+    {"rule 4: an IPv6 address of a colon", FIELDS("Host: [:]"), 400},
+    {"rule 4: an IPv6 address that is too long", FIELDS("Host: [1:2:3:4:5:6:7:8:9]"), 400},
+    {"rule 4: an IPv6 address of many octets",
+     FIELDS("Host: [0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]"), 400},
+    {"rule 4: an IPv4 address in brackets", FIELDS("Host: [1.2.3.4]"), 400},
+    {"rule 4: a bad escape in the host", FIELDS("Host: a%zz"), 400},
+    {"rule 4: half an escape in the host", FIELDS("Host: a%4"), 400},
     {"rule 4: something behind an IPv6 address", FIELDS("Host: [::1]80"), 400},
     {"rule 4: an absolute form without a Host", BYTES("GET http://b/ HTTP/1.1\r\n\r\n"), 400},
     {"rule 4: an absolute form without an authority", LINE("GET http:///x HTTP/1.1"), 400},
@@ -386,6 +393,9 @@ static const struct refused refused_requests[] = {
     {"rule 8: an empty coding behind", WITH("Transfer-Encoding: chunked,"), 400},
     {"rule 8: an empty coding and a space behind", WITH("Transfer-Encoding: chunked, "), 400},
     {"rule 8: chunked with a parameter", WITH("Transfer-Encoding: chunked;q=1"), 400},
+    {"rule 8: chunked with an empty parameter", WITH("Transfer-Encoding: chunked;"), 400},
+    {"rule 8: another coding with a parameter", WITH("Transfer-Encoding: gzip;q=1, chunked"), 501},
+    {"rule 8: a parameter without a coding", WITH("Transfer-Encoding: ;q=1"), 400},
     {"rule 8: chunked in quotes", WITH("Transfer-Encoding: \"chunked\""), 400},
     {"rule 8: with a length before", WITH("Content-Length: 5\r\nTransfer-Encoding: chunked"), 400},
     {"rule 8: with a length behind", WITH("Transfer-Encoding: chunked\r\nContent-Length: 5"), 400},
@@ -754,6 +764,45 @@ Test(http, finds_no_field_where_there_is_none)
     free(got.buffer);
 }
 
+Test(http, finds_every_line_of_a_field)
+{
+    struct outcome got = feed_every_way(
+        "fields",
+        SPAN("GET / HTTP/1.1\r\nHost: a\r\nX: one\r\nXY: no\r\nx:\r\nX: three \r\n\r\nX: no"));
+    static const char *const values[] = {"one", "", "three"};
+    struct span rest = got.request.fields, value;
+    for (size_t i = 0; i < COUNT(values); i++) {
+        cr_assert(http_next_field(&rest, "X", &value), "%zu", i);
+        expect_span("X", value, values[i]);
+    }
+    cr_expect(!http_next_field(&rest, "X", &value));
+    free(got.buffer);
+}
+
+Test(http, takes_a_list_apart)
+{
+    static const struct {
+        const char *list, *members[4];
+    } rows[] = {
+        {"", {NULL}},
+        {"a", {"a"}},
+        {" a\t,b ,\tc", {"a", "b", "c"}},
+        {"\"a,b\", c", {"\"a,b\"", "c"}},
+        {"W/\"a\",\"\"", {"W/\"a\"", "\"\""}},
+        {"\"a, b", {"\"a, b"}},
+        {"a,,b", {"a", "", "b"}},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct span rest = span_of(rows[i].list), member;
+        size_t n = 0;
+        while (n < 4 && http_next_member(&rest, &member)) {
+            expect_span(rows[i].list, member, rows[i].members[n] ? rows[i].members[n] : "(none)");
+            n++;
+        }
+        cr_expect(n == 4 || !rows[i].members[n], "%s has only %zu", rows[i].list, n);
+    }
+}
+
 /* ---- paths and forms ----------------------------------------------------------------------- */
 
 Test(http, rule_17_decodes_and_resolves_a_path)
@@ -849,6 +898,73 @@ Test(http, decodes_a_form_in_place)
             cr_expect(memcmp(form, rows[i].decoded.at, rows[i].decoded.len) == 0, "%s",
                       rows[i].sent);
         free(form);
+    }
+}
+
+Test(http, encodes_what_a_path_may_not_hold_as_it_is)
+{
+    static const struct {
+        const char *path, *encoded;
+    } rows[] = {
+        {"", ""},
+        {"/", "/"},
+        {"/a/b-c_d.e~f", "/a/b-c_d.e~f"},
+        {"/!$&'()*+,;=:@", "/!$&'()*+,;=:@"},
+        {"/a b", "/a%20b"},
+        {"/100%", "/100%25"},
+        {"/what?", "/what%3F"},
+        {"/a#b", "/a%23b"},
+        {"/\"<>\\^`{|}[]", "/%22%3C%3E%5C%5E%60%7B%7C%7D%5B%5D"},
+        {"/\xc3\xa4\xff", "/%C3%A4%FF"},
+        {"/\r\n\x7f", "/%0D%0A%7F"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *encoded = malloc(3 * strlen(rows[i].path) + 1); /* exactly: no byte more */
+        expect_number(rows[i].path, http_encode_path(rows[i].path, encoded),
+                      strlen(rows[i].encoded));
+        expect_text(rows[i].path, encoded, rows[i].encoded);
+        free(encoded);
+    }
+}
+
+/* ---- dates --------------------------------------------------------------------------------- */
+
+Test(http, rule_20_reads_all_three_forms_of_a_date)
+{
+    static const struct {
+        const char *date;
+        time_t when; /* -1: none */
+    } rows[] = {
+        {"Sun, 06 Nov 1994 08:49:37 GMT", 784111777},
+        {"Sunday, 06-Nov-94 08:49:37 GMT", 784111777},
+        {"Sun Nov  6 08:49:37 1994", 784111777},
+        {"Thu, 01 Jan 1970 00:00:00 GMT", 0},
+        {"Tue, 29 Feb 2000 00:00:00 GMT", 951782400},
+        {"Wednesday, 27-Sep-00 23:59:59 GMT", 970099199},
+        {"Thursday, 01-Jan-70 00:00:00 GMT", 0}, /* more than 50 years ahead: the past is meant */
+        {"Thu, 31 Dec 2099 23:59:59 GMT", 4102444799},
+        {"", -1},
+        {"yesterday", -1},
+        {"784111777", -1},
+        {"Sun, 06 Nov 1994 08:49:37", -1},
+        {"Sun, 06 Nov 1994 08:49:37 GMT+1", -1},
+        {"Sun, 06 Nov 1994 08:49:37 UTC", -1},
+        {"Sun, 06 Nov 1994 25:49:37 GMT", -1},
+        {"Sun, 40 Nov 1994 08:49:37 GMT", -1},
+        {"1994-11-06T08:49:37Z", -1},
+        {"Sunday, 06-Nov-94 08:49:37 GMT                  ", -1},
+        {"Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT", -1},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_number(rows[i].date, http_parse_date(span_of(rows[i].date)), rows[i].when);
+}
+
+Test(http, reads_back_the_dates_it_formats)
+{
+    for (time_t when = 0; when < 8000000000; when += 86400 * 31 + 3607) {
+        char date[HTTP_DATE_SIZE];
+        http_format_date(when, date);
+        expect_number(date, http_parse_date(span_of(date)), when);
     }
 }
 
@@ -956,7 +1072,7 @@ Test(http, HTTP_MAX_HEAD_holds_a_head_without_its_location_and_fields)
 Test(http, every_status_that_is_sent_has_its_reason)
 {
     static const int statuses[] = {200, 204, 206, 301, 303, 304, 400, 403, 404, 405, 408,
-                                   413, 414, 415, 416, 417, 431, 501, 503, 504, 505};
+                                   412, 413, 414, 415, 416, 417, 431, 501, 503, 504, 505};
     for (size_t i = 0; i < COUNT(statuses); i++)
         cr_expect(strcmp(http_reason(statuses[i]), "Unknown") != 0, "%d", statuses[i]);
     expect_text("404", http_reason(404), "Not Found");
