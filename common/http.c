@@ -434,18 +434,6 @@ static int chunk_size(struct http_parser *p, struct span line)
     return 0;
 }
 
-/* Moves what has come of a chunk down to the rest of the body. */
-static void chunk_data(struct http_parser *p, char *bytes, size_t len)
-{
-    size_t n = len - p->at < p->remaining ? len - p->at : p->remaining;
-    memmove(bytes + p->body + p->body_len, bytes + p->at, n);
-    p->body_len += n;
-    p->remaining -= n;
-    p->at = p->scanned = p->at + n;
-    if (p->remaining == 0)
-        p->step = CHUNK_END;
-}
-
 /* Closes the gap that the framing of chunks has left between the body and what is still unread. */
 static void squeeze(struct http_parser *p, char *bytes, size_t *len)
 {
@@ -463,64 +451,105 @@ void http_parser_reset(struct http_parser *p)
     *p = (struct http_parser){0};
 }
 
-/* Goes one step. 1: done with it, go on. 0: more bytes are needed. < 0: refuse. */
-static int next_step(struct http_parser *p, char *bytes, size_t len)
+/* A step's result from the status it would refuse with. */
+static int go_on(int status)
+{
+    return status == 0 ? 1 : -status;
+}
+
+/* Every step returns 1: done, go on with the next; 0: more bytes are needed; < 0: refuse. */
+
+static int read_request_line(struct http_parser *p, const char *bytes, size_t len)
 {
     struct span line;
-    int got, status = 0;
+    int got = take_line(p, bytes, len, HTTP_MAX_REQUEST_LINE, 414, &line);
+    if (got <= 0)
+        return got;
+    if (line.len == 0)
+        return ++p->empty_lines > HTTP_MAX_EMPTY_LINES ? -400 : 1;
+    p->step = FIELD_LINES;
+    p->fields = p->at;
+    return go_on(request_line(p, bytes, line));
+}
 
+static int read_fields(struct http_parser *p, const char *bytes, size_t len)
+{
+    int got = take_fields(p, bytes, len);
+    if (got <= 0)
+        return got;
+    p->fields_end = p->at - 2;
+    return go_on(head_complete(p));
+}
+
+static int read_fixed_body(struct http_parser *p, size_t len)
+{
+    p->body_len = len - p->body < p->remaining ? len - p->body : p->remaining;
+    p->at = p->scanned = p->body + p->body_len;
+    if (p->body_len < p->remaining)
+        return 0;
+    p->step = COMPLETE;
+    return 1;
+}
+
+static int read_chunk_size(struct http_parser *p, const char *bytes, size_t len)
+{
+    struct span line;
+    int got = take_line(p, bytes, len, HTTP_MAX_CHUNK_LINE, 400, &line);
+    return got <= 0 ? got : go_on(chunk_size(p, line));
+}
+
+/* Moves what has come of a chunk down to the rest of the body. */
+static int read_chunk_data(struct http_parser *p, char *bytes, size_t len)
+{
+    size_t n = len - p->at < p->remaining ? len - p->at : p->remaining;
+    memmove(bytes + p->body + p->body_len, bytes + p->at, n);
+    p->body_len += n;
+    p->remaining -= n;
+    p->at = p->scanned = p->at + n;
+    if (p->remaining > 0)
+        return 0;
+    p->step = CHUNK_END;
+    return 1;
+}
+
+static int read_chunk_end(struct http_parser *p, const char *bytes, size_t len)
+{
+    struct span line;
+    int got = take_line(p, bytes, len, 0, 400, &line);
+    if (got > 0)
+        p->step = CHUNK_SIZE;
+    return got;
+}
+
+static int read_trailers(struct http_parser *p, const char *bytes, size_t len)
+{
+    int got = take_fields(p, bytes, len);
+    if (got > 0)
+        p->step = COMPLETE;
+    return got;
+}
+
+static int next_step(struct http_parser *p, char *bytes, size_t len)
+{
     switch ((enum step)p->step) {
     case REQUEST_LINE:
-        got = take_line(p, bytes, len, HTTP_MAX_REQUEST_LINE, 414, &line);
-        if (got <= 0)
-            return got;
-        if (line.len == 0)
-            return ++p->empty_lines > HTTP_MAX_EMPTY_LINES ? -400 : 1;
-        p->step = FIELD_LINES;
-        p->fields = p->at;
-        status = request_line(p, bytes, line);
-        break;
+        return read_request_line(p, bytes, len);
     case FIELD_LINES:
-        got = take_fields(p, bytes, len);
-        if (got <= 0)
-            return got;
-        p->fields_end = p->at - 2;
-        status = head_complete(p);
-        break;
+        return read_fields(p, bytes, len);
     case FIXED_BODY:
-        p->body_len = len - p->body < p->remaining ? len - p->body : p->remaining;
-        p->at = p->scanned = p->body + p->body_len;
-        if (p->body_len < p->remaining)
-            return 0;
-        p->step = COMPLETE;
-        break;
+        return read_fixed_body(p, len);
     case CHUNK_SIZE:
-        got = take_line(p, bytes, len, HTTP_MAX_CHUNK_LINE, 400, &line);
-        if (got <= 0)
-            return got;
-        status = chunk_size(p, line);
-        break;
+        return read_chunk_size(p, bytes, len);
     case CHUNK_DATA:
-        if (p->at == len)
-            return 0;
-        chunk_data(p, bytes, len);
-        break;
+        return read_chunk_data(p, bytes, len);
     case CHUNK_END:
-        got = take_line(p, bytes, len, 0, 400, &line);
-        if (got <= 0)
-            return got;
-        p->step = CHUNK_SIZE;
-        break;
+        return read_chunk_end(p, bytes, len);
     case TRAILERS:
-        got = take_fields(p, bytes, len);
-        if (got <= 0)
-            return got;
-        p->step = COMPLETE;
-        break;
+        return read_trailers(p, bytes, len);
     case COMPLETE:
-        return 0;
+        break;
     }
-    return status == 0 ? 1 : -status;
+    return 0;
 }
 
 static void fill_request(const struct http_parser *p, const char *bytes, struct http_request *r)
