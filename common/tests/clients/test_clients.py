@@ -1,0 +1,22 @@
+"""Real clients against each of the seven servers; a test's name is test_clients.poll.test_curl_...
+A client that is not installed is skipped."""
+
+import case
+from browser import Browser
+from curl import Curl
+from load import Load
+from python import Python
+from wget import Wget
+
+CLIENTS = (Browser, Curl, Load, Python, Wget)
+SERVERS = ("iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll")
+
+
+def setUpModule():
+    case.set_up()
+
+
+def load_tests(loader, _tests, _pattern):
+    """Makes the seven classes. The clients' own, which name no server, are no tests."""
+    classes = [type(name, CLIENTS, {"server_name": name}) for name in SERVERS]
+    return loader.suiteClass(map(loader.loadTestsFromTestCase, classes))
