@@ -201,7 +201,8 @@ static enum effect respond_page(struct app *app, int status)
     app->response.status = app->page.failed ? 503 : status;
     app->response.type = html;
     app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
-    app->content = (struct span){app->page.bytes, app->page.failed ? 0 : app->page.len};
+    if (!app->page.failed)
+        app->content = (struct span){app->page.bytes, app->page.len};
     return RESPOND;
 }
 
@@ -410,5 +411,5 @@ void app_clear(struct app *app, size_t keep)
         close(app->file.fd);
     struct buffer page = app->page;
     buffer_clear(&page, keep);
-    *app = (struct app){.page = page, .file = {.fd = -1}};
+    *app = (struct app){.page = page, .content = SPAN(""), .file = {.fd = -1}};
 }

@@ -45,6 +45,7 @@ static void enter(struct conn *c, enum conn_state state)
 void conn_open(struct conn *c, int fd, struct worker *worker)
 {
     *c = (struct conn){.fd = fd, .worker = worker, .app.file.fd = -1};
+    app_clear(&c->app, 0);
     board_count(&worker->slot->connections);
     board_move(worker->slot, -1, CONN_FRESH);
     enter(c, CONN_FRESH);

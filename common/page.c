@@ -86,7 +86,10 @@ static bool fail(struct compiler *c, const char *what, struct span name)
     int line = 1;
     for (const char *at = c->page->source; at < c->at; at++)
         line += *at == '\n';
-    snprintf(c->error, c->error_size, "%s:%d: %s%.*s", c->file, line, what, (int)name.len, name.at);
+    size_t shown = 0; /* of the name, which could hold a line break: the message is one line */
+    while (shown < name.len && name.at[shown] != '\n')
+        shown++;
+    snprintf(c->error, c->error_size, "%s:%d: %s%.*s", c->file, line, what, (int)shown, name.at);
     return false;
 }
 

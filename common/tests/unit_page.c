@@ -221,6 +221,7 @@ Test(page, says_where_a_template_is_wrong)
     static const struct {
         const char *source, *error;
     } rows[] = {
+        {"{{a\nb}}", "file:1: unknown name: a"},
         {"{{tilte}}", "file:1: unknown name: tilte"},
         {"\n\n  {{ tilte }}\n", "file:3: unknown name: tilte"},
         {"{{Title}}", "file:1: unknown name: Title"},
