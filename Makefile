@@ -21,7 +21,7 @@ OUT = build/plain
 BIN =
 endif
 
-.PHONY: all serve compare test check sanitize lint format deps deps-all doctor help clean
+.PHONY: all serve compare test check sanitize fuzz lint format deps deps-all doctor help clean
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
@@ -74,9 +74,9 @@ compare: all deps-compare
 
 tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
 
-## test      everything: unit tests, then every case against all seven servers
-##           (PARTS="unit servers loadtest", ONLY='poll/*' for one server's cases, SAN=thread)
-PARTS = unit servers loadtest
+## test      everything: unit tests, then every case and every client against all seven servers
+##           (PARTS="unit servers clients loadtest", ONLY='poll/*' for one server's cases, SAN=thread)
+PARTS = unit servers clients loadtest
 test: deps-test all
 	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' \
 	    common/tests/run $(PARTS)
@@ -95,6 +95,20 @@ $(OUT)/unit $(OUT)/servers:
 sanitize:
 	$(MAKE) test SAN=address,undefined
 	$(MAKE) test SAN=thread PARTS=servers ONLY='*threading/*'
+
+## fuzz      the parsers, the templates and a connection, fed with what nobody would think of,
+##           for FUZZ_SECONDS=60 each
+FUZZ_TARGETS = http decode page conn
+FUZZ_SECONDS = 60
+fuzz:
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz_run $(FUZZ_TARGETS)
+
+# Built by fuzz_run, with clang and into build/fuzz; libFuzzer brings their main().
+$(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz_%.o \
+    $(patsubst %.c,$(OUT)/%.o,$(wildcard common/*.c))
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(OUT)/fuzz_seeds: $(OUT)/common/tests/fuzz_seeds.o
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
 ## lint      layout, suspicious code, scripts, and both compilers with every warning an error
 lint: deps-test
