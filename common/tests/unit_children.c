@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 static struct children children;
 static struct board *board;
@@ -16,14 +17,14 @@ static void start(void)
 
 TestSuite(children, .timeout = 60, .init = start);
 
-/* Forks a child that waits for one byte, or for its end. It can be told to from outside. */
-static int leash[2];
+static int leash[2]; /* a pipe: who waits at its end lives until it is closed */
 
 static pid_t add_child(void (*live)(void))
 {
     pid_t pid = fork();
     cr_assert(pid >= 0);
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the test */
         live();
         _exit(0);
     }
@@ -153,37 +154,18 @@ Test(children, waiting_ends_with_its_time)
 
 /* ---- a child's signals --------------------------------------------------------------------- */
 
-static int ready[2];
-
-/* Lives like a worker: until it is asked to stop. */
-static void live_like_a_worker(void)
+static void be_interrupted(const void *unused)
 {
+    (void)unused;
     children_become_child();
-    if (write(ready[1], "r", 1) != 1)
-        _exit(9);
-    for (;;)
-        pause(); /* the test ends us */
-}
-
-static pid_t worker(void)
-{
-    char byte;
-    cr_assert(pipe(ready) == 0);
-    pid_t pid = fork();
-    if (pid == 0)
-        live_like_a_worker();
-    cr_assert(read(ready[0], &byte, 1) == 1);
-    return pid;
+    kill(getpid(), SIGINT);
+    kill(getpid(), SIGINT);
+    _exit(net_stopping() ? 2 : 3);
 }
 
 Test(children, a_child_leaves_SIGINT_to_its_parent)
 {
-    pid_t pid = worker();
-    kill(pid, SIGINT);
-    kill(pid, SIGINT);
-    expect_number("it lives on", waitpid(pid, NULL, WNOHANG), 0);
-    kill(pid, SIGKILL);
-    expect_number("killed", wait_for(pid), -SIGKILL);
+    expect_number("it goes on", run_apart(be_interrupted, NULL).status, 3);
 }
 
 static void ask_to_stop(const void *unused)
@@ -248,6 +230,8 @@ static void live_until_asked(void)
     sigprocmask(SIG_BLOCK, &term, NULL);
     sigwait(&term, &number);
 }
+
+static int ready[2];
 
 static void live_for_ever(void)
 {
