@@ -123,10 +123,11 @@ static bool send_continue(struct conn *c)
 static void understand(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
-    if (c->parser.continue_due && c->refuse_with == 0 && !send_continue(c) && used >= 0)
+    bool waits = c->parser.continue_due; /* for leave to send its body */
+    if (waits && c->refuse_with == 0 && !send_continue(c) && used >= 0)
         return; /* when there is room, parsing will say the same again */
     c->used = used > 0 ? (size_t)used : c->in.len;
-    if (used < 0 || (used > 0 && c->refuse_with != 0))
+    if (used < 0 || (c->refuse_with != 0 && (used > 0 || waits)))
         refuse(c, used < 0 ? -used : c->refuse_with);
     else if (used > 0)
         act(c, app_request(&c->app, &c->request));

@@ -1,5 +1,6 @@
 #include "files.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -51,15 +52,26 @@ bool files_open_root(int parent, const char *name)
     return root >= 0;
 }
 
+enum { EXTENSION = 8 }; /* octets; a longer one is in no table */
+
+static size_t lower_case(const char *text, char lower[EXTENSION])
+{
+    size_t len = 0;
+    for (; text[len] && len < EXTENSION; len++)
+        lower[len] = (char)tolower((unsigned char)text[len]);
+    return len;
+}
+
 const char *files_type(const char *path)
 {
+    char extension[EXTENSION];
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash ? slash : path, '.');
     struct type *found = NULL;
     if (slash && slash[1] == '\0')
         return table[0].type; /* a folder's index.html */
     if (dot)
-        HASH_FIND(hh, types, dot + 1, strlen(dot + 1), found);
+        HASH_FIND(hh, types, extension, lower_case(dot + 1, extension), found);
     return found ? found->type : "application/octet-stream";
 }
 

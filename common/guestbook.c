@@ -161,12 +161,13 @@ static bool is_blank(struct span text)
     return true;
 }
 
-/* Reads the body's two fields, each once; others are ignored. False: a bad escape, or a field twice
- * or missing. */
-static bool read_fields(struct guestbook *g, struct span body)
+/* Reads the body's two fields; others are ignored. Returns what is wrong with the form itself, or
+ * NULL; what could be read is kept in any case, to be shown again. */
+static const char *read_fields(struct guestbook *g, struct span body)
 {
     /* The buffer is the connection's, and this request is its only reader. */
     char *at = (char *)body.at, *end = at + body.len;
+    const char *error = NULL;
     g->name = g->remarks = (struct span){0};
     while (at < end) {
         char *stop = memchr(at, '&', (size_t)(end - at));
@@ -175,19 +176,22 @@ static bool read_fields(struct guestbook *g, struct span body)
         char *value = equals ? equals + 1 : stop;
         long key_len = http_decode_form(at, (size_t)((equals ? equals : stop) - at));
         long len = http_decode_form(value, (size_t)(stop - value));
-        if (key_len < 0 || len < 0)
-            return false;
-        struct span key = {at, (size_t)key_len};
+        struct span key = {at, key_len < 0 ? 0 : (size_t)key_len};
         struct span *field = span_is(key, "guest-name")      ? &g->name
                              : span_is(key, "guest-remarks") ? &g->remarks
                                                              : NULL;
-        if (field && field->at)
-            return false;
-        if (field)
+        if (key_len < 0 || len < 0)
+            error = "The form holds a broken escape: % and no two hexadecimal digits.";
+        else if (field && field->at)
+            error = field == &g->name ? "The form holds the name twice."
+                                      : "The form holds the remarks twice.";
+        else if (field)
             *field = (struct span){value, unify_line_breaks(value, (size_t)len)};
         at = stop + 1;
     }
-    return g->name.at && g->remarks.at;
+    if (!error && (!g->name.at || !g->remarks.at))
+        error = g->name.at ? "The form lacks the remarks." : "The form lacks the name.";
+    return error;
 }
 
 /* What a person has to mend, or NULL. */
@@ -235,12 +239,9 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
     if (!is_form(http_field(request, "Content-Type")))
         return 415;
     g->page = 1;
-    if (!read_fields(g, request->body)) {
-        g->error = "The form needs a name and remarks, once each.";
-        g->name = g->remarks = SPAN("");
-        return 400;
-    }
-    g->error = check_entry(g);
+    const char *broken = read_fields(g, request->body);
+    const char *wrong = check_entry(g); /* also clears what is no text, and could not be shown */
+    g->error = broken ? broken : wrong;
     if (g->error)
         return 400;
 

@@ -324,7 +324,8 @@ static void append_escaped(struct buffer *out, struct span text)
         buffer_append(out, escape, strlen(escape));
         start = i + 1;
     }
-    buffer_append(out, text.at + start, text.len - start);
+    if (start < text.len)
+        buffer_append(out, text.at + start, text.len - start);
 }
 
 void page_render(const struct page *page, const struct page_values *values, struct buffer *out)

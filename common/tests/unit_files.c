@@ -551,6 +551,8 @@ Test(files, rule_19_the_extension_gives_the_type)
         {"/a.b.html", "text/html; charset=utf-8"},
         {"/a.html.gz", "application/octet-stream"},
         {"/html", "application/octet-stream"},
+        {"/PENGUIN.PNG", "image/png"},
+        {"/a.htmlhtmlhtml", "application/octet-stream"},
         {"/a.", "application/octet-stream"},
         {"/a.htmlx", "application/octet-stream"},
         {"/a.htm", "application/octet-stream"},

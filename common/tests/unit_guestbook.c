@@ -224,16 +224,18 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
     static const struct {
         const char *about, *form, *error;
     } rows[] = {
-        {"nothing", "", "once each"},
-        {"no remarks", "guest-name=Ada", "once each"},
-        {"no name", "guest-remarks=hi", "once each"},
-        {"the name twice", "guest-name=Ada&guest-remarks=hi&guest-name=Ada", "once each"},
-        {"the remarks twice", "guest-name=Ada&guest-remarks=&guest-remarks=hi", "once each"},
-        {"twice, once in disguise", "guest-name=A&guest%2dname=B&guest-remarks=hi", "once each"},
-        {"a bad escape", "guest-name=A%4&guest-remarks=hi", "once each"},
-        {"a bad escape in another field", "guest-name=A&guest-remarks=hi&x=%", "once each"},
-        {"a bad escape in a field's name", "guest-name=A&guest-remarks=hi&%zz=1", "once each"},
-        {"other case", "Guest-Name=A&guest-remarks=hi", "once each"},
+        {"nothing", "", "lacks the name"},
+        {"no remarks", "guest-name=Ada", "lacks the remarks"},
+        {"no name", "guest-remarks=hi", "lacks the name"},
+        {"the name twice", "guest-name=Ada&guest-remarks=hi&guest-name=Ada", "the name twice"},
+        {"the remarks twice", "guest-name=Ada&guest-remarks=&guest-remarks=hi",
+         "the remarks twice"},
+        {"twice, once in disguise", "guest-name=A&guest%2dname=B&guest-remarks=hi",
+         "the name twice"},
+        {"a bad escape", "guest-name=A%4&guest-remarks=hi", "broken escape"},
+        {"a bad escape in another field", "guest-name=A&guest-remarks=hi&x=%", "broken escape"},
+        {"a bad escape in a field's name", "guest-name=A&guest-remarks=hi&%zz=1", "broken escape"},
+        {"other case", "Guest-Name=A&guest-remarks=hi", "lacks the name"},
         {"an empty name", "guest-name=&guest-remarks=hi", "enter your name"},
         {"a name without a value", "guest-name&guest-remarks=hi", "enter your name"},
         {"a blank name", "guest-name=++&guest-remarks=hi", "enter your name"},
@@ -529,5 +531,7 @@ Test(guestbook, does_not_show_again_what_is_no_text)
                 "unit p1\n! The remarks hold bytes that are not text (UTF-8), or control "
                 "characters.\n<fine|>\n");
     expect_number("missing", post("guest-name=%FF"), 400);
-    expect_part("missing", rendered(), "once each.\n<|>\n");
+    expect_part("missing", rendered(), "lacks the remarks.\n<|>\n");
+    expect_number("kept", post("guest-name=Ada"), 400);
+    expect_part("kept", rendered(), "lacks the remarks.\n<Ada|>\n");
 }

@@ -394,6 +394,16 @@ Test(serve, a_busy_server_says_so_once)
     end();
 }
 
+Test(serve, a_busy_server_says_so_to_one_who_waits_for_leave_to_send_a_body)
+{
+    begin_busy();
+    say(client, "POST /guestbook HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+                "Expect: 100-continue\r\n\r\n");
+    const char *text = heard();
+    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+    end();
+}
+
 Test(serve, a_busy_server_does_not_wait_long_for_a_request)
 {
     static const char *const beginnings[] = {"", "GET / HTTP/1.1\r\n"};
