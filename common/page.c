@@ -74,7 +74,8 @@ struct compiler {
     struct page *page;
     const struct page_name *names;
     const char *file;
-    size_t open[MAX_DEPTH]; /* the SECTION steps around here, outermost first */
+    size_t open[MAX_DEPTH];        /* the SECTION steps around here, outermost first */
+    const char *opened[MAX_DEPTH]; /* their tags */
     int depth;
     const char *at; /* the tag that is being read, for the line of a message */
     char *error;
@@ -141,6 +142,7 @@ static bool open_section(struct compiler *c, struct span name)
         return false;
     if (c->depth == MAX_DEPTH)
         return fail(c, "sections too deep: ", name);
+    c->opened[c->depth] = c->at;
     c->open[c->depth++] = c->page->count;
     return add_step(c, (struct step){.kind = SECTION, .id = known->id});
 }
@@ -219,9 +221,10 @@ static bool compile(struct compiler *c, const char *end)
     }
     if (!add_text(c, at, end))
         return false;
-    c->at = end;
-    if (c->depth > 0)
+    if (c->depth > 0) {
+        c->at = c->opened[c->depth - 1];
         return fail(c, "a section is not closed", SPAN(""));
+    }
     return true;
 }
 

@@ -240,7 +240,7 @@ Test(page, says_where_a_template_is_wrong)
         {"{{/rows}}", "file:1: closed but not open: rows"},
         {"{{#rows}}\n{{#flag}}\n{{/rows}}\n{{/flag}}", "file:3: closed but not open: rows"},
         {"{{#flag}}{{/flag}}\n{{/flag}}", "file:2: closed but not open: flag"},
-        {"{{#rows}}", "file:1: a section is not closed"},
+        {"a\n{{#rows}}\nb\nc\n", "file:2: a section is not closed"},
         {"a\nb {{title", "file:2: {{ without }}"},
         {"{{", "file:1: {{ without }}"},
         {"{{title}", "file:1: {{ without }}"},
