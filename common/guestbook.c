@@ -191,6 +191,10 @@ static const char *read_fields(struct guestbook *g, struct span body)
     }
     if (!error && (!g->name.at || !g->remarks.at))
         error = g->name.at ? "The form lacks the remarks." : "The form lacks the name.";
+    if (!g->name.at)
+        g->name = SPAN("");
+    if (!g->remarks.at)
+        g->remarks = SPAN("");
     return error;
 }
 
