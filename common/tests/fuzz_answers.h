@@ -76,7 +76,8 @@ static size_t must_answer(struct answers *all, char *sent, size_t len)
         while (more && answer.status == 100 && parser.continue_due && !all->refused);
         if (!more)
             break;
-        must(answer.status != 100 && (verdict != 0 || answer.status == 408));
+        bool at_the_head = all->refused && parser.continue_due; /* its body is not waited for */
+        must(answer.status != 100 && (verdict != 0 || answer.status == 408 || at_the_head));
         must(verdict >= 0 || answer.status == 408 || answer.status == -verdict);
         must(answer.close || (verdict > 0 && !all->refused));
         sent += verdict > 0 ? verdict : 0;
