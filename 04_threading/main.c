@@ -100,7 +100,8 @@ static pthread_attr_t thread_attributes(void)
     return attributes;
 }
 
-/* Hands the client to a thread. */
+/* Hands the client to a thread. It is counted before it exists: it may have ended
+ * before pthread_create() returns. */
 static void create_thread(const struct worker *pattern, int client,
                           const pthread_attr_t *attributes)
 {
