@@ -20,8 +20,9 @@ else
 OUT = build/plain
 BIN =
 endif
+PROGRAMS = $(if $(BIN),$(OUT),build)# and those of the exercises, each kind in a folder there
 
-.PHONY: all serve compare test check sanitize fuzz lint format deps deps-all doctor help clean
+.PHONY: all instruments serve load test mutants check grade sanitize soak fuzz lint format deps deps-all doctor help clean
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
@@ -30,7 +31,7 @@ all: $(addprefix $(BIN),$(SERVERS))
 
 # ---- one server: its main.c, and what it uses of common/ ------------------------------------
 
-CORE     = http page board guestbook files app conn net redis
+CORE     = http page board guestbook files status app conn net redis
 BLOCKING = serve
 LOOP     = redis_async waiting
 
@@ -42,9 +43,11 @@ prethreading_USES = $(CORE) $(BLOCKING)
 poll_USES         = $(CORE) $(LOOP)
 epoll_USES        = $(CORE) $(LOOP)
 
+# The objects of common/ that a chapter's server uses.
+used_in = $(patsubst %,$(OUT)/common/%.o,$($(word 2,$(subst _, ,$(1)))_USES))
+
 define server
-$(BIN)$(word 2,$(subst _, ,$(1))): $(OUT)/$(1)/main.o \
-    $(patsubst %,$(OUT)/common/%.o,$($(word 2,$(subst _, ,$(1)))_USES))
+$(BIN)$(word 2,$(subst _, ,$(1))): $(OUT)/$(1)/main.o $(call used_in,$(1))
 	$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
 endef
 $(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
@@ -53,12 +56,86 @@ $(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
 $(OUT)/%.o: %.c | deps-build
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
--include $(wildcard $(OUT)/*/*.d $(OUT)/*/*/*.d)
+-include $(wildcard $(OUT)/*/*.d $(OUT)/*/*/*.d \
+    $(OUT)/.mine/*/*.d $(OUT)/$(PROGRAMS)/solutions/*/*.d)
 
 ## bare      the reader's first server: 01_iterative/bare.c, on its own
 $(BIN)bare: 01_iterative/bare.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@
+
+## instruments  what the load tests bring with them: a Redis further away, the least a server can do
+INSTRUMENTS = $(addprefix $(OUT)/loadtest/,slow_redis floor)
+instruments: $(INSTRUMENTS)
+$(INSTRUMENTS): %: %.o
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
+
+# ---- exercises -----------------------------------------------------------------------------
+
+## exercises  all of them, by chapter, and which are done
+exercises: deps-build
+	@common/exercises/list
+
+## exercise  checks one: EX=03/supervisor. The first time it makes you a copy to work on, in .mine/
+exercise: deps-exercise $(if $($(notdir $(EX))_NEEDS),deps-$(notdir $(EX)))
+	@common/exercises/run '$(EX)'
+
+# An exercise is a whole program, linked with what its chapter's server uses. It is built of three
+# files: the starting file, the learner's copy of it, and the solution, which a patch makes of it.
+EXERCISES = $(patsubst %.c,%,$(subst exercises/,,$(wildcard $(CHAPTERS:%=%/exercises/*.c))))
+LEARNERS  = $(patsubst .mine/%.c,%,$(wildcard $(CHAPTERS:%=.mine/%/*.c)))
+
+# One that takes a library of its own names it, and the header without which it is skipped; deps
+# has a group of its name.
+uring_LIBS  = -luring
+uring_NEEDS = liburing.h
+lacks = $(if $(1),$(if $(wildcard $(addsuffix /$(1),/usr/include /usr/local/include)),,$(1)))
+
+define exercise_program
+$(PROGRAMS)/$(1): $(if $(call lacks,$($(notdir $(1))_NEEDS)),$(notdir $(1))-lacks) \
+    $(2) $(call used_in,$(word 2,$(subst /, ,$(1))))
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) $$^ $($(notdir $(1))_LIBS) $$(LDLIBS) -o $$@
+endef
+
+%-lacks:
+	@echo 'skipped: $($*_NEEDS) is not there; make deps-$* brings it'; false
+
+define solution_source
+$(PROGRAMS)/solutions/$(1)/$(2).c: $(1)/exercises/$(2).c $(1)/exercises/solutions/$(2).patch
+	@mkdir -p $$(@D)
+	patch --silent --fuzz=0 --output=$$@ $$^
+endef
+$(foreach each,$(EXERCISES),\
+    $(eval $(call solution_source,$(patsubst %/,%,$(dir $(each))),$(notdir $(each))))\
+    $(eval $(call exercise_program,exercises/$(each),$(OUT)/$(dir $(each))exercises/$(notdir $(each)).o))\
+    $(eval $(call exercise_program,solutions/$(each),$(OUT)/$(PROGRAMS)/solutions/$(each).o)))
+$(foreach each,$(LEARNERS),$(eval $(call exercise_program,mine/$(each),$(OUT)/.mine/$(each).o)))
+
+# All starting files and solutions, for who tests them. A course's copy has no solutions.
+BUILDABLE = $(foreach each,$(EXERCISES),$(if $(call lacks,$($(notdir $(each))_NEEDS)),,$(each)))
+SOLVED    = $(patsubst %.patch,%,$(subst exercises/solutions/,,\
+    $(wildcard $(CHAPTERS:%=%/exercises/solutions/*.patch))))
+exercise-programs: $(BUILDABLE:%=$(PROGRAMS)/exercises/%) \
+    $(patsubst %,$(PROGRAMS)/solutions/%,$(filter $(SOLVED),$(BUILDABLE)))
+.PHONY: exercises exercise exercise-programs
+
+# ---- for teachers --------------------------------------------------------------------------
+
+## course    a copy of the project for a class, without the solutions: DIR=../course
+course:
+	@common/course/course '$(DIR)'
+
+## collect   checks what students have handed in, under limits: FROM=handed-in/ holds a `.mine` or a
+##           .tar.gz of it for each (EX=01/reader for one exercise, JSON=1: the result as JSON)
+collect: deps-exercise
+	@common/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
+
+# How an exercise is compiled whose SOURCE lies elsewhere, for who does it under limits.
+compile-command: $(if $(call lacks,$($(notdir $(EX))_NEEDS)),$(notdir $(EX))-lacks)
+	@echo $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SOURCE) $(call used_in,$(EX:%/$(notdir $(EX))=%)) \
+	    $($(notdir $(EX))_LIBS) $(LDLIBS) -o $(PROGRAM)
+.PHONY: course collect compile-command
 
 # ---- running -------------------------------------------------------------------------------
 
@@ -66,35 +143,69 @@ $(BIN)bare: 01_iterative/bare.c
 serve: all deps-serve
 	@common/tools/serve
 
-## compare   the seven side by side under load: one table, in about a minute
-compare: all deps-compare
-	@loadtest/compare
+## load      ten seconds of clients for one that `make serve` runs, or for SERVER=all in turn:
+##           (SERVER=epoll CLIENTS=500; KEPT=1: on kept connections; HELD=500: idle ones)
+load: deps-compare
+	@common/tools/load
+
+## compare   the seven side by side under load: two tables, in about three minutes (QUICK=1: 45 s)
+## sweep     how throughput holds from 20 clients to 15,000
+## connections  how many new connections a second before errors, beside lighttpd, nginx and Apache
+## files     one client: 5,000 small files, and a large one, beside the same
+## burst     100 clients on one file for ten seconds, beside the same and the least a server can do
+## ramp      load that rises in steps whatever the replies do: how much of it does a server hold?
+## cost      what a request costs: system calls, CPU time, context switches, memory, the parser
+EXPERIMENTS = compare sweep cost
+BESIDE_PEERS = connections files burst ramp
+$(EXPERIMENTS): deps-compare
+$(BESIDE_PEERS): deps-all
+.PHONY: $(EXPERIMENTS) $(BESIDE_PEERS)
+$(EXPERIMENTS) $(BESIDE_PEERS): all instruments
+	@loadtest/$@
 
 # ---- testing -------------------------------------------------------------------------------
 
 tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
 
-## test      everything: unit tests, then every case and every client against all seven servers
-##           (PARTS="unit servers clients loadtest", ONLY='poll/*' for one server's cases, SAN=thread)
-PARTS = unit servers clients loadtest
+## test      everything: unit tests, then every case, every fault and every client against all seven
+##           (PARTS="unit book servers weather crowds clients mutants exercises grader
+##           loadtest", ONLY='poll/*' for one server's cases, SAN=thread)
+PARTS = unit book servers weather crowds clients mutants exercises grader loadtest
 test: deps-test all
 	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' \
 	    common/tests/run $(PARTS)
 
-## check     its first minute: the unit tests only
-check: deps-test
-	@OUT=$(OUT) SAN=$(SAN) common/tests/run unit
+## mutants   would the suite notice? Builds servers with one fault each, of which it has to find every
+##           one (MUTANTS="markup two-lengths" for some of them); a few minutes
+mutants: deps-test all build/plain/servers build/plain/weather
+	@common/tests/mutants/mutants.py $(MUTANTS)
+
+## check     its first half minute: the unit tests, and whether what the documents say is still so
+check: deps-test all
+	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) common/tests/run unit book
 
 # The unit tests take the core as it is; the others know the servers from outside only.
 $(OUT)/unit: $(call tests_of,unit) $(patsubst %.c,$(OUT)/%.o,$(wildcard common/*.c))
-$(OUT)/servers: $(call tests_of,servers)
-$(OUT)/unit $(OUT)/servers:
+$(OUT)/servers: $(call tests_of,harness) $(call tests_of,servers)
+$(OUT)/weather: $(call tests_of,harness) $(call tests_of,weather)
+$(OUT)/crowds: $(call tests_of,harness) $(call tests_of,crowds)
+$(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
+
+## grade     a server of anybody's, as one of the seven, on a hundred points, with evidence:
+##           SERVER=./mine MODEL=epoll (JSON=1: nothing but the result, as JSON)
+grade: deps-test deps-compare
+	@common/grader/grade $(if $(JSON),--json) '$(SERVER)' '$(MODEL)'
 
 ## sanitize  `test` again, under the address and undefined-behaviour sanitizers; 04 and 05 under thread's
 sanitize:
 	$(MAKE) test SAN=address,undefined
 	$(MAKE) test SAN=thread PARTS=servers ONLY='*threading/*'
+
+## soak      a million requests (REQUESTS=) to each of the seven: do memory and descriptors stay as
+##           they were? A few minutes
+soak: all deps-compare
+	@SERVERS=$(or $(BIN),.) common/tests/soak
 
 ## fuzz      the parsers, the templates and a connection, fed with what nobody would think of,
 ##           for FUZZ_SECONDS=60 each
@@ -116,7 +227,7 @@ lint: deps-test
 
 ## format    applies .clang-format
 format:
-	clang-format -i $(wildcard 0*/*.[ch] common/*.[ch] common/*/*.[ch])
+	clang-format -i $(wildcard */*.[ch] */*/*.[ch])
 
 # ---- setting up ----------------------------------------------------------------------------
 
@@ -136,6 +247,6 @@ doctor:
 help:
 	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
 
-## clean     removes what was built
+## clean     removes what was built, and leaves what you wrote in .mine/
 clean:
 	rm -rf build $(SERVERS) bare

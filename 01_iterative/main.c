@@ -15,6 +15,7 @@
 #include "net.h"
 #include "redis.h"
 #include "serve.h"
+#include "status.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
     struct board *board = board_open(1);
     if (!board || !redis_pool_open(&redis, &server, 1))
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_PROCESSES, "one process, one client at a time");
     int listener = net_listen(&options, true);
     net_catch_signals(true);
     net_ready(&options, listener);
@@ -54,7 +56,7 @@ int main(int argc, char **argv)
     struct worker worker = {
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .somebody_waits = serve_somebody_waits,
+        .how_many_wait = serve_how_many_wait,
         .listener = listener,
     };
     serve_everybody(listener, &worker, &redis);

@@ -20,6 +20,7 @@
 #include "net.h"
 #include "redis.h"
 #include "serve.h"
+#include "status.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,11 +30,14 @@
 
 static struct board *board; /* shared: mapped before the first fork */
 
-/* In a child: the parent has all the children it may have, and clients who wait. */
-static bool somebody_waits(const struct worker *worker)
+/* In a child: the parent has all the children it may have, and clients who wait. Whoever sees the
+ * notice takes it down, because one place is enough; the parent puts it up again if it is not. */
+static int how_many_wait(const struct worker *worker)
 {
     (void)worker;
-    return board->crowded || net_stopping();
+    if (net_stopping())
+        return 1;
+    return board->waiting ? atomic_exchange(&board->waiting, 0) : 0;
 }
 
 /* The child's whole life. It starts with a copy of everything the parent had:
@@ -56,6 +60,7 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
                        struct children *children)
 {
     worker->slot = board_claim(board, getpid());
+    app_look(); /* so that the child need not */
     pid_t pid = fork();
     if (pid == 0)
         child(worker, client, server);
@@ -79,11 +84,11 @@ static void accept_and_fork(struct worker *worker, const struct redis_server *se
     while (!net_stopping()) {
         children_reap(children);
         if (HASH_COUNT(children->by_pid) >= (unsigned)worker->options->workers) {
-            board->crowded = net_somebody_waits(worker->listener);
-            children_wait(TICK_MS);
+            board->waiting = net_how_many_wait(worker->listener);
+            children_wait(TICK_MS / 4); /* a crowd comes quickly: the notice must not be old */
             continue;
         }
-        board->crowded = false;
+        board->waiting = 0;
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             fork_child(worker, client, server, children);
@@ -104,19 +109,21 @@ int main(int argc, char **argv)
     board = board_open(options.workers + 1); /* one more for the parent's own 503s */
     if (!board)
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_PROCESSES, "a process for every connection");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
+    net_catch_signals(false);
     children_block_signal();
     net_ready(&options, listener);
 
     struct worker worker = {
         .options = &options,
-        .somebody_waits = somebody_waits,
+        .how_many_wait = how_many_wait,
         .listener = listener,
     };
     accept_and_fork(&worker, &server, &children);
 
     close(listener);
+    net_release_signals(); /* not before the last fork: a child would begin its life like that */
     children_stop(&children, STOP_MS);
     net_report(&options, board_requests(board), board_connections(board));
     return 0;

@@ -17,6 +17,7 @@
 #include "net.h"
 #include "redis.h"
 #include "serve.h"
+#include "status.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -101,7 +102,7 @@ static void supervise(struct children *children, struct worker *worker, struct b
             return;
 
         int64_t life_ms = children_reap(children);
-        if (life_ms >= 0) {
+        if (life_ms >= 0 && net_now() >= not_before) { /* once for all who die together */
             patience_ms = life_ms < YOUNG_MS ? more_patience(patience_ms) : 0;
             not_before = net_now() + patience_ms;
         }
@@ -121,6 +122,7 @@ int main(int argc, char **argv)
     struct board *board = board_open(options.workers);
     if (!board)
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_PROCESSES, "processes made beforehand");
     int listener = net_listen(&options, true);
 
     sigemptyset(&only_deaths);
@@ -128,12 +130,14 @@ int main(int argc, char **argv)
     signals = only_deaths;
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    children_block_signal(); /* and undo an inherited wish to ignore it */
     sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN); /* nobody may be reading the statistics */
     net_ready(&options, listener);
 
     struct worker worker = {
         .options = &options,
-        .somebody_waits = serve_somebody_waits,
+        .how_many_wait = serve_how_many_wait,
         .listener = listener,
     };
     supervise(&children, &worker, board, &server, &signals);

@@ -18,6 +18,7 @@
 #include "net.h"
 #include "redis.h"
 #include "serve.h"
+#include "status.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -68,16 +69,18 @@ static bool wait_for_threads(int most, int ms)
     return enough;
 }
 
-static bool somebody_waits(const struct worker *worker)
+static int how_many_wait(const struct worker *worker)
 {
-    return net_stopping() ||
-           (count(0) >= worker->options->workers && net_somebody_waits(worker->listener));
+    if (net_stopping())
+        return 1;
+    return count(0) >= worker->options->workers ? net_how_many_wait(worker->listener) : 0;
 }
 
 /* The thread's whole life. */
 static void *serve_one(void *argument)
 {
     struct task *task = argument;
+    task->worker.slot->owner = gettid();
     serve_client(&task->worker, task->client, &redis); /* owns client now, closes it */
     board_release(task->worker.slot);
     free(task);
@@ -138,8 +141,8 @@ static void accept_and_create(const struct worker *pattern)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    struct redis_server server;
+    static struct options options; /* static: a thread that is late reads them while main() ends */
+    static struct redis_server server;
 
     net_options(&options, argc, argv, "threading", 16384);
     app_start(&options);
@@ -147,13 +150,15 @@ int main(int argc, char **argv)
     board = board_open(options.workers);
     if (!board || !redis_pool_open(&redis, &server, REDIS_CONNECTIONS))
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_THREADS, "a thread for every connection");
     int listener = net_listen(&options, true);
     net_catch_signals(true);
+    net_reserve_descriptors(options.workers + REDIS_CONNECTIONS);
     net_ready(&options, listener);
 
     accept_and_create(&(struct worker){
         .options = &options,
-        .somebody_waits = somebody_waits,
+        .how_many_wait = how_many_wait,
         .listener = listener,
     });
 

@@ -18,6 +18,7 @@
 #include "net.h"
 #include "redis.h"
 #include "serve.h"
+#include "status.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -39,6 +40,7 @@ struct member {
 static void *work(void *argument)
 {
     struct member *member = argument;
+    member->worker.slot->owner = gettid();
     while (!net_stopping()) {
         int client = accept4(member->worker.listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
@@ -60,7 +62,7 @@ static struct member *create_threads(const struct options *options, int listener
         member->worker = (struct worker){
             .options = options,
             .slot = board_claim(board, getpid()),
-            .somebody_waits = serve_somebody_waits,
+            .how_many_wait = serve_how_many_wait,
             .listener = listener,
         };
         if (!redis_pool_open(&member->redis, server, 1))
@@ -89,8 +91,8 @@ static void join_threads(struct member *team, int count)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    struct redis_server server;
+    static struct options options; /* static: a thread that is late reads them while main() ends */
+    static struct redis_server server;
     sigset_t stop_signals, before;
 
     net_options(&options, argc, argv, "prethreading", 100);
@@ -99,8 +101,10 @@ int main(int argc, char **argv)
     struct board *board = board_open(options.workers);
     if (!board)
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);
     net_catch_signals(true);
+    net_reserve_descriptors(2 * options.workers); /* a client's, and Redis' */
 
     /* Blocked before there are threads, who inherit that: the signal comes to
      * this thread, and only while it sleeps in sigsuspend(), never just before. */

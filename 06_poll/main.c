@@ -20,6 +20,7 @@
 #include "conn.h"
 #include "net.h"
 #include "redis_async.h"
+#include "status.h"
 #include "waiting.h"
 
 #include <errno.h>
@@ -153,7 +154,8 @@ static int time_out(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-static bool is_stopping(const struct worker *unused)
+/* Whoever comes is let in; nobody has to make way but for the end. */
+static int how_many_wait(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
@@ -202,13 +204,14 @@ int main(int argc, char **argv)
     make_room(CLIENTS);
     if (!board || !room)
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_EVENT_LOOP, "one process, poll()");
     signals = net_open_signals(&options);
     listener = net_listen(&options, false);
     redis_async_start(&redis, &server, answered);
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .somebody_waits = is_stopping,
+        .how_many_wait = how_many_wait,
     };
     net_ready(&options, listener);
 

@@ -22,6 +22,7 @@
 #include "conn.h"
 #include "net.h"
 #include "redis_async.h"
+#include "status.h"
 #include "waiting.h"
 
 #include <errno.h>
@@ -78,9 +79,9 @@ static void watch_client(struct client *client)
         conn_give_up(&client->conn); /* ENOMEM: nobody would ever hear of it again */
 }
 
-/* A client that talks, or is gone, while Redis is asked for it: the kernel would
- * say so in every round. Not watching it for reading would not be enough, since
- * errors are always reported. */
+/* While Redis is asked for a client it talks, or is gone, or has the room it was
+ * watched for: the kernel would say so in every round. Not watching it for any of
+ * that would not be enough, since errors are always reported. */
 static void mute(struct client *client)
 {
     watch(client->conn.fd, client->interest, 0, client);
@@ -100,11 +101,11 @@ static void watch_redis(void)
         interest = (uint32_t)redis.events;
 }
 
+/* If there is no memory to open it, it stays shut for another tick. */
 static void watch_door(bool open)
 {
-    if (listener >= 0)
-        watch(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener);
-    door_shut = !open;
+    if (listener < 0 || watch(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener))
+        door_shut = !open;
     door_shut_until = net_now() + TICK_MS;
 }
 
@@ -161,7 +162,8 @@ static void accept_clients(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-static bool is_stopping(const struct worker *unused)
+/* Whoever comes is let in; nobody has to make way but for the end. */
+static int how_many_wait(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
@@ -228,6 +230,7 @@ int main(int argc, char **argv)
     epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!board || epoll < 0)
         net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_EVENT_LOOP, "one process, epoll_wait()");
     signals = net_open_signals(&options);
     listener = net_listen(&options, false);
     if (!watch(signals, 0, EPOLLIN, &signals) || !watch(listener, 0, EPOLLIN, &listener))
@@ -236,7 +239,7 @@ int main(int argc, char **argv)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .somebody_waits = is_stopping,
+        .how_many_wait = how_many_wait,
     };
     net_ready(&options, listener);
 

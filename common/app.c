@@ -1,5 +1,7 @@
 #include "app.h"
 
+#include "status.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,7 +40,7 @@ enum { LOOK_EVERY_MS = 1000 };
 
 enum { CODE = 1, REASON, EXPLANATION, SERVER };
 
-static const struct page_name status_names[] = {
+static const struct page_name refusal_names[] = {
     {"code", CODE, 0, false},
     {"reason", REASON, 0, false},
     {"explanation", EXPLANATION, 0, false},
@@ -53,9 +55,21 @@ static struct template guestbook_template = {
 };
 static struct template status_template = {
     .file = "templates/status/index.html",
+    .names = refusal_names,
+    .lock = PTHREAD_RWLOCK_INITIALIZER,
+};
+static struct template server_status_template = {
+    .file = "templates/server-status/index.html",
     .names = status_names,
     .lock = PTHREAD_RWLOCK_INITIALIZER,
 };
+
+static struct template *const templates[] = {
+    &guestbook_template,
+    &status_template,
+    &server_status_template,
+};
+enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
 
 /* Compiles the file anew if it has changed. What does not compile is reported, and the page stays
  * as it was: only at start, when there is none, that is the end. */
@@ -84,7 +98,7 @@ static void read_template(struct template *t)
     }
 }
 
-static struct page *take_template(struct template *t)
+static void look_at(struct template *t)
 {
     int64_t now = net_now();
     if (now - t->looked >= LOOK_EVERY_MS) {
@@ -95,6 +109,11 @@ static struct page *take_template(struct template *t)
         }
         pthread_rwlock_unlock(&t->lock);
     }
+}
+
+static struct page *take_template(struct template *t)
+{
+    look_at(t);
     pthread_rwlock_rdlock(&t->lock);
     return t->page;
 }
@@ -113,23 +132,50 @@ void app_start(const struct options *o)
         net_die(name, "--root %s: %s", o->root, strerror(errno));
     if (!files_open_root(root, "public"))
         net_die(name, "public: %s; start it where public/ is, or use --root", strerror(errno));
-    read_template(&guestbook_template);
-    read_template(&status_template);
+    guestbook_start();
+    for (size_t i = 0; i < TEMPLATES; i++)
+        read_template(templates[i]);
+    tzset(); /* reads /etc/localtime, which every child's first gmtime_r() would read otherwise */
 }
+
+void app_look(void)
+{
+    for (size_t i = 0; i < TEMPLATES; i++)
+        look_at(templates[i]);
+}
+
+/* The first route whose path and method fit answers. A new page is a new row. */
+struct route {
+    const char *path; /* NULL: any */
+    unsigned methods;
+    enum effect (*request)(struct app *, const struct http_request *, const char *path);
+    enum effect (*reply)(struct app *, const redisReply *); /* to app.ask */
+    const char *html_fields;                                /* of a file that is HTML */
+};
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
 /* Pages of ours run no script but our own files, fetch nothing from another host, and are shown in
  * nobody's frame. */
 #define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
-#define SAFE_FIELDS                                                                                \
+#define SAFE_FIELDS_AND(more)                                                                      \
     NOSNIFF                                                                                        \
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "           \
-    "frame-ancestors 'none'\r\n"
-#define NOT_KEPT    "Cache-Control: no-store\r\n"
-#define RETRY_AFTER "Retry-After: 1\r\n"
+    "frame-ancestors 'none'" more "\r\n"
+#define SAFE_FIELDS SAFE_FIELDS_AND("")
+/* The wall's script looks at the other six, which are other origins: ports of this machine, under
+ * the name the wall was fetched by. (A policy cannot name [::1].) */
+#define WALL_FIELDS   SAFE_FIELDS_AND("; connect-src 'self' http://127.0.0.1:* http://localhost:*")
+#define ANY_ORIGIN    "Access-Control-Allow-Origin: *\r\n"
+#define NOT_KEPT      "Cache-Control: no-store\r\n"
+#define RETRY_AFTER   "Retry-After: 1\r\n"
+#define ACCEPT_RANGES "Accept-Ranges: bytes\r\n"
 
 static const char html[] = "text/html; charset=utf-8";
+
+/* Redis may have done what was asked, though its reply was lost. */
+#define LOOK_FIRST                                                                                 \
+    " An entry just posted may or may not have been stored: look before you post it again."
 
 /* What a status means, for somebody who sees it for the first time. */
 static const char *explain(int status)
@@ -138,7 +184,8 @@ static const char *explain(int status)
     case 400:
         return "The request does not follow the rules of HTTP, so it was not understood.";
     case 403:
-        return "The file is there, but this server is not permitted to read it.";
+        return "Not everybody may see this: it is a file that this server is not permitted to "
+               "read, or the scoreboard, which is shown on the server's own machine only.";
     case 404:
         return "There is nothing under this address.";
     case 405:
@@ -164,10 +211,9 @@ static const char *explain(int status)
         return "This server does not know the method, or the transfer coding, of the request.";
     case 503:
         return "Something this server needs is not there right now. For the guestbook that is "
-               "Redis: redis-server --port 6379 starts one.";
+               "Redis: redis-server --port 6379 starts one." LOOK_FIRST;
     case 504:
-        return "Redis did not answer in time. An entry just posted may or may not have been "
-               "stored: look before you post it again.";
+        return "Redis did not answer in time." LOOK_FIRST;
     case 505:
         return "This server speaks HTTP/1.1 and HTTP/1.0.";
     default:
@@ -178,6 +224,7 @@ static const char *explain(int status)
 struct status_page {
     char code[8];
     int status;
+    const char *explanation;
 };
 
 static struct span status_text(void *data, int id)
@@ -189,7 +236,7 @@ static struct span status_text(void *data, int id)
     case REASON:
         return span_of(http_reason(page->status));
     case EXPLANATION:
-        return span_of(explain(page->status));
+        return span_of(page->explanation);
     default:
         return span_of(name);
     }
@@ -198,7 +245,8 @@ static struct span status_text(void *data, int id)
 /* Responds with what was rendered, or without content if there was no memory for it. */
 static enum effect respond_page(struct app *app, int status)
 {
-    app->response.status = app->page.failed ? 503 : status;
+    status = app->page.failed ? 503 : status;
+    app->response.status = status;
     app->response.type = html;
     app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
     if (!app->page.failed)
@@ -206,15 +254,20 @@ static enum effect respond_page(struct app *app, int status)
     return RESPOND;
 }
 
-static enum effect respond_status(struct app *app, int status)
+static enum effect respond_because(struct app *app, int status, const char *explanation)
 {
-    struct status_page page = {.status = status};
+    struct status_page page = {.status = status, .explanation = explanation};
     snprintf(page.code, sizeof(page.code), "%d", status);
     app->page.len = 0;
     page_render(take_template(&status_template),
                 &(struct page_values){.text = status_text, .data = &page}, &app->page);
     give_template(&status_template);
     return respond_page(app, status);
+}
+
+static enum effect respond_status(struct app *app, int status)
+{
+    return respond_because(app, status, explain(status));
 }
 
 /* Sends the client elsewhere. The address is kept in app.page; there is no content. */
@@ -279,8 +332,7 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply)
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* Back to the same folder, with its slash. The address is made from the decoded path: a client's
- * own
- * "//elsewhere" would be another host's. */
+ * own "//elsewhere" would be another host's. */
 static enum effect respond_folder(struct app *app, const struct http_request *request,
                                   const char *path)
 {
@@ -296,62 +348,135 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
 }
 
 /* What every response about a file says of it. */
-static void set_file_fields(struct app *app, int status)
+static void describe_file(struct app *app, int status)
 {
     const struct file *file = &app->file;
-    char modified[HTTP_DATE_SIZE], range[96] = "";
-    http_format_date(file->modified, modified);
+    struct http_response *response = &app->response;
+    unsigned long long first = (unsigned long long)file->at, size = file->size;
     if (status == 206)
-        snprintf(range, sizeof(range), "Content-Range: bytes %llu-%llu/%llu\r\n",
-                 (unsigned long long)file->at, (unsigned long long)file->at + file->left - 1,
-                 (unsigned long long)file->size);
+        snprintf(app->range, sizeof(app->range), "bytes %llu-%llu/%llu", first,
+                 first + file->left - 1, size);
     if (status == 416)
-        snprintf(range, sizeof(range), "Content-Range: bytes */%llu\r\n",
-                 (unsigned long long)file->size);
-    snprintf(app->fields, sizeof(app->fields),
-             "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n%s%s", modified, file->etag,
-             range,
-             app->response.type && strcmp(app->response.type, html) == 0 ? SAFE_FIELDS : NOSNIFF);
-    app->response.fields = app->fields;
+        snprintf(app->range, sizeof(app->range), "bytes */%llu", size);
+    response->status = status;
+    response->content_range = app->range[0] ? app->range : NULL;
+    response->last_modified = file->last_modified;
+    response->etag = file->etag;
+    response->fields = response->type && strcmp(response->type, html) == 0 ? app->route->html_fields
+                                                                           : NOSNIFF ACCEPT_RANGES;
+}
+
+/* The octets of a small file are in memory already. Those of one of which only the description is
+ * wanted are not sent at all. */
+static void take_octets(struct app *app, bool wanted)
+{
+    struct file *file = &app->file;
+    if (wanted && file->fd >= 0)
+        return;
+    if (wanted)
+        app->content = (struct span){app->page.bytes + file->at, file->left};
+    else if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+    file->left = 0;
 }
 
 static enum effect send_file(struct app *app, const struct http_request *request, const char *path)
 {
-    int status = files_open(path, &app->file);
+    int status = files_load(path, &app->file, &app->page);
     if (status == 301)
         return respond_folder(app, request, path);
     if (status != 200)
         return respond_status(app, status);
 
     status = files_select(&app->file, request);
+    bool wanted = status == 200 || status == 206;
     if (status == 412 || status == 416)
         respond_status(app, status);
-    app->response.status = status;
-    if (status == 200 || status == 206)
-        app->response.type = files_type(path);
-    set_file_fields(app, status);
-    if (status != 200 && status != 206) {
-        close(app->file.fd); /* its fields are told, its octets are not wanted */
-        app->file = (struct file){.fd = -1};
+    if (wanted)
+        app->response.type = app->file.type;
+    describe_file(app, status);
+    take_octets(app, wanted);
+    return RESPOND;
+}
+
+/* ---- the scoreboard ------------------------------------------------------------------------ */
+
+static void write_page(struct status *status, struct buffer *out)
+{
+    status_render(status, take_template(&server_status_template), out);
+    give_template(&server_status_template);
+}
+
+static void write_json(struct status *status, struct buffer *out)
+{
+    status_write_json(status, out);
+}
+
+/* It says more of a machine, and of what is asked there, than is everybody's business. */
+static enum effect respond_scoreboard(struct app *app,
+                                      void (*write)(struct status *, struct buffer *))
+{
+    struct status status;
+    if (!net_peer_is_local(app->client))
+        return respond_status(app, 403);
+    if (!status_take(&status))
+        return respond_status(app, 503);
+    write(&status, &app->page);
+    status_free(&status);
+    return respond_page(app, 200);
+}
+
+static enum effect show_status(struct app *app, const struct http_request *request,
+                               const char *path)
+{
+    (void)request, (void)path;
+    return respond_scoreboard(app, write_page);
+}
+
+/* Does a page of this machine ask, as another of the seven's wall does? A browser asks for the
+ * pages of others as well, but lets them see an answer only if it allows that (Fetch, 3.3). */
+static bool is_from_this_machine(const struct http_request *request)
+{
+    static const char *const origins[] = {
+        "http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
+    struct span origin = http_field(request, "Origin");
+    for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++)
+        if (origin.len > strlen(origins[i]) &&
+            memcmp(origin.at, origins[i], strlen(origins[i])) == 0)
+            return true;
+    return false;
+}
+
+static enum effect show_status_as_json(struct app *app, const struct http_request *request,
+                                       const char *path)
+{
+    (void)path;
+    respond_scoreboard(app, write_json);
+    if (app->response.status == 200) {
+        app->response.type = "application/json";
+        app->response.fields =
+            is_from_this_machine(request) ? NOSNIFF NOT_KEPT ANY_ORIGIN : NOSNIFF NOT_KEPT;
     }
     return RESPOND;
 }
 
 /* ---- routes -------------------------------------------------------------------------------- */
 
-/* The first route whose path and method fit answers. A new page is a new row. */
-struct route {
-    const char *path; /* NULL: any */
-    unsigned methods;
-    enum effect (*request)(struct app *, const struct http_request *, const char *path);
-    enum effect (*reply)(struct app *, const redisReply *); /* to app.ask */
+static const struct route routes[] = {
+    {"/guestbook", HTTP_GET | HTTP_HEAD, view_guestbook, answer_guestbook, NULL},
+    {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook, NULL},
+    {"/status", HTTP_GET | HTTP_HEAD, show_status, NULL, NULL},
+    {"/status.json", HTTP_GET | HTTP_HEAD, show_status_as_json, NULL, NULL},
+    {"/wall.html", HTTP_GET | HTTP_HEAD, send_file, NULL, WALL_FIELDS ACCEPT_RANGES},
+    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL, SAFE_FIELDS ACCEPT_RANGES},
 };
 
-static const struct route routes[] = {
-    {"/guestbook", HTTP_GET | HTTP_HEAD, view_guestbook, answer_guestbook},
-    {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook},
-    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL},
-};
+/* Most paths differ behind the slash they all begin with: that spares most of the comparing. */
+static bool is_at(const struct route *route, const char *path)
+{
+    return route->path[1] == path[1] && strcmp(route->path, path) == 0;
+}
 
 /* Finds the route. If the path is known but not with this method, the result is NULL and *allowed
  * the methods it is known with. */
@@ -360,7 +485,7 @@ static const struct route *find_route(const char *path, enum http_method method,
     const struct route *end = routes + sizeof(routes) / sizeof(routes[0]);
     *allowed = 0;
     for (const struct route *r = routes; r < end; r++) {
-        if (r->path ? strcmp(r->path, path) != 0 : *allowed != 0)
+        if (r->path ? !is_at(r, path) : *allowed != 0)
             continue;
         if (r->methods & method)
             return r;
@@ -402,7 +527,9 @@ enum effect app_reply(struct app *app, const redisReply *reply, int why)
 
 void app_refuse(struct app *app, int status)
 {
-    respond_status(app, status);
+    static const char no_hands[] = "This server has no process or thread left for you. Nothing of "
+                                   "your request was done: ask again in a moment.";
+    respond_because(app, status, status == 503 ? no_hands : explain(status));
 }
 
 void app_clear(struct app *app, size_t keep)
@@ -411,5 +538,6 @@ void app_clear(struct app *app, size_t keep)
         close(app->file.fd);
     struct buffer page = app->page;
     buffer_clear(&page, keep);
-    *app = (struct app){.page = page, .content = SPAN(""), .file = {.fd = -1}};
+    *app =
+        (struct app){.client = app->client, .page = page, .content = SPAN(""), .file = {.fd = -1}};
 }

@@ -22,19 +22,25 @@ enum effect {
 
 /* One request being answered. Zero it with app_clear() before each. */
 struct app {
+    int client; /* whose request it is: a socket, for who has to know where it comes from, and not
+                   the application's to read or write. It stays when all else is cleared */
     const struct route *route;
     struct redis_command ask;
     struct guestbook guestbook;
     struct http_response response; /* status, type, fields; the length is that of the content */
     struct span content;           /* what is sent from memory; lives in `page` or forever */
-    struct file file;              /* what is sent from a file */
-    char fields[512];              /* response.fields, where they are not the same for all */
-    struct buffer page;            /* owned */
+    struct file file;              /* what is sent from an open file */
+    char range[64];                /* response.content_range */
+    struct buffer page;            /* owned: a page, or a small file */
 };
 
 /* Opens public/ and loads the templates: once, at start, before anything forks. One line and status
  * 1 if that cannot be done. */
 void app_start(const struct options *);
+
+/* Looks whether a template has changed, once a second at most. Every request does so by itself; a
+ * parent that does it before it forks spares its children the look (chapter 2). */
+void app_look(void);
 
 /* The Server field's value, and the architecture's name. */
 const char *app_server(void);

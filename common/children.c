@@ -19,6 +19,7 @@ static sigset_t only_sigchld(void)
 void children_block_signal(void)
 {
     sigset_t set = only_sigchld();
+    signal(SIGCHLD, SIG_DFL); /* who started us may ignore it: there would be nobody to reap */
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -33,11 +34,15 @@ void children_become_child(void)
 
 bool children_add(struct children *children, pid_t pid, struct board_slot *slot)
 {
-    struct child *child = malloc(sizeof(*child));
+    struct child *child = pid > 0 ? malloc(sizeof(*child)) : NULL;
     if (!child)
         return false;
     *child = (struct child){.pid = pid, .slot = slot, .born = net_now()};
     HASH_ADD_INT(children->by_pid, pid, child);
+    if (!child->hh.tbl) {
+        free(child);
+        return false;
+    }
     return true;
 }
 

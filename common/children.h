@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+
+/* Without memory an item is not added; by default uthash would end the program. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 struct child {
@@ -32,7 +35,8 @@ void children_block_signal(void);
  * SIGTERM on. */
 void children_become_child(void);
 
-/* Remembers a new child; false if there is no memory for that. */
+/* Remembers a new child; false if there is no memory for that, or if this is none (fork(2) failed:
+ * to end -1 later would be to end everybody, see kill(2)). */
 bool children_add(struct children *, pid_t, struct board_slot *);
 
 /* Reaps every child that has ended, and releases its slot. Returns the shortest life among them, in

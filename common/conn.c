@@ -1,5 +1,7 @@
 #include "conn.h"
 
+#include "status.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -10,14 +12,20 @@
 #include <unistd.h>
 
 enum {
-    READ_ROOM = 2048,        /* octets; at least that much can be received at once */
-    KEEP_SMALL = 2048,       /* octets; larger buffers for requests and heads, */
-    KEEP_PAGE = 4096,        /* and for pages, are given back when a connection idles */
-    FILE_PIECE = 256 * 1024, /* octets; a longer turn would make other clients of a loop wait */
+    READ_ROOM = 2048,           /* octets; at least that much can be received at once */
+    KEEP_SMALL = 2048,          /* octets; larger buffers for requests and heads, */
+    KEEP_PAGE = 4096,           /* and for pages, are given back when a connection idles */
+    FILE_PIECE = 60 * 1024,     /* octets; see send_file() */
+    FILE_TURN = 4 * FILE_PIECE, /* a longer one would make other clients of a loop wait */
     MAX_KEPT_IN_CROWD = 100,
+    NEW_MS = 2000,
 };
 
 _Static_assert((int)CONN_STATES <= (int)BOARD_STATES, "the board counts every state");
+_Static_assert((int)CONN_FRESH == STATUS_FRESH && (int)CONN_IDLE == STATUS_IDLE &&
+                   (int)CONN_READING == STATUS_READING && (int)CONN_ASKING == STATUS_ASKING &&
+                   (int)CONN_WRITING == STATUS_WRITING && (int)CONN_LINGERING == STATUS_LINGERING,
+               "the status tells them apart by their number");
 
 static void receive(struct conn *);
 static void understand(struct conn *);
@@ -34,26 +42,33 @@ static void write_log(const struct conn *);
 /* ---- a connection's life ------------------------------------------------------------------- */
 
 /* The only way into a state: sets its deadline and moves the worker's count on the board. */
-static void enter(struct conn *c, enum conn_state state)
+static void begin_state(struct conn *c, int from, enum conn_state state)
 {
-    board_move(c->worker->slot, (int)c->state, (int)state);
+    int64_t now = net_now();
+    board_move(c->worker->slot, from, (int)state, now);
     c->state = state;
     c->silent = false;
-    c->deadline = net_now() + state_ms(c, state);
+    c->deadline = now + state_ms(c, state);
+}
+
+static void enter(struct conn *c, enum conn_state state)
+{
+    begin_state(c, (int)c->state, state);
 }
 
 void conn_open(struct conn *c, int fd, struct worker *worker)
 {
-    *c = (struct conn){.fd = fd, .worker = worker, .app.file.fd = -1};
+    *c = (struct conn){.fd = fd, .worker = worker, .app = {.client = fd, .file.fd = -1}};
     app_clear(&c->app, 0);
-    board_count(&worker->slot->connections);
-    board_move(worker->slot, -1, CONN_FRESH);
-    enter(c, CONN_FRESH);
+    board_accepted(worker->slot);
+    begin_state(c, -1, CONN_FRESH);
 }
 
 void conn_close(struct conn *c)
 {
-    board_move(c->worker->slot, (int)c->state, -1);
+    if (c->state != CONN_DONE)
+        enter(c, CONN_DONE);
+    board_leave(c->worker->slot, CONN_DONE);
     app_clear(&c->app, 0);
     buffer_free(&c->in);
     buffer_free(&c->head);
@@ -119,6 +134,15 @@ static bool send_continue(struct conn *c)
     return !c->parser.continue_due;
 }
 
+/* The board shows what is being answered: the method and the path, as they came. */
+static void show_request(const struct conn *c)
+{
+    struct span line = c->request.line, path = c->request.path;
+    if (path.at > line.at && path.at < line.at + line.len)
+        line.len = (size_t)(path.at + path.len - line.at);
+    board_begin(c->worker->slot, line.at, line.len);
+}
+
 /* Is a whole request in the buffer? Then the application has its say. */
 static void understand(struct conn *c)
 {
@@ -127,6 +151,8 @@ static void understand(struct conn *c)
     if (waits && c->refuse_with == 0 && !send_continue(c) && used >= 0)
         return; /* when there is room, parsing will say the same again */
     c->used = used > 0 ? (size_t)used : c->in.len;
+    if (used != 0)
+        show_request(c);
     if (used < 0 || (c->refuse_with != 0 && (used > 0 || waits)))
         refuse(c, used < 0 ? -used : c->refuse_with);
     else if (used > 0)
@@ -151,7 +177,7 @@ static bool is_kept(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
         return false;
-    if (!c->worker->somebody_waits(c->worker))
+    if (c->worker->how_many_wait(c->worker) == 0)
         return true;
     return c->in.len > c->used && c->kept_in_crowd++ < MAX_KEPT_IN_CROWD;
 }
@@ -206,24 +232,35 @@ static ssize_t send_memory(struct conn *c)
     return n;
 }
 
+/* A piece of a file fits into one segment as the kernel makes them before the network card (or
+ * nobody) cuts them up: 64 KiB with its headers. A longer one leaves rests, and for each of them
+ * the kernel wakes the client: in pieces of 256 KiB a GB took chapter 1 twice the time, most of it
+ * for 10,000 wake-ups. Returns the octets of the whole turn; -1 if there was none. */
 static ssize_t send_file(struct conn *c)
 {
     struct file *file = &c->app.file;
-    size_t piece = file->left < FILE_PIECE ? (size_t)file->left : FILE_PIECE;
-    ssize_t n = sendfile(c->fd, file->fd, &file->at, piece);
-    if (n > 0)
-        file->left -= (uint64_t)n;
-    if (n == 0) { /* the file has become shorter: the length promised cannot be kept */
-        errno = EIO;
-        return -1;
-    }
-    return n;
+    ssize_t turn = 0, n;
+    size_t piece;
+    do {
+        piece = file->left < FILE_PIECE ? (size_t)file->left : FILE_PIECE;
+        n = sendfile(c->fd, file->fd, &file->at, piece);
+        if (n == 0) { /* the file has become shorter: the length promised cannot be kept */
+            errno = EIO;
+            return -1;
+        }
+        if (n > 0) {
+            file->left -= (uint64_t)n;
+            turn += n;
+        }
+    } while (n == (ssize_t)piece && file->left > 0 && turn < FILE_TURN);
+    return turn > 0 ? turn : -1;
 }
 
 /* Writes as much as the socket takes, one fair turn at most. */
 static void transmit(struct conn *c)
 {
-    size_t in_memory = c->head.len + c->app.content.len;
+    size_t in_memory = c->head.len + c->app.content.len, sent = c->sent;
+    uint64_t left = c->app.file.left;
     ssize_t n = 1;
     if (c->sent < in_memory)
         n = send_memory(c);
@@ -234,7 +271,7 @@ static void transmit(struct conn *c)
         enter(c, CONN_DONE); /* the client is gone */
     else if (c->sent == in_memory && c->app.file.left == 0)
         finish_response(c);
-    else if (n > 0)
+    else if (c->sent > sent || c->app.file.left < left)
         enter(c, CONN_WRITING); /* progress: the time it has begins anew */
 }
 
@@ -243,7 +280,8 @@ static void transmit(struct conn *c)
 static void finish_response(struct conn *c)
 {
     bool keep = c->app.response.keep_alive;
-    board_count(&c->worker->slot->requests);
+    board_answered(c->worker->slot, c->app.response.status);
+    board_end(c->worker->slot);
     if (c->worker->options->verbose)
         write_log(c);
     app_clear(&c->app, KEEP_PAGE);
@@ -272,12 +310,20 @@ static void refuse(struct conn *c, int status)
     respond(c);
 }
 
-/* Are there octets that nobody has read? Closing would answer them with a reset, and that would
- * make the client's kernel throw away a response it has not read yet. */
-static bool has_unread(const struct conn *c)
+static bool is_in_socket(const struct conn *c)
 {
     char byte;
-    return c->in.len > c->used || recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Are there octets that nobody has read? If they are in the socket, close() sends a reset at once
+ * (RFC 1122, 4.2.2.13), and what the client has not acknowledged of the response by then is lost.
+ * (What had arrived its kernel may keep, as Linux does, or throw away: RFC 9112, 9.6.) If they are
+ * in our buffer, the kernel takes them for read and sends no reset; but more is likely to follow
+ * them, and what comes after close() is answered with one, too. */
+static bool has_unread(const struct conn *c)
+{
+    return c->in.len > c->used || is_in_socket(c);
 }
 
 /* No further request: close now, or after the client has fallen silent (RFC 9112, 9.6). */
@@ -311,6 +357,17 @@ bool conn_is_spare(const struct conn *c)
            (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_LINGERING);
 }
 
+bool conn_is_new(const struct conn *c)
+{
+    int64_t accepted = c->deadline - net_fresh_ms(c->worker->options);
+    return c->state == CONN_FRESH && net_now() - accepted < NEW_MS;
+}
+
+bool conn_has_spoken(const struct conn *c)
+{
+    return c->state != CONN_LINGERING && has_unread(c);
+}
+
 /* ---- deadlines ----------------------------------------------------------------------------- */
 
 static int state_ms(const struct conn *c, enum conn_state state)
@@ -321,7 +378,7 @@ static int state_ms(const struct conn *c, enum conn_state state)
         return net_fresh_ms(o);
     case CONN_IDLE:
         return o->keep_alive_ms;
-    case CONN_READING: /* entered with the first byte and not again: the total counts, not the gap
+    case CONN_READING: /* entered with the first byte and not again: not the gap counts, the total
                         */
     case CONN_WRITING:
         return o->timeout_ms;
@@ -334,10 +391,32 @@ static int state_ms(const struct conn *c, enum conn_state state)
     }
 }
 
+/* Closing will throw away what the client has not taken. Otherwise the kernel would go on offering
+ * it for as long as the client pleases, and memory with it. */
+static void forget_unsent(const struct conn *c)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+/* Who waits for the client's next octets looks once more: they may have come in time and not been
+ * looked at in time, because a loop was busy, or because SIGCONT has cut short the call that would
+ * have brought them (signal(7)). */
+static bool has_come_in_time(struct conn *c)
+{
+    enum conn_state before = c->state;
+    if ((before != CONN_FRESH && before != CONN_IDLE && before != CONN_READING) || !is_in_socket(c))
+        return false;
+    conn_advance(c);
+    return before != CONN_READING || c->state != CONN_READING;
+}
+
 enum conn_state conn_expire(struct conn *c)
 {
+    if (has_come_in_time(c))
+        return c->state;
     if (c->state == CONN_READING) {
-        c->request = (struct http_request){.method = HTTP_UNKNOWN};
+        c->request = http_understood(&c->parser, c->in.bytes);
         refuse(c, 408);
         return c->state;
     }
@@ -348,6 +427,7 @@ enum conn_state conn_expire(struct conn *c)
         conn_advance(c);
         if (c->state != CONN_WRITING || c->deadline > deadline)
             return c->state;
+        forget_unsent(c);
     }
     enter(c, CONN_DONE);
     return c->state;
@@ -370,7 +450,7 @@ static void write_log(const struct conn *c)
     size_t n = 0;
     for (size_t i = 0; i < c->request.line.len && i < LINE; i++) {
         unsigned char octet = (unsigned char)c->request.line.at[i];
-        if (octet <= ' ' - 1 || octet >= 127 || octet == '"' || octet == '\\')
+        if (octet < ' ' || octet >= 127 || octet == '"' || octet == '\\')
             n += (size_t)snprintf(shown + n, sizeof(shown) - n, "\\x%02x", octet);
         else
             shown[n++] = (char)octet;

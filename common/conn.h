@@ -40,9 +40,9 @@ enum conn_state {
 struct worker {
     const struct options *options;
     struct board_slot *slot;
-    /* Does a client wait whom this worker could serve if it gave up an idle one? Or is the server
-     * stopping, which is as good a reason? */
-    bool (*somebody_waits)(const struct worker *);
+    /* How many clients wait of whom this worker could serve one if it gave up an idle one? At least
+     * 1 if the server is stopping, which is as good a reason. */
+    int (*how_many_wait)(const struct worker *);
     int listener;
     time_t date_of; /* the second that `date` was made for */
     char date[HTTP_DATE_SIZE];
@@ -79,7 +79,7 @@ struct conn {
 void conn_open(struct conn *, int fd, struct worker *);
 
 /* Goes on from whatever state, as far as the descriptor allows and no longer than a fair turn: one
- * read, one response, 256 KiB of a file. Returns the new state. At CONN_ASKING and CONN_DONE there
+ * read, one response, 240 KiB of a file. Returns the new state. At CONN_ASKING and CONN_DONE there
  * is nothing to be done. */
 enum conn_state conn_advance(struct conn *);
 
@@ -88,14 +88,21 @@ enum conn_state conn_advance(struct conn *);
  * to be written, by conn_advance(). */
 enum conn_state conn_reply(struct conn *, const redisReply *, int why);
 
-/* The deadline has passed: refuses an unfinished request with 408, gives one more chance to a
- * response, ends the rest. Returns the new state. Not to be called at CONN_ASKING, whose time is
- * the business of who asks Redis. */
+/* The deadline has passed. What has come by now, or may be sent, is not too late, whoever looks at
+ * it late: one more turn. Else refuses an unfinished request with 408, and ends the rest. Returns
+ * the new state. Not to be called at CONN_ASKING, whose time is the business of who asks Redis. */
 enum conn_state conn_expire(struct conn *);
 
 /* Could this connection be given up for somebody who waits? It owes nothing, and was silent for a
  * whole tick. Means something on a blocking descriptor only. */
 bool conn_is_spare(const struct conn *);
+
+/* Was it accepted less than two seconds ago, and has not said anything yet? */
+bool conn_is_new(const struct conn *);
+
+/* Has a request begun to arrive on a connection that waited for one? The last look before giving it
+ * up: a tick may end just as the client speaks. */
+bool conn_has_spoken(const struct conn *);
 
 /* Ends the connection without another word: on to CONN_DONE. Not at CONN_ASKING. */
 void conn_give_up(struct conn *);

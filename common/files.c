@@ -1,17 +1,24 @@
 #include "files.h"
 
+#include "net.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Without memory an item is not added; by default uthash would end the program. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 /* Both are set once, before the first client, and only read then: threads and children may share
@@ -70,8 +77,8 @@ const char *files_type(const char *path)
     struct type *found = NULL;
     if (slash && slash[1] == '\0')
         return table[0].type; /* a folder's index.html */
-    if (dot)
-        HASH_FIND(hh, types, extension, lower_case(dot + 1, extension), found);
+    size_t len = dot ? lower_case(dot + 1, extension) : 0;
+    HASH_FIND(hh, types, extension, len, found);
     return found ? found->type : "application/octet-stream";
 }
 
@@ -95,7 +102,7 @@ static int walk_beneath(const char *path)
             return -1;
         }
         snprintf(name, sizeof(name), "%.*s", (int)len, path);
-        int next = openat(folder, len ? name : ".", FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
+        int next = openat(folder, name, FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
         int error = errno;
         close(folder);
         errno = error;
@@ -107,7 +114,7 @@ static int walk_beneath(const char *path)
     return -1;
 }
 
-/* `path` is relative; "." for the root itself. */
+/* `path` is relative, and names something. */
 static int open_beneath(const char *path)
 {
     struct open_how how = {
@@ -129,6 +136,9 @@ static int status_of(int error)
     case EMFILE:
     case ENFILE:
     case ENOMEM:
+    case EIO:
+    case EINTR:  /* a network's file system */
+    case EAGAIN: /* a rename came between: openat2(2) does not know whether the path leads out */
         return 503;
     default: /* ENOENT, ENOTDIR, ENAMETOOLONG, EXDEV (leads out), ELOOP, ENXIO (a socket) */
         return 404;
@@ -149,6 +159,7 @@ static void fill_file(struct file *file, int fd, const struct stat *about)
     snprintf(file->etag, sizeof(file->etag), "\"%llx-%llx-%llx.%lx\"",
              (unsigned long long)about->st_ino, (unsigned long long)about->st_size,
              (unsigned long long)about->st_mtim.tv_sec, about->st_mtim.tv_nsec);
+    http_format_date(file->modified, file->last_modified);
 }
 
 int files_open(const char *path, struct file *file)
@@ -166,14 +177,121 @@ int files_open(const char *path, struct file *file)
     int fd = open_beneath(name);
     if (fd < 0)
         return status_of(errno);
-    int status = fstat(fd, &about) < 0               ? 404
+    int status = fstat(fd, &about) < 0               ? status_of(errno)
                  : S_ISREG(about.st_mode)            ? 200
                  : S_ISDIR(about.st_mode) && !folder ? 301
                                                      : 404;
-    if (status == 200)
+    if (status == 200) {
         fill_file(file, fd, &about);
-    else
+        file->type = files_type(path);
+    } else {
         close(fd);
+    }
+    return status;
+}
+
+/* ---- small files --------------------------------------------------------------------------- */
+
+enum {
+    SMALL_BYTES = 16 * 1024,
+    KEPT_BYTES = 1024 * 1024, /* all of them, in one process; there may be hundreds of processes */
+    KEPT_MS = 1000,
+};
+
+/* A small file as it was read. It does not change until it is dropped. */
+struct kept {
+    int64_t until; /* net_now(); then it is read again */
+    struct file file;
+    UT_hash_handle hh;
+    char bytes[]; /* the file's, and behind them its path, the key */
+};
+
+/* Of this process: a child of chapter 2 or 3 has its own, the threads of chapters 4 and 5 share it,
+ * and hold the lock while they copy what they need, not while they read from the disk. Uthash keeps
+ * the order in which items were added: `kept` is the oldest. */
+static struct kept *kept;
+static size_t kept_bytes;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static size_t size_of(const struct kept *k)
+{
+    return sizeof(*k) + k->file.size + strlen(k->hh.key) + 1;
+}
+
+static bool copy_kept(const char *path, struct file *file, struct buffer *small)
+{
+    struct kept *found;
+    pthread_rwlock_rdlock(&lock);
+    HASH_FIND_STR(kept, path, found);
+    bool fresh = found && net_now() < found->until && buffer_reserve(small, found->file.size);
+    if (fresh) {
+        *file = found->file;
+        buffer_append(small, found->bytes, found->file.size);
+    }
+    pthread_rwlock_unlock(&lock);
+    return fresh;
+}
+
+static void drop(struct kept *old)
+{
+    kept_bytes -= size_of(old);
+    HASH_DEL(kept, old);
+    free(old);
+}
+
+/* Takes the place of what was read before, and the room of the oldest. */
+static void add_kept(struct kept *new)
+{
+    struct kept *old;
+    pthread_rwlock_wrlock(&lock);
+    HASH_FIND_STR(kept, (char *)new->hh.key, old);
+    if (old)
+        drop(old);
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): it does not know that the oldest is the first */
+    while (kept && kept_bytes + size_of(new) > KEPT_BYTES)
+        drop(kept);
+    HASH_ADD_KEYPTR(hh, kept, new->hh.key, strlen(new->hh.key), new);
+    /* NOLINTEND(clang-analyzer-unix.Malloc) */
+    if (new->hh.tbl)
+        kept_bytes += size_of(new);
+    else
+        free(new);
+    pthread_rwlock_unlock(&lock);
+}
+
+/* Without memory it is not kept, and that is all. */
+static void keep(const char *path, const struct file *file, const char *bytes)
+{
+    size_t len = strlen(path) + 1;
+    struct kept *new = malloc(sizeof(*new) + file->size + len);
+    if (!new)
+        return;
+    *new = (struct kept){.until = net_now() + KEPT_MS, .file = *file};
+    memcpy(new->bytes, bytes, file->size);
+    new->hh.key = memcpy(new->bytes + file->size, path, len);
+    add_kept(new);
+}
+
+/* Reads all of an open file, and closes it. False if it is large, or empty, which needs no memory,
+ * or if it cannot be had whole: it stays open then. */
+static bool read_small(struct file *file, struct buffer *small)
+{
+    if (file->size == 0 || file->size > SMALL_BYTES || !buffer_reserve(small, file->size) ||
+        pread(file->fd, small->bytes + small->len, file->size, 0) != (ssize_t)file->size)
+        return false;
+    small->len += file->size;
+    close(file->fd);
+    file->fd = -1;
+    return true;
+}
+
+int files_load(const char *path, struct file *file, struct buffer *small)
+{
+    if (copy_kept(path, file, small))
+        return 200;
+    int status = files_open(path, file);
+    if (status == 200 && read_small(file, small))
+        keep(path, file, small->bytes + small->len - file->size);
     return status;
 }
 

@@ -21,6 +21,29 @@ static struct redis_command command(int count, const char *const words[])
 
 /* ---- the page: INCR, GET, LRANGE ----------------------------------------------------------- */
 
+/* What nearly every visit asks: made at start, read afterwards. */
+static struct redis_command count_visitor, read_count, list_newest;
+
+/* The newest entry is the last of the list. One more than a page holds is asked for: if it comes,
+ * there is an older page. */
+static struct redis_command list_entries(long page, char first[24], char last[24])
+{
+    snprintf(first, 24, "%ld", -page * GUESTBOOK_PAGE_ENTRIES - 1);
+    snprintf(last, 24, "%ld", -(page - 1) * GUESTBOOK_PAGE_ENTRIES - 1);
+    return command(4, (const char *[]){"LRANGE", ENTRIES_KEY, first, last});
+}
+
+void guestbook_start(void)
+{
+    static char first[24], last[24];
+    count_visitor = command(2, (const char *[]){"INCR", VISITORS_KEY});
+    read_count = command(2, (const char *[]){"GET", VISITORS_KEY});
+    list_newest = list_entries(1, first, last);
+    redis_prepare(&count_visitor);
+    redis_prepare(&read_count);
+    redis_prepare(&list_newest);
+}
+
 /* "page=N" somewhere in the query; 1 if it is not there, 0 if N is not a positive number. */
 static long page_number(struct span query)
 {
@@ -50,17 +73,8 @@ int guestbook_view(struct guestbook *g, struct span query, struct redis_command 
     if (g->page < 1)
         return 400;
     g->step = GUESTBOOK_COUNTING;
-    *ask = command(2, (const char *[]){"INCR", VISITORS_KEY});
+    *ask = count_visitor;
     return 0;
-}
-
-/* The newest entry is the last of the list. One more than a page holds is asked for: if it comes,
- * there is an older page. */
-static void ask_entries(struct guestbook *g, struct redis_command *ask)
-{
-    snprintf(g->first, sizeof(g->first), "%ld", -g->page * GUESTBOOK_PAGE_ENTRIES - 1);
-    snprintf(g->last, sizeof(g->last), "%ld", -(g->page - 1) * GUESTBOOK_PAGE_ENTRIES - 1);
-    *ask = command(4, (const char *[]){"LRANGE", ENTRIES_KEY, g->first, g->last});
 }
 
 /* "1234567" as "1,234,567". */
@@ -85,13 +99,13 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
         if (reply->type != REDIS_REPLY_INTEGER)
             return 503;
         g->step = GUESTBOOK_READING_COUNT;
-        *ask = command(2, (const char *[]){"GET", VISITORS_KEY});
+        *ask = read_count;
         return 0;
     case GUESTBOOK_READING_COUNT:
         if (!group_thousands(reply, g->visitors, sizeof(g->visitors)))
             return 503;
         g->step = GUESTBOOK_LISTING;
-        ask_entries(g, ask);
+        *ask = g->page == 1 ? list_newest : list_entries(g->page, g->first, g->last);
         return 0;
     case GUESTBOOK_LISTING:
         if (reply->type != REDIS_REPLY_ARRAY)

@@ -49,6 +49,9 @@ struct guestbook {
 /* The names its template may use. */
 extern const struct page_name guestbook_names[];
 
+/* Prepares the commands that every visit asks: once, at start. */
+void guestbook_start(void);
+
 /* Begins a visit: *ask is the first command to ask. Returns 0, or 400 for a bad query. */
 int guestbook_view(struct guestbook *, struct span query, struct redis_command *ask);
 

@@ -267,8 +267,7 @@ static int content_length(struct http_parser *p, struct span value)
     for (size_t i = 0; i < value.len; i++) {
         if (!is_digit(value.at[i]))
             return 400;
-        if (p->content_length <=
-            HTTP_MAX_BODY) /* else too much already, and on its way to overflow */
+        if (p->content_length <= HTTP_MAX_BODY) /* more is too much, and soon an overflow */
             p->content_length = p->content_length * 10 + (uint64_t)(value.at[i] - '0');
     }
     return 0;
@@ -581,9 +580,14 @@ int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_requ
         return (int)p->at;
     }
     if (went < 0)
-        *request = (struct http_request){
-            .method = p->method, .minor = p->minor, .line = {bytes + p->line, p->line_len}};
+        *request = http_understood(p, bytes);
     return went;
+}
+
+struct http_request http_understood(const struct http_parser *p, const char *bytes)
+{
+    return (struct http_request){
+        .method = p->method, .minor = p->minor, .line = {bytes + p->line, p->line_len}};
 }
 
 /* ---- for those who got a request ----------------------------------------------------------- */
@@ -788,7 +792,7 @@ struct writer {
     bool full;
 };
 
-static void put(struct writer *w, const char *text, size_t len)
+static inline void put(struct writer *w, const char *text, size_t len)
 {
     w->full = w->full || len > (size_t)(w->end - w->at);
     if (w->full)
@@ -797,7 +801,7 @@ static void put(struct writer *w, const char *text, size_t len)
     w->at += len;
 }
 
-static void put_text(struct writer *w, const char *text)
+static inline void put_text(struct writer *w, const char *text)
 {
     put(w, text, strlen(text));
 }
@@ -812,7 +816,7 @@ static void put_number(struct writer *w, uint64_t number)
     put(w, digits + at, sizeof(digits) - at);
 }
 
-static void put_field(struct writer *w, const char *name, const char *value)
+static inline void put_field(struct writer *w, const char *name, const char *value)
 {
     if (!value)
         return;
@@ -836,6 +840,9 @@ size_t http_format_head(const struct http_response *r, const char *date, const c
     put_field(&w, "Connection", r->keep_alive ? "keep-alive" : "close");
     put_field(&w, "Location", r->location);
     put_field(&w, "Allow", r->allow);
+    put_field(&w, "Last-Modified", r->last_modified);
+    put_field(&w, "ETag", r->etag);
+    put_field(&w, "Content-Range", r->content_range);
     put_field(&w, "Content-Type", r->type);
     if (r->has_length) {
         put_text(&w, "Content-Length: ");

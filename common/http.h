@@ -105,6 +105,10 @@ void http_parser_reset(struct http_parser *);
  * so *len can shrink. */
 int http_parse(struct http_parser *, char *bytes, size_t *len, struct http_request *);
 
+/* What is known of a request that has not come in full: its line, method and minor version, each
+ * empty or unknown if it has not got that far. */
+struct http_request http_understood(const struct http_parser *, const char *bytes);
+
 /* The value of the first field of that name (any case), without the white space around it;
  * at == NULL if there is none. */
 struct span http_field(const struct http_request *, const char *name);
@@ -139,13 +143,16 @@ time_t http_parse_date(struct span);
 /* One response head. Zero it, then set what applies. Strings are borrowed. */
 struct http_response {
     int status;
-    const char *type;     /* Content-Type, NULL: none */
-    const char *location; /* NULL: none */
-    const char *allow;    /* NULL: none */
-    const char *fields;   /* further whole field lines, each with its CRLF; NULL: none */
-    bool has_length;      /* say Content-Length */
-    uint64_t length;      /* octets of content */
-    bool keep_alive;      /* say whether the connection stays */
+    const char *type;          /* Content-Type, NULL: none */
+    const char *location;      /* NULL: none */
+    const char *allow;         /* NULL: none */
+    const char *last_modified; /* an HTTP date; NULL: none */
+    const char *etag;          /* with its quotation marks; NULL: none */
+    const char *content_range; /* NULL: none */
+    const char *fields;        /* further whole field lines, each with its CRLF; NULL: none */
+    bool has_length;           /* say Content-Length */
+    uint64_t length;           /* octets of content */
+    bool keep_alive;           /* say whether the connection stays */
 };
 
 const char *http_reason(int status); /* "Not Found" */

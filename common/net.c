@@ -1,6 +1,7 @@
 #include "net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <netdb.h>
@@ -148,12 +149,15 @@ static void one_option(struct options *o, int option, const char *value, int wor
     }
 }
 
-/* What getopt_long(3) did not know: the word, or one letter among several (`-vx`). */
+static const char short_options[] = ":p:b:r:w:d:k:t:l:vhV";
+
+/* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`); or the word, if there
+ * is no letter (`--bogus`), or one that is known (`--verbose=3`). */
 static const char *unknown_option(const char *word)
 {
     static char letter[] = "-?";
     letter[1] = (char)optopt;
-    return strncmp(word, "--", 2) == 0 || optopt == 0 ? word : letter;
+    return strchr(short_options, optopt) ? word : letter;
 }
 
 void net_options(struct options *o, int argc, char **argv, const char *name, int workers)
@@ -171,7 +175,7 @@ void net_options(struct options *o, int argc, char **argv, const char *name, int
     };
     int option;
     opterr = 0; /* the messages are ours */
-    while ((option = getopt_long(argc, argv, ":p:b:r:w:d:k:t:l:vhV", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
         if (option == '?')
             net_bad_option(name, "unknown option", unknown_option(argv[optind - 1]), "see --help");
         if (option == ':')
@@ -204,6 +208,10 @@ int net_linger_ms(const struct options *o)
 
 /* ---- the listener -------------------------------------------------------------------------- */
 
+/* /proc/self/status, for the statistics at the end; opened at the start, because a server that runs
+ * opens what is in public/ and templates/, and nothing else. */
+static int own_status = -1;
+
 /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
 static void raise_descriptor_limit(void)
 {
@@ -214,15 +222,35 @@ static void raise_descriptor_limit(void)
     }
 }
 
+/* The kernel enlarges the table for the highest number in use: one is, for a moment. */
+void net_reserve_descriptors(int count)
+{
+    enum { OTHERS = 64 }; /* the listener, templates, files that are being sent */
+    struct rlimit limit;
+    int highest = count + OTHERS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= (rlim_t)highest)
+        highest = (int)limit.rlim_cur - 1;
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, highest);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* What a socket takes and cannot send yet. Without such a bound it is 2.5 MB on loopback, and a
+ * thousand clients that ask for a large file and do not read would use up what memory the kernel
+ * has for all connections of the machine. What is under way comes on top: a fast client is not
+ * slowed down. */
+enum { UNSENT_BYTES = 128 * 1024 };
+
 static void set_options(int listener, const struct options *o, bool blocking)
 {
-    const int on = 1;
+    const int on = 1, unsent = UNSENT_BYTES;
     const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
 
     /* Without SO_REUSEADDR a restart would find the port taken by the last run's connections in
-     * TIME_WAIT. TCP_NODELAY and the times are inherited by every socket accepted here. */
+     * TIME_WAIT. The others are inherited by every socket accepted here. */
     if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) < 0 ||
         (blocking && (setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ||
                       setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) < 0)))
         net_die(o->name, "cannot set socket options: %s", strerror(errno));
@@ -240,6 +268,7 @@ int net_listen(const struct options *o, bool blocking)
         net_bad_option(o->name, "--bind", o->bind, "an IPv4 or IPv6 address");
 
     raise_descriptor_limit();
+    own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     int type = SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK);
     int listener = socket(address->ai_family, type, 0);
     if (listener < 0)
@@ -266,10 +295,40 @@ void net_ready(const struct options *o, int listener)
     fflush(stdout); /* before anything forks: a child must not find this line in its buffer */
 }
 
-bool net_somebody_waits(int listener)
+/* 127.0.0.0/8, ::1, and the former as IPv6 writes it, ::ffff:127.0.0.1, for a client of "::". */
+bool net_is_loopback(const struct sockaddr *address)
 {
-    struct pollfd queue = {.fd = listener, .events = POLLIN};
-    return poll(&queue, 1, 0) > 0;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+    switch (address->sa_family) {
+    case AF_INET:
+        memcpy(&ipv4, address, sizeof(ipv4));
+        return ntohl(ipv4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6:
+        memcpy(&ipv6, address, sizeof(ipv6));
+        return IN6_IS_ADDR_LOOPBACK(&ipv6.sin6_addr) ||
+               (IN6_IS_ADDR_V4MAPPED(&ipv6.sin6_addr) &&
+                ipv6.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+    default:
+        return address->sa_family == AF_UNIX;
+    }
+}
+
+bool net_peer_is_local(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    return getpeername(fd, (struct sockaddr *)&address, &size) == 0 &&
+           net_is_loopback((struct sockaddr *)&address);
+}
+
+/* Of a listener, this field is the length of its queue (Linux; inet_diag(7) shows the same). */
+int net_how_many_wait(int listener)
+{
+    struct tcp_info about = {0};
+    socklen_t size = sizeof(about);
+    getsockopt(listener, IPPROTO_TCP, TCP_INFO, &about, &size);
+    return (int)about.tcpi_unacked;
 }
 
 bool net_out_of_resources(int error)
@@ -285,19 +344,32 @@ void net_accept_failed(void)
 
 /* ---- signals and the clock ----------------------------------------------------------------- */
 
-static atomic_bool stopping; /* set once, by a handler: for the whole process */
+static _Atomic int64_t stop_asked; /* net_now(); set once, by a handler: for the whole process */
 
 static void stop(int signal_number)
 {
     (void)signal_number;
-    stopping = true;
+    if (stop_asked == 0)
+        stop_asked = net_now();
+}
+
+void net_release_signals(void)
+{
+    signal(SIGTERM, SIG_DFL); /* signal-safety(7) allows that */
+    signal(SIGINT, SIG_DFL);
+}
+
+/* The next signal, whichever of the two it is, meets the default action. */
+static void stop_once(int signal_number)
+{
+    stop(signal_number);
+    net_release_signals();
 }
 
 void net_catch_signals(bool once)
 {
-    /* No SA_RESTART: accept(2) is to return. SA_RESETHAND: the next one meets the default action.
-     */
-    struct sigaction action = {.sa_handler = stop, .sa_flags = once ? (int)SA_RESETHAND : 0};
+    /* No SA_RESTART: accept(2) is to return. */
+    struct sigaction action = {.sa_handler = once ? stop_once : stop};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -305,7 +377,12 @@ void net_catch_signals(bool once)
 
 bool net_stopping(void)
 {
-    return stopping;
+    return stop_asked != 0;
+}
+
+bool net_stop_is_over(void)
+{
+    return stop_asked != 0 && net_now() - stop_asked >= STOP_MS;
 }
 
 static sigset_t stop_signals(void)
@@ -335,7 +412,7 @@ void net_take_signal(int signals)
     while (read(signals, &info, sizeof(info)) > 0)
         ; /* taken before they are unblocked, or this one would end us */
     sigprocmask(SIG_UNBLOCK, &set, NULL);
-    stopping = true;
+    stop(SIGTERM);
 }
 
 struct timespec net_time_from_now(int ms)
@@ -365,20 +442,15 @@ int net_earlier(int a, int b)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* Peak memory of this process, in KiB. Not ru_maxrss, which survives exec(2) and so would show the
- * size of whoever started us. */
-static long own_peak_kib(void)
+/* Peak memory of this process, in KiB. ru_maxrss is what is left without /proc: it survives exec(2)
+ * and so may show the size of whoever started us. */
+static long own_peak_kib(long maxrss)
 {
-    char line[128];
-    long kib = 0;
-    FILE *status = fopen("/proc/self/status", "re");
-    if (!status)
-        return 0;
-    while (fgets(line, sizeof(line), status))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kib = strtol(line + 6, NULL, 10);
-    fclose(status);
-    return kib;
+    char text[4096];
+    ssize_t n = pread(own_status, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    const char *peak = strstr(text, "VmHWM:");
+    return peak ? strtol(peak + strlen("VmHWM:"), NULL, 10) : maxrss;
 }
 
 static double seconds(struct timeval a, struct timeval b)
@@ -391,7 +463,7 @@ void net_report(const struct options *o, uint64_t requests, uint64_t connections
     struct rusage self, children;
     getrusage(RUSAGE_SELF, &self);
     getrusage(RUSAGE_CHILDREN, &children);
-    long peak = own_peak_kib();
+    long peak = own_peak_kib(self.ru_maxrss);
     if (children.ru_maxrss > peak)
         peak = children.ru_maxrss;
     printf("%s: %llu requests on %llu connections; CPU %.2f s user, %.2f s system; "

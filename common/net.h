@@ -9,12 +9,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #define ZEROHTTPD_VERSION "0.1.0"
 
-/* No blocking call sleeps longer than a tick, so that whoever blocks looks up often enough to see
- * a deadline, a signal to stop, or somebody who waits. */
+/* No accept(2), recv(2) or send(2) that blocks sleeps longer than a tick, so that whoever blocks
+ * looks up often enough to see a deadline, a signal to stop, or somebody who waits. */
 enum { TICK_MS = 200 };
 
 /* How long a server that is asked to stop may take to finish what is in flight. */
@@ -56,11 +57,22 @@ _Noreturn void net_die(const char *name, const char *format, ...)
  * times, give EAGAIN after TICK_MS. Returns the descriptor, closed on exec. */
 int net_listen(const struct options *, bool blocking);
 
+/* Makes room in the table of descriptors for so many clients and Redis connections, or for as many
+ * as the limit allows. To be called before the first thread: threads share the table, so that to
+ * enlarge it later the kernel waits until no core can be looking at the old one (RCU: some 10 ms, a
+ * second where all cores are busy), and with it every thread that accepts, opens or connects. */
+void net_reserve_descriptors(int count);
+
 /* Says where the server listens: it is ready. */
 void net_ready(const struct options *, int listener);
 
-/* Has a finished handshake been waiting in the listener's queue? */
-bool net_somebody_waits(int listener);
+/* Is that an address of the loopback interface, which only this machine has? And is that who is at
+ * the other end of a socket? (A Unix socket's other end always is on this machine.) */
+bool net_is_loopback(const struct sockaddr *);
+bool net_peer_is_local(int fd);
+
+/* How many clients stand in the listener's queue, their handshakes finished? */
+int net_how_many_wait(int listener);
 
 /* What a failed accept4(2) on a blocking listener means, by errno: nothing most of the time (a
  * tick, a signal, a client gone already). Out of descriptors or memory: waits a tick, because the
@@ -72,7 +84,15 @@ bool net_out_of_resources(int error); /* the same question, for those who must n
  * process that a person talks to, not for its children. SIGPIPE is ignored: a write to a client
  * that is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
 void net_catch_signals(bool once);
+
+/* From now on either of the two ends the program. For a parent that forks until it is to stop:
+ * instead of `once`, which would change what a child is born with in the middle of fork(2). */
+void net_release_signals(void);
+
 bool net_stopping(void);
+
+/* Has what was in flight when the signal came had STOP_MS to finish? */
+bool net_stop_is_over(void);
 
 /* The same for an event loop, to which signals come as something to read: blocks them, and returns
  * a signalfd(2). net_take_signal() is called when it is readable: the next one ends the program. */

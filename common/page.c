@@ -10,12 +10,8 @@
 
 /* ---- a growing buffer ---------------------------------------------------------------------- */
 
-bool buffer_reserve(struct buffer *b, size_t more)
+static bool grow(struct buffer *b, size_t more)
 {
-    if (b->failed)
-        return false;
-    if (b->size - b->len >= more)
-        return true;
     size_t size = b->size ? b->size : 1024;
     while (size - b->len < more)
         size *= 2;
@@ -27,6 +23,11 @@ bool buffer_reserve(struct buffer *b, size_t more)
     b->bytes = bytes;
     b->size = size;
     return true;
+}
+
+inline bool buffer_reserve(struct buffer *b, size_t more)
+{
+    return !b->failed && (b->size - b->len >= more || grow(b, more));
 }
 
 void buffer_append(struct buffer *b, const char *bytes, size_t len)
@@ -297,38 +298,22 @@ void page_free(struct page *page)
 
 /* ---- rendering ----------------------------------------------------------------------------- */
 
-static const char *escape_of(char c)
-{
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
-}
+/* A table, because this is asked of every octet that a visitor has written. */
+static const char *const escapes[256] = {
+    ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+};
 
 /* Appends text in runs: as much as needs no escape at a time. */
 static void append_escaped(struct buffer *out, struct span text)
 {
-    size_t start = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char *escape = escape_of(text.at[i]);
-        if (!escape)
-            continue;
+    for (size_t start = 0, i = 0; start < text.len; start = ++i) {
+        const char *escape = NULL;
+        while (i < text.len && !(escape = escapes[(unsigned char)text.at[i]]))
+            i++;
         buffer_append(out, text.at + start, i - start);
-        buffer_append(out, escape, strlen(escape));
-        start = i + 1;
+        if (escape)
+            buffer_append(out, escape, strlen(escape));
     }
-    if (start < text.len)
-        buffer_append(out, text.at + start, text.len - start);
 }
 
 void page_render(const struct page *page, const struct page_values *values, struct buffer *out)

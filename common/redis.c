@@ -116,11 +116,26 @@ static bool is_stale(const struct redis *redis)
     return recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
 }
 
+/* The casts: an argument of hiredis' is const-incorrect by one level. */
+void redis_prepare(struct redis_command *command)
+{
+    char *bytes;
+    long long len = redisFormatCommandArgv(&bytes, command->count, (const char **)command->words,
+                                           command->lens);
+    if (len > 0) {
+        command->bytes = bytes;
+        command->len = (size_t)len;
+    }
+}
+
 static bool send_command(redisContext *context, const struct redis_command *command)
 {
     int done = 0;
-    /* hiredis' argument is const-incorrect by one level */
-    redisAppendCommandArgv(context, command->count, (const char **)command->words, command->lens);
+    if (command->bytes)
+        redisAppendFormattedCommand(context, command->bytes, command->len);
+    else
+        redisAppendCommandArgv(context, command->count, (const char **)command->words,
+                               command->lens);
     while (!done)
         if (redisBufferWrite(context, &done) != REDIS_OK)
             return false;
@@ -150,9 +165,15 @@ static redisReply *read_reply(redisContext *context, int64_t deadline)
     }
 }
 
+/* Has Redis said more than was asked? */
+static bool says_more(const redisContext *context)
+{
+    return context->reader->pos < context->reader->len;
+}
+
 redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
 {
-    *why = REDIS_NO_CONNECTION;
+    *why = redis->why = REDIS_NO_CONNECTION;
     if (!redis->context && !open_connection(redis))
         return NULL;
     int64_t deadline = net_now() + redis->server->command_ms;
@@ -160,11 +181,12 @@ redisReply *redis_ask(struct redis *redis, const struct redis_command *command, 
     errno = 0;
     if (send_command(redis->context, command))
         reply = read_reply(redis->context, deadline);
-    if (!reply) {
-        if (errno == EAGAIN)
-            *why = REDIS_NO_REPLY;
-        hang_up(redis); /* a late reply must never be taken for the next command's */
-    }
+    if (reply)
+        redis->why = 0;
+    else if (errno == EAGAIN)
+        *why = redis->why = REDIS_NO_REPLY;
+    if (!reply || says_more(redis->context))
+        hang_up(redis); /* what comes late, or too much, is never the next command's reply */
     return reply;
 }
 
@@ -198,18 +220,28 @@ void redis_pool_close(struct redis_pool *pool)
     free(pool->all);
 }
 
-struct redis *redis_take(struct redis_pool *pool)
+/* Waits until there is an idle connection, or there will be none. With the lock held. */
+static void wait_in_line(struct redis_pool *pool, int most_ms, int *why)
 {
+    struct timespec deadline = net_time_from_now(most_ms);
+    unsigned failures = pool->failures;
     int error = 0;
+    while (!pool->idle && failures == pool->failures && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&pool->given_back, &pool->lock, &deadline);
+    *why = failures != pool->failures ? pool->why : pool->idle ? 0 : REDIS_NO_CONNECTION;
+}
+
+struct redis *redis_take(struct redis_pool *pool, int most_ms, int *why)
+{
+    struct redis *redis = NULL;
+    *why = 0;
     pthread_mutex_lock(&pool->lock);
-    if (!pool->idle) {
-        struct timespec deadline = net_time_from_now(pool->all[0].server->command_ms);
-        while (!pool->idle && error != ETIMEDOUT)
-            error = pthread_cond_timedwait(&pool->given_back, &pool->lock, &deadline);
-    }
-    struct redis *redis = pool->idle;
-    if (redis)
+    if (!pool->idle)
+        wait_in_line(pool, most_ms, why);
+    if (*why == 0) {
+        redis = pool->idle;
         LL_DELETE(pool->idle, redis);
+    }
     pthread_mutex_unlock(&pool->lock);
 
     if (redis && redis->context && is_stale(redis))
@@ -219,8 +251,15 @@ struct redis *redis_take(struct redis_pool *pool)
 
 void redis_give(struct redis_pool *pool, struct redis *redis)
 {
+    int why = redis->why; /* as soon as the lock is free, it is somebody else's */
     pthread_mutex_lock(&pool->lock);
     LL_PREPEND(pool->idle, redis);
+    if (why) {
+        pool->failures++;
+        pool->why = why;
+        pthread_cond_broadcast(&pool->given_back);
+    } else {
+        pthread_cond_signal(&pool->given_back);
+    }
     pthread_mutex_unlock(&pool->lock);
-    pthread_cond_signal(&pool->given_back);
 }

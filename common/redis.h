@@ -23,7 +23,14 @@ struct redis_command {
     int count;
     const char *words[4];
     size_t lens[4];
+    const char *bytes; /* as they go to Redis, if redis_prepare() has made them; NULL: not yet */
+    size_t len;
 };
+
+/* Puts a command that is asked again and again into Redis' protocol, once, at start: for a short
+ * page hiredis would spend a quarter of all its instructions on that. The bytes are never freed.
+ * Without memory it stays as it was. */
+void redis_prepare(struct redis_command *);
 
 /* Where Redis is, and how long it may take. */
 struct redis_server {
@@ -49,6 +56,7 @@ const char *redis_locate(struct redis_server *, const char *where);
 struct redis {
     redisContext *context; /* NULL: not open */
     const struct redis_server *server;
+    int why;            /* the last command had no reply: which kind of none; 0: it had one */
     struct redis *next; /* in the pool */
 };
 
@@ -59,16 +67,19 @@ struct redis_pool {
     struct redis *idle; /* the one used last first: its connection is the likeliest to be alive */
     struct redis *all;
     int size;
+    unsigned failures; /* connections given back after a command without a reply */
+    int why;           /* of the last one */
 };
 
 /* Opens nothing yet. A child must not use a pool made before the fork. False: no memory. */
 bool redis_pool_open(struct redis_pool *, const struct redis_server *, int size);
 void redis_pool_close(struct redis_pool *);
 
-/* Takes a connection for one request, and waits if all are taken; NULL if that takes longer than a
- * command may. A connection that Redis has closed meanwhile is noticed here, before a first
- * command could be lost on it. */
-struct redis *redis_take(struct redis_pool *);
+/* Takes a connection for one request. If all are taken it waits in line, for `most_ms` at most and
+ * as long as those before it are answered: if one of them is not, everybody in line shares that
+ * fate. NULL then, and *why, 503 or 504. A connection that Redis has closed meanwhile is noticed
+ * here, before a first command could be lost on it. */
+struct redis *redis_take(struct redis_pool *, int most_ms, int *why);
 void redis_give(struct redis_pool *, struct redis *);
 
 /* Asks and waits for the reply, which the caller frees (freeReplyObject). NULL: there is none,

@@ -2,12 +2,32 @@
 
 #include "net.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 /* hiredis is about to free this context, or has begun to: nothing can be asked on it any more. */
 static bool is_dying(const redisAsyncContext *context)
 {
     return context->err || context->c.flags & (REDIS_DISCONNECTING | REDIS_FREEING);
+}
+
+/* Nobody waits for a reply: what there is to read then is the connection's end, or something that
+ * nobody has asked for, which hiredis' assert() would end the program for. */
+static bool nobody_waits(const redisAsyncContext *context)
+{
+    return !context->replies.head;
+}
+
+/* The connection has come to its end, which the loop will only be told of in its next round: as
+ * redis_take() does, look before a command is lost on it. While hiredis calls us back, it has just
+ * been read. */
+static bool is_stale(const struct redis_async *redis)
+{
+    const redisAsyncContext *context = redis->context;
+    char byte;
+    return redis->connected && nobody_waits(context) && !(context->c.flags & REDIS_IN_CALLBACK) &&
+           (recv(redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN);
 }
 
 static void set_context(struct redis_async *redis, redisAsyncContext *context)
@@ -98,9 +118,14 @@ static void on_disconnect(const redisAsyncContext *context, int status)
         set_context(redis, NULL);
 }
 
+/* If something stands behind the last reply that anybody waits for, it must not become the reply to
+ * the next question. (hiredis will free the context when this call is over.) */
 static void on_reply(redisAsyncContext *context, void *reply, void *asker)
 {
     struct redis_async *redis = context->data;
+    const redisReader *reader = context->c.reader;
+    if (reply && redis->context == context && nobody_waits(context) && reader->pos < reader->len)
+        give_up(redis, REDIS_NO_CONNECTION);
     redis->answered(asker, reply, redis->why);
 }
 
@@ -137,11 +162,15 @@ void redis_async_start(struct redis_async *redis, const struct redis_server *ser
 
 int redis_async_ask(struct redis_async *redis, const struct redis_command *command, void *asker)
 {
+    if (redis->context && !is_dying(redis->context) && is_stale(redis))
+        give_up(redis, REDIS_NO_CONNECTION);
     if ((!redis->context || is_dying(redis->context)) && !open_connection(redis))
         return REDIS_NO_CONNECTION;
-    /* hiredis' argument is const-incorrect by one level */
-    int status = redisAsyncCommandArgv(redis->context, on_reply, asker, command->count,
-                                       (const char **)command->words, command->lens);
+    int status = command->bytes
+                     ? redisAsyncFormattedCommand(redis->context, on_reply, asker, command->bytes,
+                                                  command->len)
+                     : redisAsyncCommandArgv(redis->context, on_reply, asker, command->count,
+                                             (const char **)command->words, command->lens);
     return status == REDIS_OK ? 0 : REDIS_NO_CONNECTION;
 }
 
@@ -155,8 +184,16 @@ void redis_async_flush(struct redis_async *redis)
 void redis_async_ready(struct redis_async *redis, unsigned events)
 {
     unsigned seen = redis->opened;
-    if (redis->context && events & ~(unsigned)POLLOUT)
-        redisAsyncHandleRead(redis->context);
+    /* Made or failed, a connection reports POLLOUT. Anything else was found on the one before it,
+     * which somebody has replaced in this round. */
+    if (!redis->connected && !(events & POLLOUT))
+        return;
+    if (redis->context && events & ~(unsigned)POLLOUT) {
+        if (nobody_waits(redis->context))
+            give_up(redis, REDIS_NO_CONNECTION);
+        else
+            redisAsyncHandleRead(redis->context);
+    }
     /* Reading may have freed the context, found it dead, or put a new one in its place: look again.
      */
     if (redis->context && events & POLLOUT && redis->opened == seen && !is_dying(redis->context))

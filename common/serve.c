@@ -3,15 +3,33 @@
 /* One request's questions, one after the other, each waiting for its reply. */
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
 {
-    struct redis *redis = redis_take(pool);
+    int why;
+    struct redis *redis = redis_take(pool, conn->worker->options->timeout_ms, &why);
     do {
-        int why = REDIS_NO_CONNECTION;
-        redisReply *reply = redis ? redis_ask(redis, &conn->app.ask, &why) : NULL;
+        redisReply *reply = NULL;
+        if (net_stop_is_over())
+            why = REDIS_NO_CONNECTION;
+        else if (redis)
+            reply = redis_ask(redis, &conn->app.ask, &why);
         conn_reply(conn, reply, why);
         freeReplyObject(reply);
     } while (conn->state == CONN_ASKING);
     if (redis)
         redis_give(pool, redis);
+}
+
+enum { CROWD = 100 }; /* so many knock together only if somebody sends them all */
+
+/* Who sends a crowd comes to speak for each of its members only after a while; a single visitor's
+ * spare connection may be silent for ever. (To ask who waits may be to take it upon oneself to make
+ * way, see chapter 2: it is asked of those only who can.) */
+static bool makes_way(const struct conn *conn)
+{
+    if (!conn_is_spare(conn))
+        return false;
+    int waiting = conn->worker->how_many_wait(conn->worker);
+    bool slow_to_speak = waiting > CROWD && conn_is_new(conn);
+    return waiting > 0 && !slow_to_speak && !conn_has_spoken(conn);
 }
 
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
@@ -20,13 +38,13 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     conn_open(&conn, client, worker); /* owns client now */
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
-     * clock, and at who else is waiting. */
+     * clock, at who else is waiting, and whether the server's own time is up. */
     while (conn_advance(&conn) != CONN_DONE) {
         if (conn.state == CONN_ASKING)
             ask_redis(&conn, pool);
         else if (net_now() >= conn.deadline)
             conn_expire(&conn);
-        else if (conn_is_spare(&conn) && worker->somebody_waits(worker))
+        else if (net_stop_is_over() || makes_way(&conn))
             break;
     }
     conn_close(&conn);
@@ -43,7 +61,7 @@ void serve_busy(struct worker *worker, int client)
     conn_close(&conn);
 }
 
-bool serve_somebody_waits(const struct worker *worker)
+int serve_how_many_wait(const struct worker *worker)
 {
-    return net_stopping() || net_somebody_waits(worker->listener);
+    return net_stopping() ? 1 : net_how_many_wait(worker->listener);
 }

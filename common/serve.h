@@ -7,7 +7,8 @@
 #include "conn.h"
 #include "redis.h"
 
-/* Serves one client until its connection ends, and closes it. The descriptor is blocking and ticks
+/* Serves one client until its connection ends, or until STOP_MS (and the Redis command it is at)
+ * after the server was asked to stop, and closes it. The descriptor is blocking and ticks
  * (net_listen). Redis is asked over a connection taken from the pool for as long as one request
  * needs it. */
 void serve_client(struct worker *, int client, struct redis_pool *);
@@ -16,8 +17,7 @@ void serve_client(struct worker *, int client, struct redis_pool *);
  */
 void serve_busy(struct worker *, int client);
 
-/* For worker.somebody_waits: is there a client in the listener's queue, or is the server stopping?
- */
-bool serve_somebody_waits(const struct worker *);
+/* For worker.how_many_wait: the length of the listener's queue; 1 if the server is stopping. */
+int serve_how_many_wait(const struct worker *);
 
 #endif

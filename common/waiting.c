@@ -51,13 +51,18 @@ bool waiting_redis_is_overdue(const struct waiting *w)
     return overdue(w, CONN_ASKING) != NULL;
 }
 
-static void give_up_all(struct waiting *w, enum conn_state state)
+static void give_up(struct waiting *w, struct conn *c)
 {
-    struct conn *c;
-    while ((c = w->queues[state])) {
-        conn_give_up(c);
-        waiting_update(w, c);
-    }
+    conn_give_up(c);
+    waiting_update(w, c);
+}
+
+static void give_up_silent(struct waiting *w, enum conn_state state)
+{
+    struct conn *c, *next;
+    DL_FOREACH_SAFE (w->queues[state], c, next)
+        if (!conn_has_spoken(c))
+            give_up(w, c);
 }
 
 void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
@@ -69,9 +74,9 @@ void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
             go_on(c);
         }
     if (w->stop_asked && net_now() - w->stop_asked >= TICK_MS) {
-        give_up_all(w, CONN_FRESH);
-        give_up_all(w, CONN_IDLE);
-        give_up_all(w, CONN_LINGERING);
+        give_up_silent(w, CONN_FRESH);
+        give_up_silent(w, CONN_IDLE);
+        give_up_silent(w, CONN_LINGERING);
     }
 }
 
@@ -98,6 +103,7 @@ void waiting_bury(struct waiting *w)
 void waiting_close(struct waiting *w)
 {
     for (enum conn_state state = 0; state < CONN_DONE; state++)
-        give_up_all(w, state);
+        while (w->queues[state])
+            give_up(w, w->queues[state]);
     waiting_bury(w);
 }

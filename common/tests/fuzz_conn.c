@@ -58,7 +58,7 @@ enum { LONGEST = 8192 };      /* octets: more requests than that for tux.png fil
 static char sent[LONGEST], heard[1 << 24];
 static size_t sent_len, heard_len;
 
-static bool somebody_waits(const struct worker *unused)
+static int how_many_wait(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -176,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             .name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
         app_start(&options);
         must((board = board_open(1)));
-        worker = (struct worker){.options = &options, .somebody_waits = somebody_waits};
+        worker = (struct worker){.options = &options, .how_many_wait = how_many_wait};
         must((worker.slot = board_claim(board, 1)));
     }
     if (size > LONGEST)
@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client = ends[1];
     crowd = impatient = false;
     sent_len = heard_len = 0;
-    worker.slot->requests = 0;
+    uint64_t before = board_requests(board);
     conn_open(&conn, ends[0], &worker);
 
     const uint8_t *at = data, *end = data + size;
@@ -197,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         step(*end, &at, end);
     finish(at, end);
     struct answers answers = {{heard, heard_len}, impatient, conn.refuse_with != 0};
-    must(worker.slot->requests >= must_answer(&answers, sent, sent_len));
+    must(board_requests(board) - before >= must_answer(&answers, sent, sent_len));
     conn_close(&conn);
     for (int state = 0; state < BOARD_STATES; state++)
         must(worker.slot->connections_by_state[state] == 0);

@@ -122,6 +122,14 @@ static inline void scratch_file(const char *name, const char *text)
 }
 
 /* A site with templates short enough for a test to say what they give. */
+/* Larger than what is sent from memory. */
+enum { LARGE_BYTES = 20000 };
+static inline void scratch_large(const char *name)
+{
+    static const char zeroes[LARGE_BYTES];
+    scratch_bytes(name, zeroes, sizeof(zeroes));
+}
+
 static inline void scratch_site(void)
 {
     scratch_make();
@@ -129,15 +137,19 @@ static inline void scratch_site(void)
     scratch_file("public/index.html", "home\n");
     scratch_folder("public/folder");
     scratch_file("public/a.txt", "0123456789");
+    scratch_large("public/large.bin");
     scratch_folder("templates");
     scratch_folder("templates/guestbook");
     scratch_folder("templates/status");
+    scratch_folder("templates/server-status");
     scratch_file("templates/guestbook/index.html",
                  "{{server}}{{#counted}} {{visitors}}{{/counted}}"
                  "{{#errors}} error: {{error}}{{/errors}}"
                  "{{#entries}} [{{name}}: {{remarks}}]{{/entries}}"
                  "{{#nobody}} nobody{{/nobody}} typed: {{typed_name}}, {{typed_remarks}}\n");
     scratch_file("templates/status/index.html", "{{code}} {{reason}} {{explanation}}\n");
+    scratch_file("templates/server-status/index.html",
+                 "{{server}}{{#slots}} {{slot}}: {{slot_state}}{{/slots}}\n");
 }
 
 static inline struct options unit_options(void)

@@ -1,12 +1,13 @@
 /* The routes: requests and replies in, effects out. The site is the short one of unit.h. */
 #include "app.h"
+#include "status.h"
 #include "unit.h"
 
 #include <stdatomic.h>
 #include <sys/resource.h>
 
 static struct options options;
-static struct app app = {.file.fd = -1};
+static struct app app = {.client = -1, .file.fd = -1};
 
 static void start(void)
 {
@@ -94,6 +95,14 @@ Test(app, each_method_and_path_has_its_answer)
         {"GET //guestbook", 0, NULL, NULL},
         {"GET /x/../guestbook", 0, NULL, NULL},
         {"GET /guestbook?page=0", 400, NULL, NULL},
+        {"GET /status", 403, NULL, NULL}, /* of a client who is nowhere */
+        {"HEAD /status.json", 403, NULL, NULL},
+        {"GET /status/", 404, NULL, NULL},
+        {"GET /status.json/", 404, NULL, NULL},
+        {"POST /status", 405, "GET, HEAD, OPTIONS", NULL},
+        {"PUT /status.json", 405, "GET, HEAD, OPTIONS", NULL},
+        {"OPTIONS /status.json", 204, "GET, HEAD, OPTIONS", NULL},
+        {"GET /wall.html", 404, NULL, NULL},
         {"GET /guestbook/", 404, NULL, NULL},
         {"GET /guestbooks", 404, NULL, NULL},
         {"GET /Guestbook", 404, NULL, NULL},
@@ -144,15 +153,29 @@ Test(app, a_redirect_to_a_folder_stays_on_this_host)
     app_clear(&app, 0);
 }
 
-Test(app, a_file_is_open_and_has_its_type)
+Test(app, a_large_file_is_open_and_has_its_type)
+{
+    expect_number("large.bin", ask("GET /large.bin", ""), RESPOND);
+    cr_assert(app.file.fd >= 0);
+    expect_number("large.bin", app.file.left, LARGE_BYTES);
+    expect_number("large.bin", app.content.len, 0);
+    expect_text("large.bin", app.response.type, "application/octet-stream");
+    expect_part("rule 19", app.response.fields, "X-Content-Type-Options: nosniff\r\n");
+    cr_expect(app.response.etag && app.response.etag[0] == '"');
+
+    ask("GET /large.bin", "Range: bytes=7-\r\n\r\n");
+    expect_number("a part", app.file.at, 7);
+    expect_number("a part", app.file.left, LARGE_BYTES - 7);
+    app_clear(&app, 0);
+}
+
+Test(app, a_small_file_is_in_memory_and_has_its_type)
 {
     expect_number("a.txt", ask("GET /a.txt", ""), RESPOND);
-    cr_assert(app.file.fd >= 0);
-    expect_number("a.txt", app.file.left, 10);
-    expect_number("a.txt", app.content.len, 0);
+    expect_number("a.txt", app.file.fd, -1);
+    expect_number("a.txt", app.file.left, 0);
+    expect_text("a.txt", content(), "0123456789");
     expect_text("a.txt", app.response.type, "text/plain; charset=utf-8");
-    expect_part("rule 19", app.response.fields, "X-Content-Type-Options: nosniff\r\n");
-    expect_part("rule 20", app.response.fields, "\r\nETag: \"");
 
     ask("GET /", "");
     expect_text("/", app.response.type, "text/html; charset=utf-8");
@@ -163,21 +186,25 @@ Test(app, a_file_is_open_and_has_its_type)
 
 Test(app, rule_20_a_response_says_how_the_file_can_be_asked_for_again)
 {
-    char etag[100], fields[200];
-    ask("GET /a.txt", "");
-    snprintf(etag, sizeof(etag), "ETag: %s\r\n", app.file.etag);
-    snprintf(fields, sizeof(fields), "If-None-Match: %s\r\n\r\n", app.file.etag);
-    expect_part("200", app.response.fields, "Last-Modified: ");
-    expect_part("200", app.response.fields, etag);
-    expect_part("rule 21", app.response.fields, "Accept-Ranges: bytes\r\n");
-    expect_no_part("200", app.response.fields, "Content-Range");
+    static const char *const paths[] = {"/a.txt", "/large.bin"};
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        char line[40], etag[60], fields[100];
+        snprintf(line, sizeof(line), "GET %s", paths[i]);
+        ask(line, "");
+        snprintf(etag, sizeof(etag), "%s", app.response.etag);
+        snprintf(fields, sizeof(fields), "If-None-Match: %s\r\n\r\n", etag);
+        expect_part("200", app.response.last_modified, " GMT");
+        expect_part("rule 21", app.response.fields, "Accept-Ranges: bytes\r\n");
+        cr_expect(!app.response.content_range);
 
-    expect_number("not modified", ask("GET /a.txt", fields), RESPOND);
-    expect_number("not modified", app.response.status, 304);
-    expect_part("not modified", app.response.fields, etag);
-    expect_number("nothing is sent", app.file.fd, -1);
-    expect_number("nothing is sent", app.content.len, 0);
-    cr_expect(!app.response.type);
+        expect_number("not modified", ask(line, fields), RESPOND);
+        expect_number("not modified", app.response.status, 304);
+        expect_text("not modified", app.response.etag, etag);
+        expect_number("nothing is sent", app.file.fd, -1);
+        expect_number("nothing is sent", app.file.left, 0);
+        expect_number("nothing is sent", app.content.len, 0);
+        cr_expect(!app.response.type);
+    }
 
     ask("GET /a.txt", "If-Match: \"x\"\r\n\r\n");
     expect_number("precondition", app.response.status, 412);
@@ -190,13 +217,13 @@ Test(app, rule_21_a_range_of_a_file_is_a_206)
 {
     ask("GET /a.txt", "Range: bytes=3-5\r\n\r\n");
     expect_number("part", app.response.status, 206);
-    expect_part("part", app.response.fields, "Content-Range: bytes 3-5/10\r\n");
+    expect_text("part", app.response.content_range, "bytes 3-5/10");
     expect_text("part", app.response.type, "text/plain; charset=utf-8");
-    expect_number("part", app.file.left, 3);
+    expect_text("part", content(), "345");
 
     ask("GET /a.txt", "Range: bytes=10-\r\n\r\n");
     expect_number("beyond", app.response.status, 416);
-    expect_part("beyond", app.response.fields, "Content-Range: bytes */10\r\n");
+    expect_text("beyond", app.response.content_range, "bytes */10");
     expect_part("beyond", content(), "416 Range Not Satisfiable");
     expect_number("beyond", app.file.fd, -1);
 
@@ -288,6 +315,109 @@ Test(app, redis_may_fail_at_any_step)
     app_clear(&app, 0);
 }
 
+/* ---- the scoreboard ------------------------------------------------------------------------ */
+
+/* The client is on this machine; its other end stays open. */
+static void come_from_here(void)
+{
+    int ends[2];
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    app.client = ends[0];
+    struct board *board = board_open(2);
+    cr_assert(board);
+    status_start(&options, board, STATUS_THREADS, "a unit test");
+    board_claim(board, 1);
+    board_move(board_claim(board, 2), -1, STATUS_ASKING, net_now());
+}
+
+Test(app, shows_the_scoreboard_to_this_machine)
+{
+    come_from_here();
+    expect_number("effect", ask("GET /status", ""), RESPOND);
+    expect_number("status", app.response.status, 200);
+    expect_text("page", content(), "unit 0: waiting 1: asking\n");
+    expect_text("type", app.response.type, "text/html; charset=utf-8");
+    expect_part("kept nowhere", app.response.fields, "Cache-Control: no-store\r\n");
+    expect_part("safe", app.response.fields, "Content-Security-Policy: default-src 'self'");
+    expect_no_part("for no other origin", app.response.fields, "Access-Control");
+
+    expect_number("effect", ask("GET /status.json?now", ""), RESPOND);
+    expect_number("status", app.response.status, 200);
+    expect_part("its beginning", content(), "{\n \"server\": \"unit\",\n");
+    expect_part("its end", content(), "}\n ]\n}\n");
+    expect_text("type", app.response.type, "application/json");
+    expect_text("fields", app.response.fields,
+                "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n");
+    app_clear(&app, 0);
+}
+
+Test(app, shows_the_scoreboard_to_the_pages_of_this_machine_only)
+{
+    static const struct {
+        const char *origin;
+        bool local;
+    } rows[] = {
+        {"http://127.0.0.1:8003", true},     {"http://localhost:8003", true},
+        {"http://[::1]:8003", true},         {"http://127.0.0.1.example:80", false},
+        {"http://localhost.example", false}, {"https://example.org", false},
+        {"http://127.0.0.1:", false},        {"null", false},
+    };
+    come_from_here();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char field[100];
+        snprintf(field, sizeof(field), "Origin: %s\r\n\r\n", rows[i].origin);
+        ask("GET /status.json", field);
+        expect_number("status", app.response.status, 200);
+        cr_expect(!strstr(app.response.fields, "Access-Control-Allow-Origin: *\r\n") ==
+                      !rows[i].local,
+                  "%s: %s", rows[i].origin, app.response.fields);
+    }
+    app_clear(&app, 0);
+}
+
+Test(app, shows_the_scoreboard_to_nobody_else)
+{
+    static const char *const lines[] = {"GET /status", "HEAD /status", "GET /status.json",
+                                        "GET /%73tatus.json", "GET /x/../status"};
+    come_from_here();
+    app.client = -1;
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        ask(lines[i], "");
+        expect_number(lines[i], app.response.status, 403);
+        expect_part(lines[i], content(), "403 Forbidden");
+        expect_no_part(lines[i], content(), "asking");
+        expect_no_part(lines[i], app.response.fields, "Access-Control");
+    }
+    app_clear(&app, 0);
+}
+
+/* Its script looks at the other six. No other page's may. */
+Test(app, the_wall_alone_may_connect_to_other_ports)
+{
+    static const char wide[] = "; connect-src 'self' http://127.0.0.1:* http://localhost:*\r\n";
+    scratch_file("public/wall.html", "wall");
+    scratch_folder("public/wall");
+    scratch_file("public/wall/wall.html", "no wall");
+    ask("GET /wall.html", "");
+    expect_number("wall", app.response.status, 200);
+    expect_part("wall", app.response.fields, wide);
+    expect_part("as safe else", app.response.fields,
+                "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "
+                "frame-ancestors 'none'; connect-src");
+    ask("GET /wall/../wall.html?base=8000", "");
+    expect_part("however it is asked for", app.response.fields, wide);
+    ask("GET /wall.html", "Range: bytes=0-0\r\n\r\n");
+    expect_number("a part", app.response.status, 206);
+    expect_part("a part", app.response.fields, wide);
+    static const char *const others[] = {"GET /", "GET /wall/wall.html", "GET /none"};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        ask(others[i], "");
+        expect_part(others[i], app.response.fields, "Content-Security-Policy: default-src 'self'");
+        expect_no_part(others[i], app.response.fields, "connect-src");
+    }
+    app_clear(&app, 0);
+}
+
 /* ---- status pages -------------------------------------------------------------------------- */
 
 Test(app, every_refusal_is_explained)
@@ -309,6 +439,21 @@ Test(app, every_refusal_is_explained)
     app_clear(&app, 0);
 }
 
+/* Who is refused before the request is looked at has asked for nothing that Redis could lack. */
+Test(app, a_503_says_what_is_missing)
+{
+    app_clear(&app, 4096);
+    app_refuse(&app, 503);
+    expect_part("refused", content(), "no process or thread");
+    expect_no_part("refused", content(), "Redis");
+    expect_no_part("refused", content(), "look before you post");
+    ask("GET /guestbook", "");
+    app_reply(&app, NULL, 503);
+    expect_part("no Redis", content(), "redis-server --port");
+    expect_no_part("no Redis", content(), "no process or thread");
+    app_clear(&app, 0);
+}
+
 Test(app, what_was_refused_is_not_shown)
 {
     ask("GET /%3Cscript%3E", "");
@@ -326,7 +471,7 @@ Test(app, names_itself)
 
 Test(app, clearing_closes_the_file_and_gives_memory_back)
 {
-    ask("GET /a.txt", "");
+    ask("GET /large.bin", "");
     int fd = app.file.fd;
     app_clear(&app, 0);
     expect_number("closed", fcntl(fd, F_GETFD), -1);

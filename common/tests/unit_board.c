@@ -2,6 +2,9 @@
 #include "board.h"
 #include "unit.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+
 TestSuite(board, .timeout = 30);
 
 Test(board, opens_empty)
@@ -29,6 +32,30 @@ Test(board, each_slot_is_claimed_once)
     cr_expect(!board_claim(board, 200), "there is no fourth");
 }
 
+/* Workers come and go by the thousand (chapters 2 and 4): the memory they have touched is that of
+ * as many as there were at once, and a few. */
+Test(board, few_workers_use_few_slots_of_many)
+{
+    enum { AT_ONCE = 10 };
+    struct board *board = board_open(1000);
+    struct board_slot *slots[AT_ONCE];
+    for (int i = 0; i < AT_ONCE; i++)
+        slots[i] = board_claim(board, 1);
+    for (int i = 0; i < 5000; i++) {
+        int which = i * 7 % AT_ONCE;
+        board_release(slots[which]);
+        slots[which] = board_claim(board, i + 1);
+        cr_assert(slots[which]);
+        expect_number("owner", slots[which]->owner, i + 1);
+    }
+    cr_expect(board->used <= 4 * AT_ONCE, "%d slots", board->used);
+    while (board_claim(board, 1))
+        ;
+    expect_number("and in the end", board->used, 1000);
+    for (int i = 0; i < 1000; i++)
+        cr_assert(board->slots[i].owner != 0, "slot %d is free", i);
+}
+
 Test(board, a_released_slot_is_claimed_again)
 {
     struct board *board = board_open(3);
@@ -46,9 +73,9 @@ Test(board, a_claim_clears_states_but_not_counters)
 {
     struct board *board = board_open(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_move(slot, -1, 2);
-    board_count(&slot->requests);
-    board_count(&slot->connections);
+    board_move(slot, -1, 2, 0);
+    board_answered(slot, 200);
+    board_accepted(slot);
     board_release(slot);
     slot = board_claim(board, 2);
     for (int state = 0; state < BOARD_STATES; state++)
@@ -61,17 +88,48 @@ Test(board, moves_connections_between_states)
 {
     struct board *board = board_open(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_move(slot, -1, 0);
-    board_move(slot, -1, 0);
-    board_move(slot, 0, BOARD_STATES - 1);
+    board_move(slot, -1, 0, 0);
+    board_move(slot, -1, 0, 0);
+    board_move(slot, 0, BOARD_STATES - 1, 0);
     expect_number("left", slot->connections_by_state[0], 1);
     expect_number("entered", slot->connections_by_state[BOARD_STATES - 1], 1);
-    board_move(slot, 0, 0);
+    board_move(slot, 0, 0, 0);
     expect_number("stayed", slot->connections_by_state[0], 1);
-    board_move(slot, 0, -1);
-    board_move(slot, BOARD_STATES - 1, -1);
+    board_leave(slot, 0);
+    board_leave(slot, BOARD_STATES - 1);
     for (int state = 0; state < BOARD_STATES; state++)
         expect_number("gone", slot->connections_by_state[state], 0);
+}
+
+Test(board, knows_since_when)
+{
+    struct board *board = board_open(1);
+    int64_t before = net_now();
+    struct board_slot *slot = board_claim(board, 1);
+    cr_expect(slot->since >= before && slot->since <= net_now(), "claimed");
+    board_move(slot, -1, 2, 1000);
+    expect_number("came", slot->since, 1000);
+    board_move(slot, 2, 2, 2000);
+    expect_number("stayed", slot->since, 1000);
+    board_move(slot, 2, 4, 3000);
+    expect_number("moved", slot->since, 3000);
+    board_leave(slot, 4);
+    expect_number("free since then", slot->since, 3000);
+}
+
+Test(board, tells_responses_by_their_class)
+{
+    static const int statuses[] = {200, 206, 204, 301, 404, 599, 500};
+    struct board *board = board_open(2);
+    struct board_slot *slot = board_claim(board, 1);
+    for (size_t i = 0; i < COUNT(statuses); i++)
+        board_answered(slot, statuses[i]);
+    board_answered(board_claim(board, 2), 304);
+    static const int counts[BOARD_CLASSES] = {3, 2, 1, 2};
+    for (int i = 0; i < BOARD_CLASSES; i++)
+        expect_number("class", board_responses(board, i), counts[i]);
+    expect_number("all", board_requests(board), 8);
+    expect_number("of one", board_slot_requests(slot), 7);
 }
 
 Test(board, sums_over_all_slots)
@@ -80,8 +138,8 @@ Test(board, sums_over_all_slots)
     for (int i = 0; i < 4; i++) {
         struct board_slot *slot = board_claim(board, i + 1);
         for (int n = 0; n <= i; n++)
-            board_count(&slot->requests);
-        board_count(&slot->connections);
+            board_answered(slot, 200);
+        board_accepted(slot);
         if (i % 2)
             board_release(slot); /* what is gone counts on */
     }
@@ -91,8 +149,8 @@ Test(board, sums_over_all_slots)
 
 static void count_one(const void *slot)
 {
-    board_count(&((struct board_slot *)slot)->requests);
-    board_move((struct board_slot *)slot, -1, 3);
+    board_answered((struct board_slot *)slot, 200);
+    board_move((struct board_slot *)slot, -1, 3, 0);
 }
 
 Test(board, is_shared_with_children)
@@ -102,4 +160,135 @@ Test(board, is_shared_with_children)
     expect_number("the child", run_apart(count_one, slot).status, 0);
     expect_number("what it counted", board_requests(board), 1);
     expect_number("where it moved", slot->connections_by_state[3], 1);
+}
+
+/* ---- what a worker is at ------------------------------------------------------------------- */
+
+static void expect_request(const struct board_slot *slot, const char *expected)
+{
+    char request[BOARD_REQUEST + 1];
+    memset(request, 'x', sizeof(request));
+    board_read_request(slot, request);
+    expect_text("request", request, expected);
+}
+
+Test(board, shows_the_request_from_its_beginning_to_its_end)
+{
+    struct board_slot *slot = board_claim(board_open(1), 1);
+    expect_request(slot, "");
+    board_begin(slot, "GET /guestbook HTTP/1.1", strlen("GET /guestbook"));
+    expect_request(slot, "GET /guestbook");
+    board_begin(slot, "GET /", 5);
+    expect_request(slot, "GET /");
+    board_end(slot);
+    expect_request(slot, "");
+    board_begin(slot, "GET /a", 6);
+    board_move(slot, -1, 0, 0);
+    board_leave(slot, 0);
+    expect_request(slot, "");
+}
+
+Test(board, shows_any_request_whole_or_its_first_60_octets)
+{
+    char text[100], expected[100];
+    struct board_slot *slot = board_claim(board_open(1), 1);
+    for (size_t len = 0; len < sizeof(text); len++) {
+        for (size_t i = 0; i < len; i++)
+            text[i] = expected[i] = (char)('a' + (i + len) % 26);
+        expected[len < BOARD_REQUEST ? len : BOARD_REQUEST] = '\0';
+        board_begin(slot, text, len);
+        expect_request(slot, expected);
+    }
+}
+
+/* As a worker leaves its slot that is killed between two words of it. */
+Test(board, half_a_request_of_a_killed_worker_is_not_shown)
+{
+    struct board *board = board_open(1);
+    struct board_slot *slot = board_claim(board, 1);
+    board_begin(slot, "GET /a-path-of-several-words", 28);
+    slot->request_version++;
+    memcpy((char *)slot->request, "POST /an", 8);
+    expect_request(slot, "");
+    board_release(slot);
+    cr_assert(board_claim(board, 2) == slot);
+    expect_request(slot, "");
+    board_begin(slot, "GET /b", 6);
+    expect_request(slot, "GET /b");
+}
+
+/* A process writes a letter 60 times, and another one, and is killed; again and again: whoever
+ * reads meanwhile sees one letter, or nothing, and never waits for the dead. */
+static void write_letters(struct board_slot *slot)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the test */
+    for (unsigned i = 0;; i++) {
+        char letters[BOARD_REQUEST];
+        memset(letters, 'A' + (int)(i % 26), sizeof(letters));
+        board_begin(slot, letters, sizeof(letters));
+        if (i % 5 == 0)
+            board_end(slot);
+    }
+}
+
+static void expect_one_letter(const struct board_slot *slot, int *seen)
+{
+    char request[BOARD_REQUEST + 1];
+    board_read_request(slot, request);
+    size_t len = strlen(request);
+    cr_assert(len == 0 || len == BOARD_REQUEST, "%s", request);
+    cr_assert(len == 0 || strspn(request, (char[]){request[0], '\0'}) == len, "%s", request);
+    *seen += len > 0;
+}
+
+Test(board, a_reader_sees_all_of_a_request_or_nothing_whenever_its_writer_is_killed)
+{
+    struct board *board = board_open(1);
+    int seen = 0;
+    unsigned odd = 0;
+    for (int round = 0; round < 200; round++) {
+        struct board_slot *slot = board_claim(board, 1);
+        pid_t writer = fork();
+        cr_assert(writer >= 0);
+        if (writer == 0)
+            write_letters(slot);
+        int before = seen;
+        int64_t limit = net_now() + PATIENCE_MS;
+        for (int i = 0; i < 200 || (seen == before && net_now() < limit); i++)
+            expect_one_letter(slot, &seen);
+        cr_expect(seen > before, "nothing was ever seen");
+        kill(writer, SIGKILL);
+        wait_for(writer);
+        odd += slot->request_version % 2;
+        expect_one_letter(slot, &seen);
+        board_release(slot);
+    }
+    cr_log_info("killed in the middle: %u of 200, %d letters seen\n", odd, seen);
+}
+
+/* The same between threads, for the thread sanitizer. */
+static void *write_some_letters(void *slot)
+{
+    for (int i = 0; i < 100000; i++) {
+        char letters[BOARD_REQUEST];
+        memset(letters, 'A' + i % 26, sizeof(letters));
+        board_begin(slot, letters, sizeof(letters));
+        board_move(slot, i % 3, (i + 1) % 3, i);
+        board_answered(slot, 200);
+    }
+    return NULL;
+}
+
+Test(board, a_thread_reads_while_another_writes)
+{
+    pthread_t writer;
+    int seen = 0;
+    struct board *board = board_open(1);
+    struct board_slot *slot = board_claim(board, 1);
+    cr_assert(pthread_create(&writer, NULL, write_some_letters, slot) == 0);
+    while (board_slot_requests(slot) < 100000)
+        expect_one_letter(slot, &seen);
+    pthread_join(writer, NULL);
+    expect_one_letter(slot, &seen);
+    cr_expect(seen > 0, "nothing was ever seen");
 }

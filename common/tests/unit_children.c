@@ -66,6 +66,15 @@ static int owners(void)
     return n;
 }
 
+Test(children, what_a_fork_returned_that_failed_is_nobody)
+{
+    cr_expect(!children_add(&children, -1, board_claim(board, getpid())),
+              "kill(-1) means everybody");
+    cr_expect(!children_add(&children, 0, board_claim(board, getpid())),
+              "and kill(0) our own group");
+    cr_expect(HASH_COUNT(children.by_pid) == 0);
+}
+
 Test(children, there_is_nobody_to_reap)
 {
     expect_number("nobody", children_reap(&children), -1);

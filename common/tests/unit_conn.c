@@ -12,7 +12,7 @@ static struct conn conn;
 static int client = -1; /* the other end */
 static bool crowd;      /* does somebody wait? */
 
-static bool somebody_waits(const struct worker *unused)
+static int how_many_wait(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -28,7 +28,7 @@ static void start(void)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, 1),
-        .somebody_waits = somebody_waits,
+        .how_many_wait = how_many_wait,
     };
 }
 
@@ -684,7 +684,7 @@ static void *read_all(void *unused)
     return NULL;
 }
 
-Test(conn, a_turn_is_256_kib_of_a_file)
+Test(conn, a_turn_is_240_kib_of_a_file)
 {
     pthread_t reader;
     make_large();
@@ -694,9 +694,9 @@ Test(conn, a_turn_is_256_kib_of_a_file)
     pthread_create(&reader, NULL, read_all, NULL);
     say(client, GET_LAST("/large"));
     size_t left = sizeof(large);
-    for (int turn = 1; turn <= 2; turn++) {
+    while (left > 245760) {
         expect_number("a turn", conn_advance(&conn), CONN_WRITING);
-        left -= 262144;
+        left -= 245760;
         expect_number("left", conn.app.file.left, left);
     }
     expect_number("the last turn", conn_advance(&conn), CONN_DONE);
@@ -952,6 +952,39 @@ Test(conn, an_unfinished_request_expires_with_408)
     }
 }
 
+Test(conn, rule_15_a_HEAD_that_is_too_late_has_no_body_either)
+{
+    open_tcp();
+    tell("HEAD / HTTP/1.1\r\nHo");
+    conn_expire(&conn);
+    conn_advance(&conn);
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    const char *response = heard();
+    expect_part("408", response, "HTTP/1.1 408 ");
+    expect_text("body", body_of(response), "");
+    close_pair();
+}
+
+Test(conn, what_came_in_time_is_not_too_late_whoever_looks_late)
+{
+    open_pair();
+    for (int i = 0; i < 2; i++) { /* fresh, then idle */
+        say(client, GET("/a.txt"));
+        expect_number("served", conn_expire(&conn), CONN_IDLE);
+        expect_part("served", heard(), "HTTP/1.1 200 ");
+    }
+    tell("GET /a.txt HTTP/1.1\r\nHo");
+    say(client, "st: a\r\n\r\n");
+    expect_number("the rest has come", conn_expire(&conn), CONN_IDLE);
+    expect_part("the rest has come", heard(), "HTTP/1.1 200 ");
+    tell("GE");
+    say(client, "T");
+    expect_number("not all of the rest", conn_expire(&conn), CONN_WRITING);
+    conn_advance(&conn);
+    expect_part("not all of the rest", heard(), "HTTP/1.1 408 ");
+    close_pair();
+}
+
 Test(conn, the_second_request_expires_with_408_too)
 {
     open_tcp();
@@ -1040,6 +1073,93 @@ Test(conn, a_pipelined_request_has_its_turn_when_it_expires)
     close_pair();
 }
 
+/* ---- what the board shows ------------------------------------------------------------------ */
+
+static void expect_shown(const char *request)
+{
+    char shown[BOARD_REQUEST + 1];
+    board_read_request(worker.slot, shown);
+    expect_text("on the board", shown, request);
+}
+
+Test(conn, the_board_shows_a_request_while_it_is_answered)
+{
+    open_pair();
+    expect_shown("");
+    say(client, "GET /guestbook?page=2 HTTP/1.1\r\n");
+    conn_advance(&conn);
+    expect_shown("");
+    tell("Host: a\r\n\r\n");
+    expect_state("asked", CONN_ASKING);
+    expect_shown("GET /guestbook");
+    reply_page();
+    expect_state("answered", CONN_IDLE);
+    expect_shown("");
+    tell("rubbish\r\n\r\n");
+    expect_shown("");
+    close_pair();
+}
+
+Test(conn, the_board_shows_requests_as_they_came)
+{
+    static const struct {
+        const char *target, *shown;
+    } rows[] = {
+        {"/guestbook?a=/b", "GET /guestbook"},
+        {"/x/../guestbook", "GET /x/../guestbook"},
+        {"/%67uestbook", "GET /%67uestbook"},
+        {"http://a/guestbook?b", "GET http://a/guestbook"},
+        {"/x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../guestbook",
+         "GET /x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char request[200];
+        open_pair();
+        snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i].target);
+        tell(request);
+        expect_state(rows[i].target, CONN_ASKING);
+        expect_shown(rows[i].shown);
+        conn_reply(&conn, NULL, 503);
+        expect_shown(rows[i].shown);
+        close_pair();
+        expect_shown("");
+    }
+}
+
+Test(conn, the_board_counts_responses_by_their_class)
+{
+    open_pair();
+    tell(GET("/a.txt"));
+    tell(GET("/folder"));
+    tell(GET("/none"));
+    tell(GET("/guestbook"));
+    conn_reply(&conn, NULL, 504);
+    go();
+    tell("rubbish\r\n\r\n");
+    static const int counts[BOARD_CLASSES] = {1, 1, 2, 1};
+    for (int i = 0; i < BOARD_CLASSES; i++)
+        expect_number("class", board_responses(board, i), counts[i]);
+    close_pair();
+}
+
+Test(conn, the_board_knows_since_when)
+{
+    open_pair();
+    worker.slot->since = 1;
+    tell("GET /guest");
+    int64_t since = worker.slot->since;
+    expect_number("it began to read", since, conn.deadline - 10000);
+    conn.deadline = 5;
+    tell("book HTTP/1.1\r\n");
+    expect_number("and goes on", worker.slot->since, since);
+    tell("Host: a\r\n\r\n");
+    expect_number("it began to ask", worker.slot->since, conn.deadline - 2000);
+    conn_reply(&conn, NULL, 503);
+    worker.slot->since = 1;
+    close_pair();
+    cr_expect(worker.slot->since > 1, "it is free, and not since it began to write");
+}
+
 /* ---- who can be given up ------------------------------------------------------------------- */
 
 /* On a blocking descriptor with a tick of 20 ms. */
@@ -1093,6 +1213,24 @@ Test(conn, a_lingering_connection_is_spare_after_a_silent_tick)
     say(client, "more");
     expect_number("more", conn_advance(&conn), CONN_LINGERING);
     cr_expect(!conn_is_spare(&conn), "it has just said more");
+    close_pair();
+}
+
+/* The tick has ended, and in that moment the client speaks. */
+Test(conn, the_last_look_before_giving_up_sees_who_has_just_spoken)
+{
+    open_ticking();
+    expect_number("a tick", conn_advance(&conn), CONN_FRESH);
+    cr_expect(!conn_has_spoken(&conn), "fresh and silent");
+    say(client, GET("/a.txt"));
+    cr_expect(conn_is_spare(&conn) && conn_has_spoken(&conn), "spare, but for a request");
+    expect_number("which is not lost by looking", conn_advance(&conn), CONN_IDLE);
+    cr_expect(!conn_has_spoken(&conn), "idle and silent");
+    say(client, "rubbish\r\n\r\n");
+    cr_expect(conn_has_spoken(&conn), "idle no more");
+    expect_number("refused", conn_advance(&conn), CONN_LINGERING);
+    say(client, "more");
+    cr_expect(!conn_has_spoken(&conn), "what a refused client says is no request");
     close_pair();
 }
 
@@ -1294,15 +1432,19 @@ Test(conn, a_long_request_line_is_cut_in_the_log)
     cr_expect(strncmp(second + 1 + 512 * 4, "\" 400 ", 6) == 0, "%s", second);
 }
 
-Test(conn, a_request_that_did_not_come_in_full_is_logged_without_a_line)
+Test(conn, a_request_that_did_not_come_in_full_is_logged_as_far_as_it_came)
 {
-    log_begin();
-    open_tcp();
-    tell("GET / HTTP/1.1\r\nHo");
-    conn_expire(&conn);
-    conn_advance(&conn);
-    close_pair();
-    expect_line("408", log_end(), "\"\" 408 ");
+    static const char *const rows[][2] = {{"GET / HTTP/1.1\r\nHo", "\"GET / HTTP/1.1\" 408 "},
+                                          {"GET / HTTP/1.1", "\"\" 408 "}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        log_begin();
+        open_tcp();
+        tell(rows[i][0]);
+        conn_expire(&conn);
+        conn_advance(&conn);
+        close_pair();
+        expect_line(rows[i][0], log_end(), rows[i][1]);
+    }
 }
 
 Test(conn, logs_nothing_if_nobody_wants_it)

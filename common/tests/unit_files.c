@@ -1,5 +1,6 @@
 /* public/: what is opened, what is not and why, and what type it has. */
 #include "files.h"
+#include "net.h"
 #include "unit.h"
 
 #include <linux/filter.h>
@@ -519,6 +520,93 @@ Test(files, leaves_no_descriptor_open_without_openat2_either)
             close(file.fd);
     int after = dup(scratch_fd);
     expect_number("the next free descriptor", after, before);
+}
+
+/* ---- small files --------------------------------------------------------------------------- */
+
+static struct buffer small;
+
+/* Its octets, as a string; "large" if it was left open instead. */
+static const char *load(const char *path, struct file *file)
+{
+    small.len = 0;
+    expect_number(path, files_load(path, file, &small), 200);
+    expect_number(path, file->left, file->size);
+    if (file->fd >= 0) {
+        expect_number(path, small.len, 0);
+        close(file->fd);
+        return "large";
+    }
+    expect_number(path, small.len, file->size);
+    buffer_append(&small, "", 1);
+    return small.bytes;
+}
+
+/* Puts a file of that many octets there, all of them `fill`. */
+static void fill(const char *name, char fill, size_t len)
+{
+    char *bytes = malloc(len);
+    memset(bytes, fill, len);
+    scratch_bytes(name, bytes, len);
+    free(bytes);
+}
+
+Test(files, a_small_file_comes_from_memory_and_a_large_one_stays_open)
+{
+    struct file file, opened;
+    fill("public/most", 'm', 16 * 1024);
+    fill("public/more", 'm', 16 * 1024 + 1);
+    expect_text("small", load("/a.txt", &file), "0123456789");
+    cr_assert(files_open("/a.txt", &opened) == 200);
+    close(opened.fd);
+    expect_text("its tag", file.etag, opened.etag);
+    expect_text("its date", file.last_modified, opened.last_modified);
+    expect_number("the largest", strlen(load("/most", &file)), 16 * 1024);
+    expect_text("larger", load("/more", &file), "large");
+    expect_text("empty", load("/empty", &file), "large");
+    expect_number("none", files_load("/none", &file, &small), 404);
+    expect_number("a folder", files_load("/folder", &file, &small), 301);
+    buffer_free(&small);
+}
+
+Test(files, a_small_file_is_kept_and_no_longer_than_a_second)
+{
+    struct file file;
+    int64_t began, lasted;
+    do { /* on a machine that stands still for half a second in between, once more */
+        scratch_file("public/a.txt", "before");
+        while (strcmp(load("/a.txt", &file), "before") != 0)
+            ;
+        began = net_now();
+        scratch_file("public/a.txt", "after it");
+        expect_text("kept", load("/a.txt", &file), "before");
+    } while (net_now() - began > 500);
+    while (strcmp(load("/a.txt", &file), "before") == 0)
+        ;
+    lasted = net_now() - began;
+    expect_text("read again", load("/a.txt", &file), "after it");
+    cr_expect(lasted <= 1100, "it was kept for %lld ms", (long long)lasted);
+    unlinkat(scratch_fd, "public/a.txt", 0);
+    while (small.len = 0, files_load("/a.txt", &file, &small) == 200)
+        ;
+    cr_expect(net_now() - began <= lasted + 1100, "gone");
+    buffer_free(&small);
+}
+
+Test(files, the_oldest_make_room)
+{
+    struct file file;
+    char path[20], name[40];
+    for (int i = 0; i < 200; i++) { /* 3 MiB */
+        snprintf(path, sizeof(path), "/s%d", i);
+        snprintf(name, sizeof(name), "public%s", path);
+        fill(name, (char)('a' + i % 26), 16 * 1024);
+        expect_number(path, load(path, &file)[16 * 1024 - 1], 'a' + i % 26);
+    }
+    unlinkat(scratch_fd, "public/s0", 0);
+    small.len = 0;
+    expect_number("long gone", files_load("/s0", &file, &small), 404);
+    buffer_free(&small);
 }
 
 /* ---- types --------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #include "guestbook.h"
 #include "unit.h"
 
-TestSuite(guestbook, .timeout = 30);
+TestSuite(guestbook, .timeout = 30, .init = guestbook_start);
 
 static struct guestbook book; /* each test's own */
 static struct redis_command ask;
@@ -15,6 +15,12 @@ static void expect_command(const char *about, const char *const words[4])
                         words[i] ? words[i] : "(no more)");
         else
             cr_expect(!words[i], "%s: no \"%s\"", about, words[i]);
+}
+
+/* What every visit asks is in Redis' protocol already. */
+static void expect_prepared(const char *bytes)
+{
+    expect_span(bytes, ((struct span){ask.bytes, ask.len}), bytes);
 }
 
 #define EXPECT_COMMAND(about, ...) expect_command(about, (const char *const[4]){__VA_ARGS__})
@@ -41,10 +47,13 @@ Test(guestbook, asks_its_three_commands_one_after_the_other)
 {
     expect_number("view", view(NULL), 0);
     EXPECT_COMMAND("first", "INCR", "guestbook:visitors");
+    expect_prepared("*2\r\n$4\r\nINCR\r\n$18\r\nguestbook:visitors\r\n");
     expect_number("INCR", FEED(":7\r\n"), 0);
     EXPECT_COMMAND("second", "GET", "guestbook:visitors");
+    expect_prepared("*2\r\n$3\r\nGET\r\n$18\r\nguestbook:visitors\r\n");
     expect_number("GET", FEED("$1\r\n7\r\n"), 0);
     EXPECT_COMMAND("third", "LRANGE", "guestbook:entries", "-21", "-1");
+    expect_prepared("*4\r\n$6\r\nLRANGE\r\n$17\r\nguestbook:entries\r\n$3\r\n-21\r\n$2\r\n-1\r\n");
     redisReply *reply = REPLY("*0\r\n");
     expect_number("LRANGE", guestbook_reply(&book, reply, &ask), 200);
     cr_expect(book.entries == reply, "borrowed until the page is rendered");

@@ -1,12 +1,66 @@
 /* Options, the listener, signals, the clock, and the statistics at the end. */
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 TestSuite(net, .timeout = 60);
+
+/* ---- who is local -------------------------------------------------------------------------- */
+
+Test(net, knows_an_address_that_only_this_machine_has)
+{
+    static const struct {
+        const char *address;
+        bool loopback;
+    } rows[] = {
+        {"127.0.0.1", true},
+        {"127.0.0.0", true},
+        {"127.255.255.255", true},
+        {"126.255.255.255", false},
+        {"128.0.0.1", false},
+        {"0.0.0.0", false},
+        {"1.0.0.127", false},
+        {"10.0.0.1", false},
+        {"192.168.0.127", false},
+        {"::1", true},
+        {"::", false},
+        {"::2", false},
+        {"1::1", false},
+        {"::ffff:127.0.0.1", true},
+        {"::ffff:127.9.9.9", true},
+        {"::ffff:128.0.0.1", false},
+        {"::ffff:0.0.0.1", false},
+        {"::127.0.0.1", false},
+        {"fe80::1", false},
+        {"::fffe:127.0.0.1", false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sockaddr_in ipv4 = {.sin_family = AF_INET};
+        struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6};
+        bool six = strchr(rows[i].address, ':') != NULL;
+        cr_assert(inet_pton(six ? AF_INET6 : AF_INET, rows[i].address,
+                            six ? (void *)&ipv6.sin6_addr : &ipv4.sin_addr) == 1);
+        expect_number(rows[i].address,
+                      net_is_loopback(six ? (struct sockaddr *)&ipv6 : (struct sockaddr *)&ipv4),
+                      rows[i].loopback);
+    }
+}
+
+Test(net, knows_who_is_on_this_machine)
+{
+    int server, client, ends[2];
+    tcp_pair(&server, &client);
+    cr_expect(net_peer_is_local(server), "over loopback");
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    cr_expect(net_peer_is_local(ends[0]), "over a Unix socket");
+    cr_assert(pipe(ends) == 0);
+    cr_expect(!net_peer_is_local(ends[0]), "no socket");
+    cr_expect(!net_peer_is_local(-1), "nobody");
+}
 
 /* ---- options ------------------------------------------------------------------------------- */
 
@@ -120,6 +174,9 @@ Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
         {{0, {"-l", "0"}}, "--backlog '0': a whole number from 1 to 65535"},
         {{0, {"-x"}}, "unknown option '-x': see --help"},
         {{0, {"-p", "1", "-x"}}, "unknown option '-x': see --help"},
+        {{0, {"-p", "1", "-xv"}}, "unknown option '-x': see --help"},
+        {{0, {"-vxv"}}, "unknown option '-x': see --help"},
+        {{0, {"--verbose", "-xv"}}, "unknown option '-x': see --help"},
         {{0, {"--nonsense"}}, "unknown option '--nonsense': see --help"},
         {{0, {"--nonsense=1"}}, "unknown option '--nonsense=1': see --help"},
         {{0, {"--verbose=1"}}, "unknown option '--verbose=1': see --help"},
@@ -135,22 +192,6 @@ Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
         expect_number(rows[i].message, ending.status, 2);
         expect_text(rows[i].message, ending.err, expected);
         expect_text(rows[i].message, ending.out, "");
-    }
-}
-
-/* Which word it is that holds the unknown letter, getopt(3) does not say. */
-Test(net, an_unknown_letter_among_others_is_named_too)
-{
-    static const struct command_line lines[] = {
-        {0, {"-xv"}},
-        {0, {"-vxv"}},
-        {0, {"-p", "1", "-xv"}},
-    };
-    for (size_t i = 0; i < COUNT(lines); i++) {
-        struct ending ending = run_apart(parse_and_end, &lines[i]);
-        expect_number("letters", ending.status, 2);
-        expect_part("the word, or the letter", ending.err, "unknown option '-");
-        expect_part("the letter", ending.err, "x");
     }
 }
 
@@ -278,17 +319,51 @@ Test(net, listening_raises_the_descriptor_limit)
     expect_number("soft", limit.rlim_cur, limit.rlim_max);
 }
 
-Test(net, knows_whether_somebody_waits)
+/* How large the kernel has made our table of descriptors. */
+static int table_size(void)
 {
+    char line[256];
+    int size = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof(line), status))
+        sscanf(line, "FDSize: %d", &size);
+    fclose(status);
+    return size;
+}
+
+Test(net, reserves_descriptors_and_keeps_none)
+{
+    struct rlimit limit;
+    int next = dup(STDERR_FILENO);
+    close(next);
+    net_reserve_descriptors(200);
+    cr_expect(table_size() >= 200, "room for %d", table_size());
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 400;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    net_reserve_descriptors(5000);
+    cr_expect(table_size() >= 400 && table_size() < 5000, "room for %d", table_size());
+    expect_number("the next", dup(STDERR_FILENO), next);
+}
+
+Test(net, knows_how_many_wait)
+{
+    enum { MANY = 3 };
     struct options o = local(0);
-    int listener = net_listen(&o, true);
-    cr_expect(!net_somebody_waits(listener));
-    int client = connect_to(port_of(listener));
-    cr_assert(comes(listener, POLLIN, PATIENCE_MS));
-    cr_expect(net_somebody_waits(listener));
-    close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
-    cr_expect(!net_somebody_waits(listener));
-    close(client);
+    int listener = net_listen(&o, true), clients[MANY];
+    expect_number("nobody", net_how_many_wait(listener), 0);
+    for (int i = 0; i < MANY; i++)
+        clients[i] = connect_to(port_of(listener));
+    for (int i = MANY; i > 0; i--) {
+        int64_t begun = net_now();
+        while (net_how_many_wait(listener) != i && net_now() - begun < PATIENCE_MS)
+            ;
+        expect_number("in the queue", net_how_many_wait(listener), i);
+        close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+    }
+    expect_number("nobody", net_how_many_wait(listener), 0);
+    for (int i = 0; i < MANY; i++)
+        close(clients[i]);
     close(listener);
 }
 
@@ -409,7 +484,7 @@ Test(net, out_of_descriptors_accepting_pauses_for_a_tick)
 
 struct asked {
     bool once; /* what net_catch_signals() is told */
-    int number, times;
+    int signals[3];
 };
 
 static void be_asked(const void *data)
@@ -418,8 +493,8 @@ static void be_asked(const void *data)
     net_catch_signals(asked->once);
     if (net_stopping())
         _exit(1);
-    for (int i = 0; i < asked->times; i++)
-        kill(getpid(), asked->number);
+    for (int i = 0; i < 3 && asked->signals[i]; i++)
+        kill(getpid(), asked->signals[i]);
     _exit(net_stopping() ? 3 : 2);
 }
 
@@ -429,13 +504,18 @@ Test(net, the_first_signal_asks_and_the_second_ends_those_who_want_that)
         struct asked asked;
         int status;
     } rows[] = {
-        {{true, SIGTERM, 1}, 3},      {{true, SIGINT, 1}, 3},   {{true, SIGTERM, 2}, -SIGTERM},
-        {{true, SIGINT, 2}, -SIGINT}, {{false, SIGTERM, 1}, 3}, {{false, SIGTERM, 3}, 3},
-        {{false, SIGINT, 2}, 3},
+        {{true, {SIGTERM}}, 3},
+        {{true, {SIGINT}}, 3},
+        {{true, {SIGTERM, SIGTERM}}, -SIGTERM},
+        {{true, {SIGINT, SIGINT}}, -SIGINT},
+        {{true, {SIGINT, SIGTERM}}, -SIGTERM},
+        {{true, {SIGTERM, SIGINT}}, -SIGINT},
+        {{false, {SIGTERM}}, 3},
+        {{false, {SIGTERM, SIGINT, SIGTERM}}, 3},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
-        expect_number(strsignal(rows[i].asked.number), run_apart(be_asked, &rows[i].asked).status,
-                      rows[i].status);
+        expect_number(strsignal(rows[i].asked.signals[0]),
+                      run_apart(be_asked, &rows[i].asked).status, rows[i].status);
 }
 
 static void write_to_nobody(const void *loop)

@@ -21,7 +21,7 @@ static void start(void)
 
 TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
 
-static const struct redis_command ping = {1, {"PING"}, {4}};
+static const struct redis_command ping = {.count = 1, .words = {"PING"}, .lens = {4}};
 #define PING "*1\r\n$4\r\nPING\r\n"
 
 static struct redis_pool pool; /* of one, for most */
@@ -31,10 +31,16 @@ static void open_pool(int size)
     cr_assert(redis_pool_open(&pool, &server, size));
 }
 
+static struct redis *take(void)
+{
+    int why;
+    return redis_take(&pool, server.command_ms, &why);
+}
+
 /* Asks over a connection taken from the pool, and gives it back. */
 static redisReply *ask(const struct redis_command *command, int *why)
 {
-    struct redis *redis = redis_take(&pool);
+    struct redis *redis = take();
     cr_assert(redis);
     redisReply *reply = redis_ask(redis, command, why);
     redis_give(&pool, redis);
@@ -142,7 +148,7 @@ Test(redis, a_host_has_at_most_255_bytes)
 Test(redis, nothing_is_opened_before_it_is_needed)
 {
     open_pool(3);
-    struct redis *redis = redis_take(&pool);
+    struct redis *redis = take();
     cr_expect(redis && !redis->context);
     redis_give(&pool, redis);
     cr_expect(!comes(listener, POLLIN, 0));
@@ -171,7 +177,8 @@ Test(redis, words_may_hold_any_octet)
         {SAY, ":1\r\n"}, {SULK, NULL},
         {THE_END, NULL},
     };
-    static const struct redis_command echo = {3, {"ECHO", "", "a\r\nbcd"}, {4, 0, 4}};
+    static const struct redis_command echo = {
+        .count = 3, .words = {"ECHO", "", "a\r\nbcd"}, .lens = {4, 0, 4}};
     struct stand_in s;
     int why;
     stand_in_start(&s, listener, scenes);
@@ -271,6 +278,22 @@ Test(redis, a_connection_on_which_somebody_spoke_unasked_is_not_used)
     stand_in_end(&s);
 }
 
+Test(redis, what_stands_behind_a_reply_is_nobodys)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},    {HEAR, PING},   {SAY, "+one\r\n+more\r\n"},
+        {SULK, NULL},      {ACCEPT, NULL}, {HEAR, PING},
+        {SAY, "+two\r\n"}, {SULK, NULL},   {THE_END, NULL},
+    };
+    struct stand_in s;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("first", "one");
+    expect_string("on a new connection", "two");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
 Test(redis, a_command_whose_reply_was_lost_is_not_sent_again)
 {
     static const struct scene scenes[] = {
@@ -280,7 +303,7 @@ Test(redis, a_command_whose_reply_was_lost_is_not_sent_again)
         {SAY, "+other\r\n"}, {SULK, NULL},
         {THE_END, NULL},
     };
-    static const struct redis_command echo = {1, {"ECHO"}, {4}};
+    static const struct redis_command echo = {.count = 1, .words = {"ECHO"}, .lens = {4}};
     struct stand_in s;
     int why;
     stand_in_start(&s, listener, scenes);
@@ -458,27 +481,29 @@ Test(redis, a_redis_that_accepts_nobody_is_a_504)
 Test(redis, the_connection_used_last_is_taken_first)
 {
     open_pool(3);
-    struct redis *a = redis_take(&pool), *b = redis_take(&pool), *c = redis_take(&pool);
+    struct redis *a = take(), *b = take(), *c = take();
     cr_expect(a && b && c && a != b && b != c && a != c);
     redis_give(&pool, b);
     redis_give(&pool, a);
     redis_give(&pool, c);
-    cr_expect(redis_take(&pool) == c);
-    cr_expect(redis_take(&pool) == a);
-    cr_expect(redis_take(&pool) == b);
+    cr_expect(take() == c);
+    cr_expect(take() == a);
+    cr_expect(take() == b);
     redis_pool_close(&pool);
 }
 
 Test(redis, whoever_waits_too_long_for_a_connection_gets_none)
 {
+    int why = 0;
     open_pool(1);
-    struct redis *only = redis_take(&pool);
+    struct redis *only = take();
     int64_t begun = net_now();
-    cr_expect(!redis_take(&pool));
+    cr_expect(!redis_take(&pool, COMMAND_MS, &why));
     int64_t ms = net_now() - begun;
+    expect_number("why", why, REDIS_NO_CONNECTION);
     cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%lld ms", (long long)ms);
     redis_give(&pool, only);
-    cr_expect(redis_take(&pool) == only);
+    cr_expect(take() == only);
     redis_pool_close(&pool);
 }
 
@@ -488,7 +513,7 @@ static void *take_and_give(void *unused)
 {
     (void)unused;
     for (int i = 0; i < 200; i++) {
-        struct redis *redis = redis_take(&pool);
+        struct redis *redis = take();
         if (!redis)
             return NULL;
         int now = ++at_once, most = most_at_once;
@@ -525,13 +550,48 @@ static void *give_back(void *redis)
 Test(redis, a_connection_given_back_wakes_whoever_waits)
 {
     pthread_t thread;
-    server.command_ms = PATIENCE_MS;
+    int why;
     open_pool(1);
-    struct redis *only = redis_take(&pool);
+    struct redis *only = take();
     pthread_create(&thread, NULL, give_back, only);
-    cr_expect(redis_take(&pool) == only);
+    cr_expect(redis_take(&pool, PATIENCE_MS, &why) == only);
     pthread_join(thread, NULL);
     redis_pool_close(&pool);
+}
+
+static _Atomic int refused_in_line;
+
+static void *wait_in_vain(void *unused)
+{
+    int why = 0;
+    (void)unused;
+    cr_expect(!redis_take(&pool, PATIENCE_MS, &why));
+    expect_number("why", why, REDIS_NO_REPLY);
+    refused_in_line++;
+    return NULL;
+}
+
+/* Else each of them would wait for as long as the first, one after the other. */
+Test(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL}, {HEAR, PING}, {SULK, NULL}, {THE_END, NULL}};
+    pthread_t threads[4];
+    struct stand_in s;
+    int why = 0;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    struct redis *only = take();
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_create(&threads[i], NULL, wait_in_vain, NULL);
+    cr_expect(!redis_ask(only, &ping, &why)); /* which takes its time: all are in line by then */
+    redis_give(&pool, only);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    expect_number("told", refused_in_line, COUNT(threads));
+    cr_expect(take() == only, "who comes later may try");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
 }
 
 /* ---- at start ------------------------------------------------------------------------------ */

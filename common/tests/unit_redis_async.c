@@ -21,8 +21,9 @@ static struct {
 } told[32];
 static int told_count;
 static int askers[ASKERS]; /* addresses for askers; the value: how often to ask again after NULL */
+static bool asks_on;       /* whoever is told something asks again at once */
 
-static const struct redis_command ping = {1, {"PING"}, {4}};
+static const struct redis_command ping = {.count = 1, .words = {"PING"}, .lens = {4}};
 #define PING "*1\r\n$4\r\nPING\r\n"
 
 static void answered(void *asker, const redisReply *reply, int why)
@@ -36,6 +37,8 @@ static void answered(void *asker, const redisReply *reply, int why)
     else if (reply)
         snprintf(told[told_count].text, sizeof(told[0].text), "%.*s", (int)reply->len, reply->str);
     told_count++;
+    if (reply && asks_on)
+        cr_assert(redis_async_ask(&redis, &ping, asker) == 0);
     if (!reply && askers[who] > 0) {
         askers[who]--;
         int refused = redis_async_ask(&redis, &ping, asker);
@@ -309,12 +312,8 @@ Test(redis_async, rubbish_is_a_503_for_all)
 Test(redis_async, writing_to_a_redis_that_is_gone_is_a_503)
 {
     connect_and_ask(1);
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
     close(peer);
     peer = -1;
-    ask(0);
     ask(1);
     redis_async_flush(&redis); /* before the loop has seen the end */
     while (told_count < told_seen + 2)
@@ -322,6 +321,92 @@ Test(redis_async, writing_to_a_redis_that_is_gone_is_a_503)
     expect_none(0, 503);
     expect_none(1, 503);
     expect_number("nothing to watch", redis.fd, -1);
+}
+
+/* Connects once more, and answers the one who has asked. */
+static void expect_new_connection(int who)
+{
+    expect_number("a new connection", redis.opened, 2);
+    accept_redis();
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    cr_assert(hear(peer, PING));
+    say(peer, "+well\r\n");
+    turn_until_told(1);
+    expect_told(who, "well");
+    redis_async_close(&redis);
+    expect_silence();
+}
+
+/* The end has come, but the loop has not yet looked. */
+Test(redis_async, a_connection_found_closed_as_it_is_needed_costs_no_question)
+{
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    close(peer);
+    peer = -1;
+    ask(1);
+    expect_new_connection(1);
+}
+
+/* ---- what nobody has asked for ------------------------------------------------------------- */
+
+Test(redis_async, what_is_said_while_nobody_waits_ends_the_connection)
+{
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    say(peer, "+unasked\r\n");
+    cr_assert(turn(PATIENCE_MS));
+    expect_number("nothing to watch", redis.fd, -1);
+    expect_silence();
+    ask(1);
+    expect_new_connection(1);
+}
+
+Test(redis_async, what_was_said_before_a_question_is_not_its_reply)
+{
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    expect_told(0, "OK");
+    say(peer, "+unasked\r\n");
+    ask(1);
+    expect_new_connection(1);
+}
+
+Test(redis_async, what_stands_behind_the_last_reply_is_nobodys)
+{
+    static const char *const extras[] = {"+unasked\r\n", "+", "rubbish\r\n"};
+    for (size_t i = 0; i < COUNT(extras); i++) {
+        connect_and_ask(2);
+        say(peer, "+zero\r\n");
+        turn_until_told(1);
+        expect_told(0, "zero");
+        char both[64];
+        snprintf(both, sizeof(both), "+one\r\n%s", extras[i]);
+        say(peer, both);
+        turn_until_told(1);
+        expect_told(1, "one");
+        expect_number("nothing to watch", redis.fd, -1);
+    }
+    expect_silence();
+}
+
+/* As a page does: its next question is asked while its last reply is told. */
+Test(redis_async, a_question_asked_while_told_does_not_get_what_stands_behind)
+{
+    asks_on = true;
+    connect_and_ask(1);
+    say(peer, "+one\r\n+unasked\r\n");
+    turn_until_told(1);
+    expect_told(0, "one");
+    asks_on = false;
+    expect_new_connection(0);
 }
 
 /* ---- a Redis that takes too long ----------------------------------------------------------- */
@@ -343,16 +428,7 @@ Test(redis_async, an_overdue_reply_is_a_504_for_all_behind_it)
     expect_number("closed", recv(peer, &byte, 1, 0), 0);
 
     ask(3);
-    expect_number("a new connection", redis.opened, 2);
-    accept_redis();
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
-    cr_assert(hear(peer, PING));
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(3, "OK");
-    redis_async_close(&redis);
+    expect_new_connection(3);
 }
 
 Test(redis_async, what_was_overdue_once_is_forgotten)
@@ -492,6 +568,26 @@ Test(redis_async, what_was_seen_of_the_old_connection_does_not_count_for_the_new
     cr_expect(!redis.connected, "which is not made yet");
     redis_async_close(&redis);
     expect_none(0, 503);
+}
+
+/* A client's event came first in a round, and found the connection lost: the old one's own event
+ * is still to come. */
+Test(redis_async, what_was_seen_of_the_old_connection_does_not_make_the_new_one)
+{
+    connect_and_ask(1);
+    say(peer, "+PONG\r\n");
+    turn_until_told(1);
+    expect_told(0, "PONG");
+    close(peer);
+    peer = -1;
+    cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
+    ask(1);
+    expect_number("a new connection", redis.opened, 2);
+    redis_async_ready(&redis, POLLIN | POLLHUP);
+    cr_expect(!redis.connected, "which is not made yet");
+    expect_silence();
+    redis_async_close(&redis);
+    expect_none(1, 503);
 }
 
 Test(redis_async, whoever_hears_of_a_vanished_redis_may_ask_again_at_once)

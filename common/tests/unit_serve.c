@@ -11,9 +11,9 @@ static struct worker worker;
 static struct redis_server server;
 static struct redis_pool pool;
 static int client = -1, served = -1;
-static atomic_bool crowd;
+static atomic_int crowd; /* so many wait */
 
-static bool somebody_waits(const struct worker *unused)
+static int how_many_wait(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -38,7 +38,7 @@ static void start(void)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, 1),
-        .somebody_waits = somebody_waits,
+        .how_many_wait = how_many_wait,
     };
     server = (struct redis_server){.path = stand_in_path(), .connect_ms = 200, .command_ms = 400};
     cr_assert(redis_pool_open(&pool, &server, 1));
@@ -129,7 +129,7 @@ Test(serve, a_client_is_served_until_it_leaves)
     end();
     cr_expect(strncmp(text, "HTTP/1.1 200 OK\r\n", 17) == 0, "%s", text);
     expect_part("the second", text, "HTTP/1.1 404 Not Found\r\n");
-    expect_number("requests", worker.slot->requests, 4);
+    expect_number("requests", board_slot_requests(worker.slot), 4);
     expect_number("connections", worker.slot->connections, 1);
 }
 
@@ -170,7 +170,7 @@ Test(serve, without_redis_files_are_served_and_the_guestbook_is_a_503)
     end();
     cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
     expect_part("the second", text, "\r\n\r\n0123456789HTTP/1.1 503 ");
-    expect_number("requests", worker.slot->requests, 3);
+    expect_number("requests", board_slot_requests(worker.slot), 3);
 }
 
 Test(serve, a_silent_redis_is_a_504)
@@ -190,9 +190,15 @@ Test(serve, a_silent_redis_is_a_504)
     stand_in_end(&s);
 }
 
+static struct redis *take(void)
+{
+    int why;
+    return redis_take(&pool, 0, &why);
+}
+
 Test(serve, whoever_gets_no_connection_from_the_pool_is_told_so)
 {
-    struct redis *only = redis_take(&pool);
+    struct redis *only = take();
     begin();
     say(client, GET_LAST("/guestbook"));
     const char *text = heard();
@@ -207,7 +213,7 @@ Test(serve, a_request_returns_its_connection_to_the_pool)
     say(client, GET_LAST("/guestbook"));
     heard();
     end();
-    struct redis *redis = redis_take(&pool);
+    struct redis *redis = take();
     cr_expect(redis, "it is there");
     redis_give(&pool, redis);
 }
@@ -296,7 +302,7 @@ Test(serve, a_reader_that_does_not_read_is_left)
     begin();
     say(client, GET("/large"));
     end();
-    expect_number("it does not count", worker.slot->requests, 0);
+    expect_number("it does not count", board_slot_requests(worker.slot), 0);
 }
 
 Test(serve, a_client_that_does_not_stop_sending_is_left_after_its_refusal)
@@ -320,7 +326,7 @@ Test(serve, an_idle_client_is_given_up_for_somebody_who_waits)
     begin();
     say(client, GET("/a.txt"));
     hear_until("0123456789");
-    crowd = true;
+    crowd = 1;
     expect_text("silently", heard(), "");
     end();
 }
@@ -328,7 +334,7 @@ Test(serve, an_idle_client_is_given_up_for_somebody_who_waits)
 Test(serve, a_silent_fresh_client_is_given_up_for_somebody_who_waits)
 {
     options.timeout_ms = 1000000;
-    crowd = true;
+    crowd = 1;
     int64_t begun = net_now();
     begin();
     expect_text("silently", heard(), "");
@@ -337,9 +343,34 @@ Test(serve, a_silent_fresh_client_is_given_up_for_somebody_who_waits)
     end();
 }
 
+Test(serve, a_fresh_client_out_of_a_crowd_may_be_silent_for_two_seconds)
+{
+    options.timeout_ms = 1000000;
+    crowd = 101;
+    int64_t begun = net_now();
+    begin();
+    expect_text("silently", heard(), "");
+    int64_t ms = net_now() - begun;
+    cr_expect(ms >= 2000 && ms < 2000 + PATIENCE_MS / 2, "after %lld ms", (long long)ms);
+    end();
+}
+
+Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
+{
+    options.keep_alive_ms = 1000000;
+    begin();
+    say(client, GET("/a.txt"));
+    hear_until("0123456789");
+    int64_t begun = net_now();
+    crowd = 101;
+    expect_text("silently", heard(), "");
+    cr_expect(net_now() - begun < 1000);
+    end();
+}
+
 Test(serve, a_request_in_the_making_is_not_given_up)
 {
-    crowd = true;
+    crowd = 1;
     begin();
     say(client, "GET /a.txt HTTP/1.1\r\n");
     poll(NULL, 0, 2 * TICK_MS); /* two silent ticks, which are what this is about */
@@ -348,7 +379,7 @@ Test(serve, a_request_in_the_making_is_not_given_up)
     end();
 }
 
-Test(serve, somebody_waits_who_is_in_the_listeners_queue)
+Test(serve, those_wait_who_are_in_the_listeners_queue)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
@@ -356,17 +387,17 @@ Test(serve, somebody_waits_who_is_in_the_listeners_queue)
     cr_assert(bind(worker.listener, (struct sockaddr *)&address, size) == 0 &&
               listen(worker.listener, 4) == 0 &&
               getsockname(worker.listener, (struct sockaddr *)&address, &size) == 0);
-    cr_expect(!serve_somebody_waits(&worker));
+    expect_number("nobody", serve_how_many_wait(&worker), 0);
     int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert(connect(other, (struct sockaddr *)&address, size) == 0);
     cr_assert(comes(worker.listener, POLLIN, PATIENCE_MS));
-    cr_expect(serve_somebody_waits(&worker));
+    expect_number("in the queue", serve_how_many_wait(&worker), 1);
     close(accept4(worker.listener, NULL, NULL, SOCK_CLOEXEC));
-    cr_expect(!serve_somebody_waits(&worker));
+    expect_number("nobody", serve_how_many_wait(&worker), 0);
 
     net_catch_signals(false);
     raise(SIGTERM);
-    cr_expect(serve_somebody_waits(&worker), "stopping is as good a reason");
+    expect_number("stopping is as good a reason", serve_how_many_wait(&worker), 1);
     close(other);
     close(worker.listener);
 }

@@ -8,7 +8,7 @@ static struct waiting waiting;
 static int clients[64]; /* the other ends, in order of opening */
 static int opened;
 
-static bool nobody_waits(const struct worker *unused)
+static int nobody_waits(const struct worker *unused)
 {
     (void)unused;
     return false;
@@ -24,7 +24,7 @@ static void start(void)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, 1),
-        .somebody_waits = nobody_waits,
+        .how_many_wait = nobody_waits,
     };
 }
 
@@ -243,4 +243,26 @@ Test(waiting, those_who_owe_nothing_are_given_up_after_a_tick)
 
     waiting.stop_asked -= STOP_MS;
     cr_expect(waiting_is_over(&waiting), "it has had its time");
+}
+
+/* What it said has come after the round's events were fetched: the next round will hear it. */
+Test(waiting, who_has_just_spoken_is_not_given_up_when_stopping)
+{
+    struct conn *fresh = join(), *idle = join(), *silent = join();
+    tell(idle, 1, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    waiting_stop(&waiting);
+    waiting.stop_asked -= TICK_MS;
+    say(clients[0], "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(clients[1], "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    waiting_expire(&waiting, go_on);
+    expect_number("silent", silent->state, CONN_DONE);
+    expect_number("fresh", fresh->state, CONN_FRESH);
+    expect_number("idle", idle->state, CONN_IDLE);
+    go_on(fresh);
+    expect_number("answered", fresh->state, CONN_IDLE);
+    waiting_expire(&waiting, go_on);
+    expect_number("and given up", fresh->state, CONN_DONE);
+    expect_number("not yet heard", idle->state, CONN_IDLE);
+    waiting_close(&waiting);
+    expect_number("at the very end nobody stays", waiting.count, 0);
 }
