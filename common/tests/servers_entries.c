@@ -7,7 +7,7 @@
  *  - Every string is tried in the entry's name and remarks, and in the form
  *    that a refused post gets back.
  */
-#include "servers.h"
+#include "harness.h"
 
 #include <ctype.h>
 #include <errno.h>

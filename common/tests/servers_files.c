@@ -1,11 +1,13 @@
 /* public/: what is served, as it is, and that nothing else is. */
-#include "servers.h"
+#include "harness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void check_type(const struct answer *answer, const char *expected)
@@ -84,6 +86,48 @@ EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
     hang_up(c);
 }
 
+/* Writes a file, at a time of our choice. */
+static void write_news(const char *three_octets, time_t seconds, long nanoseconds)
+{
+    const struct timespec when = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+    write_file("root/public/news.txt", three_octets, 3);
+    check(utimensat(AT_FDCWD, place("root/public/news.txt"), (struct timespec[]){when, when}, 0) ==
+              0,
+          "%s", strerror(errno));
+}
+
+/* A small file may be kept in memory for a second, by each worker of chapter 3 for itself: so one
+ * of them may know already what another one does not. */
+EVERY_SERVER(a_file_that_has_changed_is_sent_as_it_is_now)
+{
+    const char *root = make_root();
+    write_news("old", 784111777, 1);
+    start_server("--root", root);
+    const char *tag = field(get("/news.txt"), "ETag");
+    write_news("new", 784111777, 2); /* as long, and in the same second */
+    char request[256];
+    snprintf(request, sizeof(request),
+             "GET /news.txt HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+             "If-None-Match: %s\r\n\r\n",
+             tag);
+    const struct answer *a;
+    wait_until((a = ask(request))->status == 200, 2000, "it is as it was");
+    check_file(a, place("root/public/news.txt"));
+}
+
+/* RFC 9110, 8.8.2.1: a clock that is wrong on another machine must not keep anybody from asking. */
+EVERY_SERVER(no_file_was_modified_in_the_future)
+{
+    const char *root = make_root();
+    write_news("now", time(NULL) + 86400, 0);
+    start_server("--root", root);
+    struct tm date = {0}, modified = {0};
+    const struct answer *answer = get("/news.txt");
+    strptime(field(answer, "Date"), "%a, %d %b %Y %H:%M:%S GMT", &date);
+    strptime(field(answer, "Last-Modified"), "%a, %d %b %Y %H:%M:%S GMT", &modified);
+    check(timegm(&modified) <= timegm(&date), "%s", field(answer, "Last-Modified"));
+}
+
 EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
 {
     size_t size = 0;
@@ -145,6 +189,27 @@ EVERY_SERVER(a_folder_without_its_slash_moves_there)
     check(location && strcmp(location, "/sub/?a=b") == 0, "to %s", location);
 }
 
+/* "//elsewhere/..." is an address of another host, to whoever is sent there. */
+EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
+{
+    static const char *const targets[] = {
+        "//sub",
+        "///sub",
+        "//elsewhere.example/../sub",
+        "//elsewhere.example/..%2fsub",
+        "http://test//elsewhere.example/../sub",
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        const struct answer *answer = get(targets[i]);
+        const char *location = field(answer, "Location");
+        check(answer->status == 301 && location && strcmp(location, "/sub/") == 0, "%s: %d to %s",
+              targets[i], answer->status, location);
+    }
+}
+
 EVERY_SERVER(what_is_no_plain_file_or_begins_with_a_dot_is_not_there)
 {
     const char *root = make_root();
@@ -182,6 +247,7 @@ EVERY_SERVER(no_path_leads_out_of_public)
         "/%c0%ae%c0%ae/secret",
         "/..%00/secret",
         "/secret%00.html",
+        "/index.html%00.txt",
         "http://test/../secret",
         "/link",
         "/folder-link/secret",

@@ -1,9 +1,10 @@
 /* The guestbook, as a visitor sees it and as Redis does. */
-#include "servers.h"
+#include "harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void check_page(const struct answer *page, const char *text)
 {
@@ -71,6 +72,19 @@ EVERY_SERVER(a_post_is_stored_and_sends_the_visitor_back)
     sscanf(entry->str, "%*4d-%*2d-%*2dT%*2d:%*2d:%*2dZ%n", &n);
     check(n == 20 && strcmp(entry->str + n, "\nAda\nHello, all\nof you") == 0, "%s", entry->str);
     check(redis_number("LLEN guestbook:entries") == 1, "stored more than once");
+}
+
+EVERY_SERVER(an_entrys_time_is_utc_wherever_the_server_stands)
+{
+    struct tm utc = {0};
+    setenv("TZ", "FAR-9", 1); /* nine hours east */
+    start_redis();
+    start_server();
+    time_t before = time(NULL);
+    check(post("guest-name=Ada&guest-remarks=hello")->status == 303, "not stored");
+    redisReply *entry = redis("LINDEX guestbook:entries 0");
+    strptime(entry->str, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s", entry->str);
 }
 
 EVERY_SERVER(the_newest_entry_is_shown_first)
@@ -247,13 +261,41 @@ EVERY_SERVER(twenty_visitors_who_post_at_once_are_all_in_the_book)
     check(redis_number("LLEN guestbook:entries") == 20, "more entries than posts");
 }
 
+/* The longest page there is: every character of theirs takes five. */
+EVERY_SERVER(a_page_of_twenty_entries_as_long_as_may_be_arrives_whole)
+{
+    enum { ENTRIES = 20, NAME = 64, REMARKS = 1000 };
+    char form[4096] = "guest-name=";
+    size_t len = strlen(form);
+    start_redis();
+    if (server_is("preforking") || server_is("prethreading"))
+        start_server("--workers", "1"); /* whose memory serves page after page */
+    else
+        start_server();
+    for (int i = 0; i < NAME; i++)
+        len += (size_t)snprintf(form + len, sizeof(form) - len, "%%26");
+    len += (size_t)snprintf(form + len, sizeof(form) - len, "&guest-remarks=");
+    for (int i = 0; i < REMARKS; i++)
+        len += (size_t)snprintf(form + len, sizeof(form) - len, "%%26");
+    for (int i = 0; i < ENTRIES; i++)
+        check(post(form)->status == 303, "entry %d is not stored", i);
+    for (int i = 0; i < 5; i++) {
+        const struct answer *page = get("/guestbook");
+        int count = 0;
+        for (const char *at = page->body; (at = strstr(at, "&amp;")); at++)
+            count++;
+        check(page->status == 200 && count >= ENTRIES * (NAME + REMARKS), "%d: %d characters",
+              page->status, count);
+    }
+}
+
 EVERY_SERVER(every_page_names_the_server_that_made_it)
 {
     char text[64];
     start_redis();
     start_server();
-    snprintf(text, sizeof(text), "The %s server let you in.", server_name);
+    snprintf(text, sizeof(text), "The %s server let you in.", server_says);
     check(body_has(get("/guestbook"), text), "no \"%s\"", text);
-    snprintf(text, sizeof(text), "So says the %s server.", server_name);
+    snprintf(text, sizeof(text), "So says the %s server.", server_says);
     check(body_has(get("/not-there"), text), "no \"%s\"", text);
 }

@@ -1,5 +1,5 @@
 /* The command line: what is understood, what is refused, and how that is said. */
-#include "servers.h"
+#include "harness.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,10 +14,10 @@
 /* One line on standard error, that begins with the server's name and says so much. */
 static void check_complaint(const char *what)
 {
-    size_t len = strlen(server_name);
+    size_t len = strlen(server_says);
     const char *errors = server_errors();
     check(count_lines(errors) == 1, "not one line");
-    check(strncmp(errors, server_name, len) == 0 && strncmp(errors + len, ": ", 2) == 0,
+    check(strncmp(errors, server_says, len) == 0 && strncmp(errors + len, ": ", 2) == 0,
           "it does not say who");
     check(strstr(errors, what), "it does not say %s", what);
 }
@@ -111,14 +111,17 @@ EVERY_SERVER(without_public_or_templates_it_does_not_start)
 static const char *make_root_with(const char *template)
 {
     const char *status = read_whole("templates/status/index.html", NULL);
-    check(status, "no templates/ here");
+    const char *server = read_whole("templates/server-status/index.html", NULL);
+    check(status && server, "no templates/ here");
     check(mkdir(place("own"), 0700) == 0 && mkdir(place("own/public"), 0700) == 0 &&
               mkdir(place("own/templates"), 0700) == 0 &&
               mkdir(place("own/templates/guestbook"), 0700) == 0 &&
-              mkdir(place("own/templates/status"), 0700) == 0,
+              mkdir(place("own/templates/status"), 0700) == 0 &&
+              mkdir(place("own/templates/server-status"), 0700) == 0,
           "no folder");
     write_file("own/templates/guestbook/index.html", template, strlen(template));
     write_file("own/templates/status/index.html", status, strlen(status));
+    write_file("own/templates/server-status/index.html", server, strlen(server));
     return place("own");
 }
 
@@ -146,11 +149,11 @@ EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_us
 EVERY_SERVER(help_and_version_are_no_errors)
 {
     check(run_server("--help") == 0 && !*server_errors(), "--help fails");
-    check(strstr(server_output(), "--port") && strstr(server_output(), server_name), "%s",
+    check(strstr(server_output(), "--port") && strstr(server_output(), server_says), "%s",
           server_output());
     check(!strstr(server_output(), "--workers") == !server_has_workers(), "%s", server_output());
     check(run_server("--version") == 0 && !*server_errors(), "--version fails");
-    check(strncmp(server_output(), server_name, strlen(server_name)) == 0 &&
+    check(strncmp(server_output(), server_says, strlen(server_says)) == 0 &&
               strstr(server_output(), "ZeroHTTPd") && count_lines(server_output()) == 1,
           "%s", server_output());
 }

@@ -1,12 +1,17 @@
 /* Redis: not there, gone, frozen, or not what was expected. The guestbook says so, the files never
  * notice, and when Redis is well again so is the guestbook.
  */
-#include "servers.h"
+#include "harness.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/wait.h>
+
+#define VIEW "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n"
+#define FORM "guest-name=Ada&guest-remarks=hello"
 
 /* 503, which says when to come back and what to do. */
 static void check_no_redis(const struct answer *answer)
@@ -15,35 +20,18 @@ static void check_no_redis(const struct answer *answer)
     check(answer->status == 503, "status %d: %s", answer->status, answer->body);
     check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
     check(body_has(answer, "redis-server"), "it does not say how to start one: %s", answer->body);
-}
-
-/* What the server has used of the CPU so far, its present children included. */
-static int64_t cpu_ms(void)
-{
-    pid_t processes[64] = {server_pid};
-    char states[64], path[64];
-    int64_t ticks = 0;
-    for (int i = list_children(server_pid, processes + 1, 63, states); i >= 0; i--) {
-        unsigned long user = 0, system = 0;
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)processes[i]);
-        const char *stat = read_whole(path, NULL), *behind_name = stat ? strrchr(stat, ')') : NULL;
-        if (behind_name)
-            sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                   &system);
-        ticks += (int64_t)(user + system);
-    }
-    return ticks * 1000 / sysconf(_SC_CLK_TCK);
+    check(body_has(answer, "may or may not"), "it is sure of what nobody knows: %s", answer->body);
 }
 
 EVERY_SERVER(without_redis_files_are_served_and_the_guestbook_says_what_is_missing)
 {
     start_server(); /* no start_redis() before */
     check(count_lines(server_errors()) == 1, "not one line");
-    check(strncmp(server_errors(), server_name, strlen(server_name)) == 0 &&
+    check(strncmp(server_errors(), server_says, strlen(server_says)) == 0 &&
               strstr(server_errors(), "no Redis at unix:"),
           "it does not say what is wrong");
     check_no_redis(get("/guestbook"));
-    check_no_redis(post("guest-name=Ada&guest-remarks=hello"));
+    check_no_redis(post(FORM));
     check_file(get("/"), "public/index.html");
     start_redis();
     wait_until(get("/guestbook")->status == 200, 1000, "Redis is there, and nobody notices");
@@ -56,7 +44,7 @@ EVERY_SERVER(when_redis_dies_the_guestbook_says_so_until_it_is_back)
     check(get("/guestbook")->status == 200, "not even before");
     kill_redis();
     check_no_redis(get("/guestbook"));
-    check_no_redis(post("guest-name=Ada&guest-remarks=hello"));
+    check_no_redis(post(FORM));
     check_file(get("/"), "public/index.html");
     start_redis();
     wait_until(get("/guestbook")->status == 200, 1000, "Redis is back, and nobody notices");
@@ -68,7 +56,7 @@ EVERY_SERVER(a_restart_of_redis_between_two_requests_costs_neither)
     start_server();
     struct client *c = dial();
     for (int i = 0; i < 3; i++) {
-        say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+        say(c, VIEW);
         check(hear(c)->status == 200, "after %d restarts: %d", i, c->answer.status);
         kill_redis();
         start_redis();
@@ -82,12 +70,12 @@ EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
     start_server("--timeout", "30"); /* 6 s for Redis: more than a death takes to notice */
     freeze_redis();
     struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    say(c, VIEW);
     wait_until(is_read(c), SOON_MS, "not read");
     kill_redis();
     check_no_redis(hear(c));
     start_redis();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    say(c, VIEW);
     check(hear(c)->status == 200, "status %d", c->answer.status);
     hang_up(c);
 }
@@ -106,7 +94,33 @@ EVERY_SERVER(a_frozen_redis_means_504_in_time)
           answer->body);
     check(took >= 900 && took < 1000 + patience(1000), "after %lld ms", (long long)took);
     thaw_redis();
-    wait_until(get("/guestbook")->status == 200, 2000, "Redis is well, and nobody notices");
+    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
+}
+
+/* Many more than there are connections in the pool: whoever waits for one has no more time than the
+ * rest, and is not told by one of them each.
+ * --timeout 5 gives a command one second. */
+ONLY_SERVER(threading, two_hundred_who_wait_for_a_frozen_redis_are_told_in_time)
+{
+    enum { CLIENTS = 200 };
+    struct client *clients[CLIENTS];
+    start_redis();
+    start_server("--timeout", "5");
+    freeze_redis();
+    int64_t start = now_ms();
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = dial();
+        say(clients[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        int status = hear(clients[i])->status;
+        check(status == 503 || status == 504, "status %d", status);
+        hang_up(clients[i]);
+    }
+    int64_t took = now_ms() - start;
+    check(took >= 900 && took < 1000 + patience(700), "after %lld ms", (long long)took);
+    thaw_redis();
+    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
 }
 
 CONCURRENT_SERVERS(files_are_served_while_somebody_waits_for_a_frozen_redis)
@@ -115,7 +129,7 @@ CONCURRENT_SERVERS(files_are_served_while_somebody_waits_for_a_frozen_redis)
     start_server("--timeout", "10");
     freeze_redis();
     struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    say(c, VIEW);
     wait_until(is_read(c), SOON_MS, "not read");
     check_file(get("/"), "public/index.html");
     check_file(get("/tux.png"), "public/tux.png");
@@ -135,13 +149,14 @@ EVERY_SERVER(waiting_for_redis_costs_no_cpu_whatever_the_client_does_meanwhile)
     say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); /* a kept client, whom a loop watches */
     check_file(hear(c), "public/index.html");
     freeze_redis();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    say(c, VIEW);
     wait_until(is_read(c), SOON_MS, "not read");
-    int64_t before = cpu_ms();
+    int64_t before = server_cpu_ms();
     say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     say_no_more(c);
     check(hear(c)->status == 504, "status %d", c->answer.status); /* a second later */
-    check(cpu_ms() - before < patience(60), "%lld ms of CPU", (long long)(cpu_ms() - before));
+    check(server_cpu_ms() - before < patience(60), "%lld ms of CPU",
+          (long long)(server_cpu_ms() - before));
     check_file(hear(c), "public/index.html");
     hang_up(c);
 }
@@ -151,11 +166,11 @@ EVERY_SERVER(a_post_whose_reply_is_lost_is_not_sent_again)
     start_redis();
     start_server("--timeout", "1");
     freeze_redis();
-    const struct answer *answer = post("guest-name=Ada&guest-remarks=hello");
+    const struct answer *answer = post(FORM);
     check(answer->status == 504 && body_has(answer, "may or may not"), "%d: %s", answer->status,
           answer->body);
     thaw_redis();
-    wait_until(get("/guestbook")->status == 200, 2000, "Redis is well, and nobody notices");
+    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
     check(redis_number("LLEN guestbook:entries") <= 1, "stored more than once");
 }
 
@@ -165,12 +180,12 @@ EVERY_SERVER(nobody_gets_a_reply_that_was_meant_for_another)
     start_redis();
     start_server("--timeout", "1");
     redis("SET guestbook:visitors 41");
-    check(post("guest-name=Ada&guest-remarks=hello")->status == 303, "not stored");
+    check(post(FORM)->status == 303, "not stored");
     freeze_redis();
     for (int i = 0; i < 3; i++)
         check(get("/guestbook")->status == 504, "Redis is frozen");
     thaw_redis();
-    wait_until(get("/guestbook")->status == 200, 2000, "Redis is well, and nobody notices");
+    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
     long long before = redis_number("GET guestbook:visitors");
     char expected[64];
     snprintf(expected, sizeof(expected), "visitor number %lld.", before + 1);
@@ -185,7 +200,7 @@ EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)
     start_server();
     redis("SET guestbook:entries x");
     check_no_redis(get("/guestbook"));
-    check_no_redis(post("guest-name=Ada&guest-remarks=hello"));
+    check_no_redis(post(FORM));
     redis("DEL guestbook:entries");
     check(get("/guestbook")->status == 200, "it does not recover");
     redis("DEL guestbook:visitors");
@@ -198,4 +213,119 @@ EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)
     const struct answer *page = get("/guestbook");
     check(page->status == 200 && body_has(page, "not one of ours &lt;b&gt;"), "%d: %s",
           page->status, page->body);
+}
+
+/* ---- a Redis that is there, and says no ---------------------------------------------------- */
+
+/* The page's INCR and the post's RPUSH are refused; nothing of theirs is stored, the files are as
+ * they were, and so is the guestbook when Redis is well again. */
+EVERY_SERVER(a_redis_that_refuses_to_write_means_503_until_it_does_not)
+{
+    static const struct {
+        const char *refuse, *says, *relent;
+    } rows[] = {
+        {"CONFIG SET maxmemory 1", "OOM", "CONFIG SET maxmemory 0"},
+        {"REPLICAOF 127.0.0.1 1", "READONLY", "REPLICAOF NO ONE"},
+        {"CONFIG SET min-replicas-to-write 1", "NOREPLICAS", "CONFIG SET min-replicas-to-write 0"},
+    };
+    start_redis();
+    start_server();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        redis(rows[i].refuse);
+        redisReply *reply = redisCommand(open_redis(), "RPUSH test x");
+        check(strncmp(reply->str, rows[i].says, strlen(rows[i].says)) == 0, "%s", reply->str);
+        check_no_redis(get("/guestbook"));
+        check_no_redis(post(FORM));
+        check_file(get("/"), "public/index.html");
+        redis(rows[i].relent);
+        check(get("/guestbook")->status == 200, "after %s", rows[i].says);
+        check(redis_number("GET guestbook:visitors") == (int)i + 1 &&
+                  redis_number("LLEN guestbook:entries") == 0,
+              "%s: something was stored all the same", rows[i].says);
+    }
+}
+
+EVERY_SERVER(a_redis_with_all_the_clients_it_may_have_means_503_until_there_is_room)
+{
+    start_redis();
+    start_server();
+    redis("CONFIG SET maxclients 1"); /* our own connection */
+    for (int i = 0; i < 3; i++) {
+        check_no_redis(get("/guestbook"));
+        check_no_redis(post(FORM));
+    }
+    check_file(get("/"), "public/index.html");
+    redis("CONFIG SET maxclients 100");
+    wait_until(get("/guestbook")->status == 200, 1000, "there is room, and nobody notices");
+    check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
+}
+
+static bool is_loading(void)
+{
+    redisContext *context = open_redis();
+    redisReply *reply = context ? redisCommand(context, "PING") : NULL;
+    bool loading =
+        reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) == 0;
+    freeReplyObject(reply);
+    redisFree(context);
+    return loading;
+}
+
+/* A real one, that takes its time: it rests at each of 4,000 keys, and looks up at each KiB. */
+EVERY_SERVER(while_redis_loads_its_data_it_is_a_503)
+{
+    start_redis("--rdbcompression", "no");
+    redis("EVAL %s 0", "for i = 1, 4000 do redis.call('SET', i, string.rep('x', 500)) end");
+    redis("SAVE");
+    kill_redis();
+    launch_redis("--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024");
+    wait_until(is_loading(), SOON_MS, "Redis says: %s", read_whole(place("redis.log"), NULL));
+    start_server();
+    for (int i = 0; i < 3; i++) {
+        check_no_redis(get("/guestbook"));
+        check_no_redis(post(FORM));
+        check_file(get("/"), "public/index.html");
+    }
+    check(is_loading(), "the data were there too soon");
+    check(redisCommand(open_redis(), "CONFIG SET key-load-delay 0"), "it does not listen");
+    wait_until(redis_answers(), SOON_MS, "Redis still loads");
+    wait_until(get("/guestbook")->status == 200, 1000, "Redis is ready, and nobody notices");
+    check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
+}
+
+/* ---- a connection that Redis has closed ---------------------------------------------------- */
+
+EVERY_SERVER(a_connection_that_redis_has_closed_costs_no_request)
+{
+    start_redis();
+    start_server();
+    for (int i = 0; i < 5; i++) {
+        check(get("/guestbook")->status == 200, "%d: the page", i);
+        redis("CLIENT KILL TYPE normal");
+        check(post(FORM)->status == 303, "%d: the post", i);
+        redis("CLIENT KILL TYPE normal");
+    }
+    check(redis_number("LLEN guestbook:entries") == 5, "not stored once each");
+}
+
+/* Both come to a server that is held fast: a question for Redis, and the end of the connection on
+ * which it would be asked. So it finds the one only when it is about to use the other. */
+EVERY_SERVER(a_connection_found_closed_as_it_is_needed_costs_no_request)
+{
+    int status;
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    for (int i = 0; i < 5; i++) {
+        say(c, VIEW);
+        check(hear(c)->status == 200, "%d: status %d", i, c->answer.status);
+        check(kill(-server_pid, SIGSTOP) == 0 &&
+                  waitpid(server_pid, &status, WUNTRACED) == server_pid && WIFSTOPPED(status),
+              "%s", strerror(errno));
+        say(c, VIEW);
+        redis("CLIENT KILL TYPE normal");
+        kill(-server_pid, SIGCONT);
+        check(hear(c)->status == 200, "%d: status %d", i, c->answer.status);
+    }
+    hang_up(c);
 }

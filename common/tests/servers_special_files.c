@@ -2,7 +2,7 @@
  * that nobody may read, that have odd names, that are huge, or that change
  * while they are sent.
  */
-#include "servers.h"
+#include "harness.h"
 
 #include <errno.h>
 #include <fcntl.h>

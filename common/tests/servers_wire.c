@@ -7,15 +7,12 @@
  *    its own, and nobody has to wait for nothing to happen.
  *  - All rows are tried before a test fails, and all that failed are named.
  */
-#include "servers.h"
+#include "harness.h"
 #include "wire_cases.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -367,52 +364,12 @@ EVERY_SERVER(rules_1_to_22_hold_for_what_comes_an_octet_at_a_time)
 
 /* ---- in two pieces ------------------------------------------------------------------------- */
 
-/* Asks the kernel about the server's end of a connection (sock_diag(7)): octets nobody has read, or
- * -1 if there is no such socket, or the kernel does not tell. /proc/net/tcp knows as much, but to
- * read it takes milliseconds. */
-static long count_unread(const struct client *c)
-{
-    static int netlink = -1;
-    struct sockaddr_in ours, theirs;
-    socklen_t size = sizeof(ours), other_size = sizeof(theirs);
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 request;
-    } question = {
-        .header = {.nlmsg_len = sizeof(question),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST},
-        .request = {.sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0U},
-    };
-    union {
-        struct nlmsghdr header;
-        char bytes[8192];
-    } answer;
-
-    if (netlink < 0)
-        netlink = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (getsockname(c->fd, (struct sockaddr *)&ours, &size) < 0 ||
-        getpeername(c->fd, (struct sockaddr *)&theirs, &other_size) < 0)
-        return -1; /* closed already */
-    struct inet_diag_sockid *id = &question.request.id;
-    id->idiag_sport = theirs.sin_port;
-    id->idiag_dport = ours.sin_port;
-    id->idiag_src[0] = theirs.sin_addr.s_addr;
-    id->idiag_dst[0] = ours.sin_addr.s_addr;
-    id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-    if (send(netlink, &question, sizeof(question), 0) < 0 ||
-        recv(netlink, &answer, sizeof(answer), 0) < 0 ||
-        answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
-        return -1;
-    const struct inet_diag_msg *about = NLMSG_DATA(&answer.header);
-    return about->idiag_rqueue;
-}
-
 /* So that two pieces are two for the server too. */
 static void await_reader(const struct client *c)
 {
+    struct inet_diag_msg end;
     int64_t limit = now_ms() + patience(SOON_MS);
-    while (count_unread(c) > 0) {
+    while (find_server_end(c, &end) && end.idiag_rqueue > 0) {
         check(now_ms() < limit, "not read");
         sched_yield();
     }
@@ -471,7 +428,7 @@ ONLY_SERVER(epoll, all_seven_give_the_same_answers_field_by_field)
     start_redis();
     const char *root = make_wire_root();
     for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-        server_name = names[n];
+        server_name = server_says = names[n];
         redis("FLUSHALL");
         start_wire_server(root);
         for (size_t i = 0; i < WIRE_CASES; i++) {

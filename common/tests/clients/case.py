@@ -65,12 +65,12 @@ def contents(path):
 class Server:
     """One of the seven, from its banner to end()."""
 
-    def __init__(self, name):
-        self.folder = os.path.join(FOLDER, name)
-        os.mkdir(self.folder)
+    def __init__(self, name, port=0):
+        self.folder = tempfile.mkdtemp(prefix=name + ".", dir=FOLDER)
         self.redis = redis.start_private(os.path.join(self.folder, "redis"), None)
-        command = [os.path.join(TOP, os.environ.get("SERVERS", "."), name), "--port", "0",
-                   "--redis", self.redis.where, "--root", ROOT]
+        command = [os.path.join(TOP, os.environ.get("SERVERS", "."), name), "--port", str(port),
+                   "--redis", self.redis.where, "--root", ROOT,
+                   "--timeout", str(3 * SOON_SECONDS)]  # who is held stays as long as we look
         if name.startswith("pre"):
             command += ["--workers", "8"]
         with open(self._log("out"), "wb") as out, open(self._log("err"), "wb") as err:

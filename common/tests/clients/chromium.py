@@ -118,6 +118,20 @@ class Page:
             raise AssertionError("%s: %s" % (script, result["exceptionDetails"]))
         return result["result"].get("value")
 
+    def until(self, condition):
+        """Waits until a script comes to something true. It looks fifty times a second, so what is
+        true for a moment only may be missed. AssertionError if that takes too long."""
+        if not self.value("""new Promise(resolve => {
+            const end = performance.now() + %d;
+            const look = () => {
+                if (%s) resolve(true);
+                else if (performance.now() > end) resolve(false);
+                else setTimeout(look, 20);
+            };
+            look();
+        })""" % (1000 * patience(SOON_SECONDS), condition)):
+            raise AssertionError("it never came to be that " + condition)
+
     def type(self, selector, text):
         self.value("document.querySelector('%s').focus()" % selector)
         self._call("Input.insertText", text=text)
@@ -134,6 +148,16 @@ class Page:
         self._call("Input.dispatchMouseEvent", type="mousePressed", **mouse)
         self._until_loaded("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
 
+    def press_enter(self, selector):
+        """As with the keyboard: what is there has the focus, and hears the key."""
+        self.value("document.querySelector('%s').focus()" % selector)
+        for kind in ("keyDown", "keyUp"):
+            self._call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r",
+                       windowsVirtualKeyCode=13)
+
+    def without_scripts(self):
+        self._call("Emulation.setScriptExecutionDisabled", value=True)
+
     def errors(self):
         """What the console shows in red."""
         return ([event["entry"]["text"] for event in self.events("Log.entryAdded")
@@ -147,7 +171,13 @@ class Page:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=width < 600)
 
-    def save_screenshot(self, path):
-        image = self._call("Page.captureScreenshot", format="png")["data"]
+    def save_screenshot(self, path, whole=False):
+        """What is seen; or the whole page, down to its end."""
+        image = self._call("Page.captureScreenshot", format="png",
+                           captureBeyondViewport=whole, **self._whole() if whole else {})["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(image))
+
+    def _whole(self):
+        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
+        return {"clip": {**size, "scale": 1}}

@@ -1,4 +1,5 @@
 """Real clients against each of the seven servers; a test's name is test_clients.poll.test_curl_...
+And the wall, against all of them at once: test_clients.wall.test_...
 A client that is not installed is skipped."""
 
 import case
@@ -6,9 +7,11 @@ from browser import Browser
 from curl import Curl
 from load import Load
 from python import Python
+from status import Status
+from wall import Wall
 from wget import Wget
 
-CLIENTS = (Browser, Curl, Load, Python, Wget)
+CLIENTS = (Browser, Curl, Load, Python, Status, Wget)
 SERVERS = ("iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll")
 
 
@@ -17,6 +20,8 @@ def setUpModule():
 
 
 def load_tests(loader, _tests, _pattern):
-    """Makes the seven classes. The clients' own, which name no server, are no tests."""
+    """Makes the seven classes, and one for all seven. The clients' own, which name no server, are
+    no tests."""
     classes = [type(name, CLIENTS, {"server_name": name}) for name in SERVERS]
+    classes.append(type("wall", (Wall,), {}))
     return loader.suiteClass(map(loader.loadTestsFromTestCase, classes))

@@ -1,5 +1,5 @@
 /* What a test has around it, and to itself: a folder, processes, a Redis. */
-#include "servers.h"
+#include "harness.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/zerohttpd-XXXXXX";
+static char folder[64];
 static int folder_lease = -1; /* while this is open, the folder stays */
 static pid_t janitor;
 static pid_t redis_pid;
@@ -27,8 +27,10 @@ static redisContext *redis_context; /* the test's own connection */
  * crashes or is killed. */
 void make_folder(void)
 {
+    const char *parent = getenv("FOLDERS"); /* a short one: a socket's path holds 107 octets */
     int ends[2];
-    check(mkdtemp(folder), "%s", strerror(errno));
+    snprintf(folder, sizeof(folder), "%s/zerohttpd-XXXXXX", parent ? parent : "/tmp");
+    check(mkdtemp(folder), "%s: %s", folder, strerror(errno));
     check(pipe2(ends, O_CLOEXEC) == 0, "%s", strerror(errno));
     janitor = fork();
     check(janitor >= 0, "%s", strerror(errno));
@@ -112,6 +114,7 @@ pid_t spawn(const char *const *words, int out, int err)
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
         closefrom(STDERR_FILENO + 1);
+        signal(SIGPIPE, SIG_DFL); /* the test ignores it, and that would be inherited */
         execvp(words[0], (char *const *)words);
         _exit(127);
     }
@@ -137,6 +140,8 @@ int count_descriptors(pid_t pid)
     int count = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
     DIR *directory = opendir(path);
+    if (!directory && errno == ENOENT)
+        return 0; /* it has just ended */
     check(directory, "%s: %s", path, strerror(errno));
     while (readdir(directory))
         count++;
@@ -164,6 +169,57 @@ int list_children(pid_t pid, pid_t *children, int room, char *states)
     return count;
 }
 
+/* The server and its present children: how many of `processes` were filled in. */
+static int list_server(pid_t *processes, int room)
+{
+    char *states = malloc((size_t)room);
+    processes[0] = server_pid;
+    int count = 1 + list_children(server_pid, processes + 1, room - 1, states);
+    free(states);
+    return count;
+}
+
+int64_t server_cpu_ms(void)
+{
+    enum { ROOM = 4096 };
+    pid_t *processes = calloc(ROOM, sizeof(*processes));
+    char path[64];
+    int64_t ticks = 0;
+    for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
+        unsigned long user = 0, system = 0;
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)processes[i]);
+        const char *stat = read_whole(path, NULL), *behind_name = stat ? strrchr(stat, ')') : NULL;
+        if (behind_name)
+            sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                   &system);
+        ticks += (int64_t)(user + system);
+    }
+    free(processes);
+    return ticks * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+static long field_of_rollup(const char *rollup, const char *name)
+{
+    const char *line = rollup ? strstr(rollup, name) : NULL;
+    return line ? strtol(line + strlen(name), NULL, 10) : 0;
+}
+
+long server_pss_kib(void)
+{
+    enum { ROOM = 4096 };
+    pid_t *processes = calloc(ROOM, sizeof(*processes));
+    char path[64];
+    long kib = 0;
+    for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
+        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)processes[i]);
+        const char *rollup = read_whole(path, NULL);
+        kib += field_of_rollup(rollup, "\nPss_Anon:") + field_of_rollup(rollup, "\nPss_Shmem:");
+    }
+    free(processes);
+    check(kib > 0, "this kernel does not tell what they occupy (Pss_Anon, Linux 5.3)");
+    return kib;
+}
+
 /* ---- Redis --------------------------------------------------------------------------------- */
 
 redisContext *open_redis(void)
@@ -176,9 +232,11 @@ redisContext *open_redis(void)
     return NULL;
 }
 
-static bool redis_answers(void)
+bool redis_answers(void)
 {
     int status;
+    if (redis_context)
+        return true;
     if (waitpid(redis_pid, &status, WNOHANG) == redis_pid) {
         redis_pid = 0;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
@@ -189,33 +247,35 @@ static bool redis_answers(void)
     redisReply *reply = redis_context ? redisCommand(redis_context, "PING") : NULL;
     bool ready = reply && reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "PONG") == 0;
     freeReplyObject(reply);
-    if (!ready)
+    if (!ready) {
         redisFree(redis_context);
+        redis_context = NULL;
+    }
     return ready;
 }
 
-void start_redis(void)
+void launch_redis_with(const char *const *options)
 {
-    const char *const words[] = {"redis-server",
-                                 "--port",
-                                 "0",
-                                 "--unixsocket",
-                                 place("redis"),
-                                 "--dir",
-                                 folder,
-                                 "--save",
-                                 "",
-                                 "--appendonly",
-                                 "no",
-                                 "--tcp-backlog",
-                                 "4096",
-                                 "--loglevel",
-                                 "warning",
-                                 NULL};
+    const char *const own[] = {
+        "redis-server", "--port",     "0",      "--unixsocket", place("redis"), "--dir",
+        folder,         "--save",     "",       "--appendonly", "no",           "--tcp-backlog",
+        "4096",         "--loglevel", "warning"};
+    const char *words[64];
+    int count = 0;
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        words[count++] = own[i];
+    for (options++; *options && count < 63; options++)
+        words[count++] = *options;
+    words[count] = NULL;
     int log = open(place("redis.log"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     check(log >= 0, "%s", strerror(errno));
     redis_pid = spawn(words, log, log);
     close(log);
+}
+
+void start_redis_with(const char *const *options)
+{
+    launch_redis_with(options);
     wait_until(redis_answers(), SOON_MS, "Redis does not answer: %s",
                read_whole(place("redis.log"), NULL));
 }

@@ -1,11 +1,14 @@
 /* The client of the black-box tests: bytes out, bytes in, and no mercy for a
  * response that breaks a rule (RFC 9112, and HTTP.md's number 16).
  */
-#include "servers.h"
+#include "harness.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,6 +19,79 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- for whoever wonders why ---------------------------------------------------------------- */
+
+enum { EXCERPT = 400 }; /* octets of what was said or heard: enough to type it again */
+
+static struct excerpt {
+    char octets[EXCERPT];
+    size_t len, whole;
+    int fd; /* whose */
+} said, heard;
+
+static void begin(struct excerpt *e, int fd)
+{
+    *e = (struct excerpt){.fd = fd};
+}
+
+static void add(struct excerpt *e, const void *octets, size_t len)
+{
+    size_t room = EXCERPT - e->len, take = len < room ? len : room;
+    memcpy(e->octets + e->len, octets, take);
+    e->len += take;
+    e->whole += len;
+}
+
+/* What comes in pieces is one request, until somebody has heard something or another speaks. */
+static void remember_said(const struct client *c, const void *octets, size_t len)
+{
+    if (said.whole == 0 || said.fd != c->fd || heard.whole > 0)
+        begin(&said, c->fd);
+    begin(&heard, c->fd);
+    add(&said, octets, len);
+}
+
+static void remember_heard(const struct client *c, const char *octets, size_t len)
+{
+    const char *end = memchr(octets, '\r', len);
+    if (said.fd != c->fd)
+        begin(&said, c->fd);
+    begin(&heard, c->fd);
+    add(&heard, octets, end ? (size_t)(end - octets) : len);
+}
+
+/* As one would type it in C. */
+static void print_excerpt(FILE *out, const char *what, const struct excerpt *e)
+{
+    fprintf(out, "\n%s: \"", what);
+    for (size_t i = 0; i < e->len; i++) {
+        unsigned char octet = (unsigned char)e->octets[i];
+        if (octet == '\r' || octet == '\n')
+            fputs(octet == '\r' ? "\\r" : "\\n", out);
+        else if (octet < ' ' || octet > '~')
+            fprintf(out, "\\x%02x", octet);
+        else
+            fputc(octet, out);
+    }
+    fputs("\"", out);
+    if (e->whole > e->len)
+        fprintf(out, " and %zu octets more", e->whole - e->len);
+}
+
+const char *last_exchange(void)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    if (out && said.whole > 0)
+        print_excerpt(out, "Sent", &said);
+    if (out && heard.whole > 0)
+        print_excerpt(out, "Answered", &heard);
+    if (!out || fclose(out) != 0)
+        return "";
+    return text;
+}
 
 /* ---- talking ------------------------------------------------------------------------------- */
 
@@ -49,6 +125,7 @@ static void await(const struct client *c, short events, int64_t limit)
 bool try_to_say(struct client *c, const void *bytes, size_t len)
 {
     int64_t limit = now_ms() + patience(SOON_MS);
+    remember_said(c, bytes, len);
     for (size_t sent = 0; sent < len;) {
         ssize_t n =
             send(c->fd, (const char *)bytes + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -87,6 +164,8 @@ static void forget_answer(struct client *c)
 
 void hang_up(struct client *c)
 {
+    if (said.fd == c->fd)
+        said.fd = -1; /* the next with this number is another */
     close(c->fd);
     forget_answer(c);
     free(c->in);
@@ -188,7 +267,7 @@ static void check_fields(struct answer *a, const char *head)
 {
     char product[64];
     int n = 0;
-    snprintf(product, sizeof(product), "ZeroHTTPd/%%*[0-9.] (%s)%%n", server_name);
+    snprintf(product, sizeof(product), "ZeroHTTPd/%%*[0-9.] (%s)%%n", server_says);
     for (const char *at = a->fields; *at; at += strlen(at) + 1) {
         size_t len = strcspn(at, ":");
         check(is_field(at), "a malformed field: %s", at);
@@ -215,6 +294,7 @@ static void take_head(struct client *c, size_t len)
         check(line_end || (head[i] >= ' ' && head[i] < 127), "a control character: %s", head);
         i += line_end;
     }
+    remember_heard(c, head, len);
     check(sscanf(head, "HTTP/1.1 %3d %c", &c->answer.status, &reason) == 2 && head[12] == ' ' &&
               isalpha((unsigned char)reason) && c->answer.status >= 200 && c->answer.status < 600,
           "a malformed status line: %s", head);
@@ -276,39 +356,65 @@ const struct answer *hear_head(struct client *c)
 
 /* ---- the other side, as the kernel shows it ------------------------------------------------ */
 
-/* Looks the server's end of a connection up in /proc/net/tcp (IPv4). */
-static bool find_server_side(const struct client *c, unsigned *state, unsigned *unread,
-                             unsigned long *inode)
+/* The server's end of a connection, over IPv4, as sock_diag(7) is asked about it. */
+static struct inet_diag_req_v2 server_end(const struct client *c)
 {
     struct sockaddr_in own = {0};
     socklen_t size = sizeof(own);
-    char line[512];
-    unsigned local, remote;
-    bool found = false;
     getsockname(c->fd, (struct sockaddr *)&own, &size);
-    FILE *table = fopen("/proc/net/tcp", "re");
-    while (table && !found && fgets(line, sizeof(line), table))
-        found = sscanf(line, " %*d: %*x:%x %*x:%x %x %*x:%x %*x:%*x %*x %*u %*u %lu", &local,
-                       &remote, state, unread, inode) == 5 &&
-                local == (unsigned)server_port && remote == ntohs(own.sin_port);
-    if (table)
-        fclose(table);
-    return found;
+    struct sockaddr_in other = own; /* where they cannot say any more: the same host */
+    other.sin_port = htons((uint16_t)server_port);
+    getpeername(c->fd, (struct sockaddr *)&other, &size);
+    return (struct inet_diag_req_v2){
+        .sdiag_family = AF_INET,
+        .sdiag_protocol = IPPROTO_TCP,
+        .id = {.idiag_sport = other.sin_port,
+               .idiag_dport = own.sin_port,
+               .idiag_src = {other.sin_addr.s_addr},
+               .idiag_dst = {own.sin_addr.s_addr},
+               .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+    };
+}
+
+/* Where there is no such connection, the listener is what the kernel finds. */
+bool find_server_end(const struct client *c, struct inet_diag_msg *found)
+{
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_req_v2 request;
+    } question = {
+        .header = {.nlmsg_len = sizeof(question),
+                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                   .nlmsg_flags = NLM_F_REQUEST},
+        .request = server_end(c),
+    };
+    union {
+        struct nlmsghdr header;
+        char bytes[4096];
+    } answer;
+    static int netlink = -1; /* asked thousands of times by those who cut requests in two */
+    if (netlink < 0)
+        netlink = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    check(netlink >= 0 && send(netlink, &question, sizeof(question), 0) > 0 &&
+              recv(netlink, &answer, sizeof(answer), 0) > 0,
+          "the kernel does not tell of its sockets: %s", strerror(errno));
+    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+        return false;
+    memcpy(found, NLMSG_DATA(&answer.header), sizeof(*found));
+    return found->idiag_state != TCP_LISTEN;
 }
 
 bool is_read(const struct client *c)
 {
-    unsigned state, unread;
-    unsigned long inode;
+    struct inet_diag_msg socket;
     /* what nobody has accepted has no inode yet */
-    return find_server_side(c, &state, &unread, &inode) && inode != 0 && unread == 0;
+    return find_server_end(c, &socket) && socket.idiag_inode != 0 && socket.idiag_rqueue == 0;
 }
 
 bool is_closed_by_server(const struct client *c)
 {
-    unsigned state, unread;
-    unsigned long inode;
-    return !find_server_side(c, &state, &unread, &inode) || state != TCP_ESTABLISHED;
+    struct inet_diag_msg socket;
+    return !find_server_end(c, &socket) || socket.idiag_state != TCP_ESTABLISHED;
 }
 
 void check_no_reset(const struct client *c)

@@ -1,4 +1,4 @@
-/* servers: what the black-box tests stand on.
+/* harness: what the black-box tests stand on.
  *
  *  - Every case runs against all seven servers, each time in a process, with a
  *    Redis, and in a folder of its own. The suite a test is in is the server's
@@ -8,6 +8,10 @@
  *    SERVERS names (.), public/ and templates/ in the current one.
  *  - Nothing a test starts outlives it, however it ends; a server has to end
  *    by SIGTERM, with status 0, its statistics, and no child left behind.
+ *  - A server of somebody else's, as it is graded, may have a name of its own,
+ *    CALLS_ITSELF=mine, though SERVERS holds it under that of its model, and may
+ *    know no --workers, NO_WORKERS=1. LIMITS=, a program's words, starts it,
+ *    and the tests' folders are made in FOLDERS=, so that somebody can see to it.
  *  - Waiting means waiting for an event. Its limit is there for the case that
  *    the event never comes; PATIENCE=3 makes all limits three times as long,
  *    for servers with sanitizers and machines with other things to do.
@@ -17,6 +21,7 @@
 
 #include <criterion/criterion.h>
 #include <hiredis/hiredis.h>
+#include <linux/inet_diag.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,12 +65,16 @@
 
 void run_case(const char *server, void (*body)(void));
 
-/* Ends the test if the condition does not hold; says where, what, and what the server had to say on
- * standard error. What follows the condition is a printf format and its arguments. */
-#define check(condition, ...)                                                                      \
+/* Ends the test if the condition does not hold; says where, what, what the last client said and
+ * heard, and what the server had to say on standard error. What follows the condition is a printf
+ * format and its arguments. */
+#define check(condition, ...) check_that(condition, #condition, __VA_ARGS__)
+
+/* The same, of a condition that is called something else. */
+#define check_that(condition, name, ...)                                                           \
     do {                                                                                           \
         if (!(condition))                                                                          \
-            cr_assert_fail("%s", describe(#condition, __VA_ARGS__));                               \
+            cr_assert_fail("%s", describe(name, __VA_ARGS__));                                     \
     } while (0)
 
 const char *describe(const char *condition, const char *format, ...)
@@ -74,7 +83,7 @@ const char *describe(const char *condition, const char *format, ...)
 /* Looks again and again, for what nobody is told of: the end of a process, a line in /proc. */
 #define wait_until(condition, limit_ms, ...)                                                       \
     for (int64_t limit_ = now_ms() + patience(limit_ms); !(condition); poll(NULL, 0, 3))           \
-    check(now_ms() < limit_, __VA_ARGS__)
+    check_that(now_ms() < limit_, #condition ", in time", __VA_ARGS__)
 
 enum { SOON_MS = 10000 }; /* for what should happen at once: if not by then, it never will */
 
@@ -84,6 +93,7 @@ int64_t patience(int64_t ms); /* a limit, as long as PATIENCE asks for */
 /* ---- the server ---------------------------------------------------------------------------- */
 
 extern const char *server_name; /* "epoll" */
+extern const char *server_says; /* what it calls itself: the same, as a rule */
 extern pid_t server_pid;
 extern char server_host[64]; /* where it listens: "127.0.0.1", "[::1]" */
 extern int server_port;
@@ -96,6 +106,19 @@ bool server_has_workers(void); /* knows --workers */
 #define start_server(...) start_server_with((const char *const[]){"", ##__VA_ARGS__, NULL})
 void start_server_with(const char *const *options);
 
+/* The next server is started by this program, which has to turn into it (execve(2)), as prlimit,
+ * setpriv and `strace -DD` do: run_under("prlimit", "--nofile=24"). */
+#define run_under(...) run_under_with((const char *const[]){__VA_ARGS__, NULL})
+void run_under_with(const char *const *words);
+
+/* The next server is watched by strace(1): from when it listens to its end it may open what is in
+ * public/ and templates/, and nothing else; and at no time anything for writing. stop_server()
+ * checks that. The environment variable WATCH_OPENS=1 has every server of every test watched. */
+void watch_opens(void);
+void let_it_look_at_itself(void); /* it is asked for its status: it may open its own in /proc */
+int watch_words(const char **words, const char *root); /* for launch(): strace's, or none */
+void check_opens(void);
+
 /* Has the server taken notice of a first SIGTERM? */
 bool server_is_stopping(void);
 
@@ -106,6 +129,7 @@ struct statistics {
 struct statistics stop_server(void);  /* SIGTERM, and await_server() */
 struct statistics await_server(void); /* it has been asked to stop: waits until it has */
 int await_exit(int limit_ms);         /* waits until it is gone; returns its wait(2) status */
+void stop_listening(void);            /* nobody reads what it writes on standard output any more */
 
 /* The lines it has written: on standard error so far, on standard output until it ended. */
 const char *server_errors(void);
@@ -121,6 +145,12 @@ int count_lines(const char *text);
 
 int count_descriptors(pid_t);
 int list_children(pid_t, pid_t *children, int room, char *states); /* returns how many */
+
+/* What the server and its present children have used of the CPU so far; what they occupy now of
+ * memory, each page they share counted once. Without the program's code: what of that is whose
+ * changes with every other process that runs it. */
+int64_t server_cpu_ms(void);
+long server_pss_kib(void);
 
 /* Starts a program, as the leader of a process group, that dies with the test at the latest. */
 pid_t spawn(const char *const *words, int out, int err);
@@ -147,13 +177,48 @@ const char *make_root(void);
 
 /* ---- Redis --------------------------------------------------------------------------------- */
 
-void start_redis(void); /* a private one; skips the test if the machine has no Redis */
+/* Starts a private one, with further options of its own, start_redis("--appendonly", "yes"), and
+ * waits until it answers; skips the test if the machine has no Redis. */
+#define start_redis(...) start_redis_with((const char *const[]){"", ##__VA_ARGS__, NULL})
+void start_redis_with(const char *const *options);
+
+/* The same without waiting: it may be asked whether it answers by now. */
+#define launch_redis(...) launch_redis_with((const char *const[]){"", ##__VA_ARGS__, NULL})
+void launch_redis_with(const char *const *options);
+bool redis_answers(void);
+
 void kill_redis(void);
 void freeze_redis(void);
 void thaw_redis(void);
 redisContext *open_redis(void);                   /* a connection of the test's own */
 redisReply *redis(const char *command, ...);      /* asks it something */
 long long redis_number(const char *command, ...); /* the same, for what answers with a number */
+
+/* ---- a stand-in for Redis ------------------------------------------------------------------ */
+
+/* What a real Redis cannot be told to do. A thread of the test listens in its place and knows the
+ * guestbook's four commands: INCR and GET count visitors, LRANGE gives one entry, whose remarks
+ * say which were asked for ("-21 to -1"), RPUSH is only counted. */
+void start_stand_in(void);
+
+/* How it answers, until told otherwise; {0}: as Redis does. */
+struct manner {
+    const char *at;   /* which command, "GET"; "": whoever connects, before any; NULL: every */
+    const char *says; /* instead of the reply; NULL: the reply */
+    bool half;        /* only the first half of that */
+    bool in_octets;   /* one after the other, each when the last one has been read */
+    enum {
+        GOES_ON,
+        FALLS_SILENT, /* on this connection, for good */
+        CLOSES,
+        FREEZES, /* before it answers, as by SIGSTOP; told otherwise, it answers all, too late */
+    } then;
+};
+void stand_in(struct manner);
+
+bool stand_in_is_frozen(void);
+int stand_in_heard(const char *command);  /* how often, so far */
+void stand_in_says_unasked(const char *); /* on every connection there is */
 
 /* ---- a client ------------------------------------------------------------------------------ */
 
@@ -188,8 +253,16 @@ void hear_end(struct client *);                  /* the connection ends without 
 uint64_t hear_rest(struct client *);             /* counts octets until it ends, however that is */
 bool has_heard(const struct client *);           /* is there something to hear right now? */
 
+/* The last request and the first line that answered it, for whoever wonders why a test failed; "",
+ * where nobody has said anything. */
+const char *last_exchange(void);
+
 void hang_up(struct client *); /* closes, and frees */
 void reset(struct client *);   /* the same, the rude way */
+
+/* The server's end of this client's connection, as the kernel describes it (sock_diag(7)); false:
+ * there is none any more. /proc/net/tcp is long after other tests, and no snapshot. */
+bool find_server_end(const struct client *, struct inet_diag_msg *);
 
 /* Has the server accepted this client, and read all that it said? And has it closed? */
 bool is_read(const struct client *);

@@ -1,4 +1,4 @@
-#include "servers.h"
+#include "harness.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 /* Each test is a process of its own: what is static here is one test's. */
 const char *server_name;
+const char *server_says;
 pid_t server_pid;
 char server_host[64];
 int server_port;
@@ -47,6 +48,8 @@ const char *describe(const char *condition, const char *format, ...)
     va_start(arguments, format);
     n += vsnprintf(text + n, sizeof(text) - (size_t)n, format, arguments);
     va_end(arguments);
+    if ((size_t)n < sizeof(text))
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", last_exchange());
     const char *errors = server_errors();
     if (*errors && (size_t)n < sizeof(text))
         snprintf(text + n, sizeof(text) - (size_t)n, "\nThe server said: %s", errors);
@@ -87,6 +90,8 @@ int count_lines(const char *text)
     return count;
 }
 
+enum { OUTPUT_MOST = 16 * 1024 * 1024 }; /* octets: nobody has so much to say */
+
 /* Reads on in the server's output: until a first line is there, or until nobody is left who could
  * write to it, its children included. */
 static void read_output(bool first_line, int limit_ms)
@@ -96,8 +101,10 @@ static void read_output(bool first_line, int limit_ms)
     while (n > 0 && !(first_line && output_len > 0 && output[output_len - 1] == '\n')) {
         struct pollfd fd = {.fd = server_out, .events = POLLIN};
         int64_t left = limit - now_ms();
-        check(left > 0 && poll(&fd, 1, (int)left) > 0, "the server neither %s in time",
+        bool in_time = left > 0 && poll(&fd, 1, (int)left) > 0;
+        check(in_time, "the server neither %s",
               first_line ? "got ready nor ended" : "ended nor closed its output");
+        check(output_len < OUTPUT_MOST, "it writes and writes: %.80s", output);
         output = realloc(output, output_len + 4097);
         n = read(server_out, output + output_len, 4096);
         output_len += n > 0 ? (size_t)n : 0;
@@ -105,19 +112,89 @@ static void read_output(bool first_line, int limit_ms)
     }
 }
 
+static const char *under[32]; /* what run_under() was given */
+
+void run_under_with(const char *const *words)
+{
+    int count = 0;
+    for (; words[count]; count++)
+        under[count] = words[count];
+    under[count] = NULL;
+}
+
+/* Where the server is told to find public/ and templates/. */
+static const char *root_of(const char *const *options)
+{
+    const char *root = ".";
+    for (; *options; options++)
+        if ((strcmp(*options, "--root") == 0 || strcmp(*options, "-d") == 0) && options[1])
+            root = options[1];
+    return root;
+}
+
+/* With leave to check for leaks a sanitizer would end a server that is traced. */
+static int words_before(const char **words, const char *root)
+{
+    int count = 0;
+    bool traced = under[0] && strcmp(under[0], "strace") == 0;
+    if (!traced && getenv("WATCH_OPENS"))
+        watch_opens();
+    if (!traced)
+        count = watch_words(words, root);
+    if (traced || count > 0) {
+        words[count++] = "env";
+        words[count++] = "ASAN_OPTIONS=detect_leaks=0";
+    }
+    for (int i = 0; under[i]; i++)
+        words[count++] = under[i];
+    under[0] = NULL;
+    return count;
+}
+
+/* The words of LIMITS, as many as there is room for. */
+static int limits_before(const char **words, int room)
+{
+    const char *limits = getenv("LIMITS");
+    char *rest = limits ? strdup(limits) : NULL, *word;
+    int count = 0;
+    while (count < room && (word = strsep(&rest, " ")))
+        words[count++] = word;
+    return count;
+}
+
+/* Whoever does not know --workers is not told how many. */
+static const char *const *without_workers(const char *const *options)
+{
+    static const char *kept[96];
+    int count = 0;
+    for (; *options && count < 95; options++) {
+        if (strcmp(*options, "--workers") == 0 && options[1])
+            options++;
+        else
+            kept[count++] = *options;
+    }
+    kept[count] = NULL;
+    return kept;
+}
+
 static void launch(const char *const *options)
 {
     static char binary[4096], where[300];
-    const char *words[64] = {binary, "-p", "0", "-r", where}, *directory = getenv("SERVERS");
-    int count = 5, ends[2];
+    const char *const own[] = {binary, "-p", "0", "-r", where};
+    const char *words[96], *directory = getenv("SERVERS");
+    int count = limits_before(words, 16), ends[2];
+    count += words_before(words + count, root_of(options));
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        words[count++] = own[i];
     snprintf(binary, sizeof(binary), "%s/%s", directory ? directory : ".", server_name);
     snprintf(where, sizeof(where), "unix:%s", place("redis"));
-    if (strncmp(server_name, "pre", 3) == 0) {
+    if (strncmp(server_name, "pre", 3) == 0 && !getenv("NO_WORKERS")) {
         words[count++] = "--workers";
         words[count++] = "8";
     }
-    for (options++; *options && count < 63; options++)
+    for (options++; *options && count < 95; options++)
         words[count++] = *options;
+    words[count] = NULL;
 
     int err = open(place("errors"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     check(pipe2(ends, O_CLOEXEC) == 0 && err >= 0, "%s", strerror(errno));
@@ -136,9 +213,9 @@ static void launch(const char *const *options)
 void start_server_with(const char *const *options)
 {
     char start[64];
-    launch(options);
+    launch(getenv("NO_WORKERS") ? without_workers(options) : options);
     read_output(true, SOON_MS);
-    snprintf(start, sizeof(start), "%s: listening on http://", server_name);
+    snprintf(start, sizeof(start), "%s: listening on http://", server_says);
     const char *banner = server_output(), *colon = strrchr(banner, ':');
     size_t len = strlen(start);
     char *end = NULL;
@@ -187,6 +264,12 @@ int await_exit(int limit_ms)
     return status;
 }
 
+void stop_listening(void)
+{
+    close(server_out);
+    server_out = -1;
+}
+
 static void check_for_sanitizers(void)
 {
     static const char *const reports[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
@@ -206,12 +289,13 @@ struct statistics await_server(void)
     check_for_sanitizers();
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
     check(waitpid(-server_pid, NULL, WNOHANG) < 0, "it left a child behind");
+    check_opens();
 
     const char *last = output_len > 1 ? memrchr(output, '\n', output_len - 1) : NULL;
     snprintf(pattern, sizeof(pattern),
              "\n%s: %%llu requests on %%llu connections; CPU %%*f s user, %%*f s system; peak "
              "memory %%*d KiB; context switches %%*d voluntary, %%*d involuntary%%n",
-             server_name);
+             server_says);
     check(last && sscanf(last, pattern, &s.requests, &s.connections, &n) == 2 && last[n] == '\n',
           "the last line is no statistics: %s", server_output());
     return s;
@@ -237,7 +321,9 @@ int run_server_with(const char *const *options)
 
 void run_case(const char *server, void (*body)(void))
 {
+    const char *own_name = getenv("CALLS_ITSELF");
     server_name = server;
+    server_says = own_name ? own_name : server;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of the server come to us, who count them */
     signal(SIGPIPE, SIG_IGN);
     make_folder();

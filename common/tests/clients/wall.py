@@ -1,0 +1,181 @@
+"""The wall in Chromium, and `make load`: all seven at once, on ports that follow each other."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import unittest
+
+import chromium
+from browser import the_browser
+from case import ENVIRONMENT, SOON_SECONDS, TOP, Server, patience
+from lib import servers
+from status import hold, let_go, look_at
+
+LOAD = os.path.join(TOP, "common", "tools", "load")
+BASES = range(20000, 32000, 10)  # below the ports that the kernel picks for others
+CARD = "document.getElementById('%s').closest('.server')"
+RUNNING = CARD + ".querySelector('.word').textContent === 'running'"
+LABEL = CARD + ".querySelector('.cells').ariaLabel"
+ASKED = """performance.getEntriesByType('resource').filter(
+    entry => entry.name.endsWith('/status.json')).length"""
+LOOK_AWAY = """(() => {
+    Object.defineProperty(document, 'hidden', {value: %s, configurable: true});
+    document.dispatchEvent(new Event('visibilitychange'));
+})()"""
+REFUSED = "net::ERR_CONNECTION_REFUSED"  # the browser's own words, which no page can prevent
+
+
+def free_base():
+    """Seven ports that nobody has, behind the number that is returned."""
+    for base in BASES:
+        with contextlib.ExitStack() as stack:
+            try:
+                for chapter in range(1, 8):
+                    taken = stack.enter_context(socket.socket())
+                    taken.bind(("127.0.0.1", base + chapter))
+                return base
+            except OSError:
+                continue
+    raise AssertionError("there are no seven free ports")
+
+
+class Wall(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.base = free_base()
+        cls.servers = {}
+        for chapter, name in enumerate(servers.NAMES, 1):
+            cls.servers[name] = Server(name, cls.base + chapter)
+            cls.addClassCleanup(cls.servers[name].end)
+
+    def open(self, query="", name="epoll"):
+        if not chromium.find():
+            self.skipTest("Chromium is not installed")
+        page = chromium.Page(the_browser())
+        self.addCleanup(page.close)
+        page.open(self.servers[name].url + "/wall.html" + query)
+        return page
+
+    def hold(self, name, number):
+        clients = hold((self.servers[name].host, self.servers[name].port), number)
+        self.addCleanup(let_go, clients)
+        return clients
+
+    def await_all(self, page):
+        page.until("document.querySelector('.server')")
+        for name in servers.NAMES:
+            page.until(RUNNING % name)
+
+    def test_shows_seven_running_servers(self):
+        for page in (self.open(), self.open("?base=%d" % self.base, "forking")):
+            self.await_all(page)
+            for name in servers.NAMES:
+                whose = r"^1 event loop, " if name in ("poll", "epoll") else r"^\d+ workers?: "
+                self.assertRegex(page.value(LABEL % name), whose)
+                page.until("/^\\d/.test(%s.querySelector('.rate strong').textContent)"
+                           % (CARD % name))
+            self.assertEqual(page.errors(), [])
+
+    def test_shows_clients_come_and_go(self):
+        page = self.open()
+        self.await_all(page)
+        held = ("forking", "preforking", "threading", "prethreading", "poll", "epoll")
+        clients = [client for name in held for client in self.hold(name, 5)]
+        for name in held:  # and the wall's own
+            page.until("/\\b6 reading/.test(%s)" % (LABEL % name))
+            self.assertIsNotNone(page.value(CARD % name + ".querySelector('.cells .reading')"))
+        look_at(self, page, "wall")
+        let_go(clients)
+        for name in held:
+            page.until("/\\b1 reading/.test(%s)" % (LABEL % name))
+        self.assertEqual(page.errors(), [])
+
+    def test_shows_a_server_that_is_held_as_busy_and_waits_its_turn(self):
+        page = self.open()
+        self.await_all(page)
+        clients = self.hold("iterative", 1)
+        page.until("/busy for [2-9] s/.test(%s.innerText)" % (CARD % "iterative"))
+        self.assertTrue(page.value(CARD % "iterative" + ".matches('.late')"))
+        self.assertIsNotNone(page.value(CARD % "iterative" + ".querySelector('.cells path')"))
+        self.assertTrue(page.value(RUNNING % "epoll"))
+        asked = {event["requestId"] for event in page.events("Network.requestWillBeSent")
+                 if event["request"]["url"] == self.servers["iterative"].url + "/status.json"}
+        ended = {event["requestId"] for method in ("loadingFinished", "loadingFailed")
+                 for event in page.events("Network." + method)}
+        self.assertEqual(len(asked - ended), 1)
+        look_at(self, page, "wall-busy")
+        let_go(clients)
+        page.until(RUNNING % "iterative")
+        self.assertEqual(page.errors(), [])
+
+    def test_shows_a_server_that_is_not_there(self):
+        page = self.open("?base=%d" % (self.base + 1))  # so the seventh has nobody
+        page.until("document.querySelector('.server')")
+        page.until(CARD % "epoll" + ".querySelector('.word').textContent === 'not running'")
+        page.until(RUNNING % "iterative")
+        self.assertEqual([error for error in page.errors() if REFUSED not in error], [])
+
+    def test_asks_nothing_while_nobody_looks(self):
+        page = self.open()
+        self.await_all(page)
+        page.value(LOOK_AWAY % "true")
+        before = page.value(ASKED)
+        page.value("new Promise(resolve => setTimeout(resolve, 1500))")  # longer than a turn
+        self.assertEqual(page.value(ASKED), before)
+        page.value(LOOK_AWAY % "false")
+        page.until("%s >= %d" % (ASKED, before + len(servers.NAMES)))
+        self.assertEqual(page.errors(), [])
+
+    def test_gives_the_commands_by_keyboard(self):
+        page = self.open()
+        page.until("document.querySelector('.server')")
+        label = page.value("document.querySelectorAll('.server .choices button')[2].ariaLabel")
+        self.assertEqual(label, "Copy: make load SERVER=iterative CLIENTS=2000 BASE=%d" % self.base)
+        page.press_enter(".server .choices button:nth-of-type(3)")
+        page.until("/^(Copied|Selected)/.test(document.querySelector('#said').textContent)")
+        self.assertEqual(page.value("document.querySelector('.load code').textContent"),
+                         "make load SERVER=iterative CLIENTS=2000 BASE=%d" % self.base)
+        self.assertEqual(page.errors(), [])
+
+    # ---- make load --------------------------------------------------------------------------
+
+    def load(self, **asked):
+        """Its status, and what it printed and said."""
+        environment = {**ENVIRONMENT, "BASE": str(self.base), **asked}
+        done = subprocess.run([LOAD], env=environment, stdin=subprocess.DEVNULL, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              timeout=patience(SOON_SECONDS))
+        return done.returncode, done.stdout, done.stderr
+
+    def test_load_refuses_what_it_cannot_do(self):
+        for asked, why in (({}, "SERVER"), ({"SERVER": "apache"}, "one of iterative"),
+                           ({"SERVER": "epoll", "CLIENTS": "many"}, "CLIENTS=many"),
+                           ({"SERVER": "epoll", "CLIENTS": "-1"}, "CLIENTS=-1"),
+                           ({"SERVER": "epoll", "CLIENTS": "20001"}, "20000"),
+                           ({"SERVER": "epoll", "CLIENTS": "0"}, "nothing to do"),
+                           ({"SERVER": "epoll", "LOAD_SECONDS": "0"}, "nothing to do"),
+                           ({"SERVER": "epoll", "BASE": "70000"}, "BASE=70000")):
+            status, out, err = self.load(**asked)
+            self.assertEqual((status, out), (2, ""), err)
+            self.assertRegex(err, r"\Aload: .*%s.*\n\Z" % why)
+
+    def test_load_says_who_is_not_there(self):
+        status, out, err = self.load(SERVER="epoll", BASE=str(self.base + 1))
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("port %d" % (self.base + 8), err)
+
+    def test_load_asks_for_a_second(self):
+        for tool, kept in (("ab", ""), ("wrk", "1")):
+            if not shutil.which(tool):
+                self.skipTest(tool + " is not installed")
+            status, out, err = self.load(SERVER="epoll", CLIENTS="10", LOAD_SECONDS="1", KEPT=kept)
+            self.assertEqual((status, err), (0, ""), out)
+            self.assertTrue(re.search(r"\nepoll +[\d,]+ requests a second; .*; no error\n", out), out)
+
+    def test_load_holds_idle_clients(self):
+        status, out, err = self.load(SERVER="poll", HELD="50", LOAD_SECONDS="1")
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertIn("\npoll          idle clients: 50 of 50 connected, 0 connections given up\n", out)
