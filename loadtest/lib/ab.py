@@ -16,105 +16,88 @@ end, and begins again. It speaks HTTP/1.0 and has one thread. What one must know
 import os
 import re
 import subprocess
-from dataclasses import dataclass
-from typing import Dict, List
 
 from lib import Trouble, machine, processes
+from lib.load import Load
 
 STALL_SECONDS = 10  # ab gives up if no client hears anything for as long
 CONNECTION_CEILING = 30000  # new connections a second; beyond, ab itself is the limit
+MOST_REQUESTS = 2000000  # of a timed run, for which ab allocates memory
 
 FIELDS = {
     "complete": r"Complete requests:\s+(\d+)",
     "failed": r"Failed requests:\s+(\d+)",
-    "non_2xx": r"Non-2xx responses:\s+(\d+)",
-    "page_bytes": r"HTML transferred:\s+(\d+)",
     "seconds": r"Time taken for tests:\s+([\d.]+)",
-    "rate": r"Requests per second:\s+([\d.]+)",
+    "longest": r"\n 100% +(\d+)",
 }
-KINDS = r"\((Connect: \d+, Receive: \d+, Length: \d+, Exceptions: \d+)\)"
+KINDS = {"Connect": "connect", "Receive": "reset", "Length": "length", "Exceptions": "reset"}
 
 
-@dataclass(frozen=True)
-class Report:
-    """What one run of ab came to."""
-
-    complete: int
-    failed: int
-    kinds: Dict[str, int]  # of failure: connect, receive, length, exceptions
-    non_2xx: int
-    page_bytes: int
-    seconds: float
-    rate: float  # requests a second, failed ones included
-    percentiles: List[float]  # [99]: so many ms, connecting included, sufficed for 99 %
-
-    @property
-    def counted_twice(self):
-        """Failures that are among ab's "receive" and again among its "exceptions"."""
-        return min(self.kinds.get("receive", 0), self.kinds.get("exceptions", 0))
-
-    @property
-    def errors(self):
-        """Requests that did not bring the page: failed, or answered by something else."""
-        return self.failed - self.counted_twice + self.non_2xx
-
-    @property
-    def pages(self):
-        """Requests that did."""
-        return max(0, self.complete - self.errors)
-
-    @property
-    def pages_rate(self):
-        """Pages a second. It is ab's rate unless there were errors, which are no achievement."""
-        return self.rate * self.pages / self.complete if self.complete else 0.0
-
-    def errors_text(self):
-        """The errors by kind: "12 receive, 3 not 2xx"."""
-        kinds = {**self.kinds, "not 2xx": self.non_2xx}
-        if self.counted_twice:
-            kinds["exceptions"] -= self.counted_twice
-        return ", ".join("%s %s" % (format(count, ","), kind)
-                         for kind, count in kinds.items() if count)
+def command(url, clients, csv, requests=None, seconds=None, kept=False):
+    """So many requests, or as many as fit into so many seconds."""
+    words = ["ab", "-q", "-l", "-r", "-s", str(STALL_SECONDS), "-c", str(clients), "-e", csv]
+    if seconds is not None:
+        words += ["-t", "%d" % max(1, round(seconds))]
+        requests = MOST_REQUESTS
+    words += ["-n", str(requests)]  # behind -t, or that would make it 50,000
+    return words + (["-k"] if kept else []) + [url]
 
 
-def run(url, requests, clients, core, save_as, limit_seconds):
-    """Asks for `url` that many times from that many clients at once. Returns the Report; what
-    ab wrote stays in `save_as` with .txt, .err and .csv. Trouble if ab gave up."""
+def run(url, clients, core, save_as, *, requests=None, seconds=None, kept=False, limit=None,
+        prefix=()):
+    """Loads `url`. Returns the Load; what ab wrote stays in `save_as` with .txt, .err and .csv.
+    Trouble if ab gave up, or took more than `limit` seconds. `prefix` leads to another host."""
     csv = save_as + ".csv"
     if os.path.exists(csv):
         os.remove(csv)
-    command = ["ab", "-q", "-l", "-r", "-s", str(STALL_SECONDS), "-n", str(requests),
-               "-c", str(clients), "-e", csv, url]
+    words = [*prefix, *command(url, clients, csv, requests, seconds, kept)]
     with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(command, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        in_time = processes.wait(process, limit_seconds)
+        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        in_time = processes.wait(process, limit)
         status = processes.end(process)
     if not in_time:
-        raise Trouble("%s requests took more than %g s" % (format(requests, ","), limit_seconds))
+        raise Trouble("ab was not done after %g s" % limit)
     if status:
-        raise Trouble(why_it_gave_up(_text(save_as + ".err"), _text(save_as + ".txt"), status))
-    return parse(_text(save_as + ".txt"), _text(csv) if os.path.exists(csv) else "")
+        raise Trouble(why_it_gave_up(processes.printed(save_as + ".err"), processes.printed(save_as + ".txt"), status))
+    return parse(processes.printed(save_as + ".txt"), processes.printed(csv) if os.path.exists(csv) else "")
 
 
 def parse(text, csv):
-    """ab's report, and its file of percentiles, as a Report."""
+    """ab's report, and its file of percentiles."""
     found = {name: re.search(pattern, text) for name, pattern in FIELDS.items()}
-    missing = [name for name, match in found.items() if not match and name != "non_2xx"]
+    missing = [name for name, match in found.items() if not match]
     if missing:
         raise Trouble("ab's report lacks: %s" % ", ".join(missing))
-    kinds = re.search(KINDS, text)
-    pairs = re.findall(r"(\w+): (\d+)", kinds.group(1)) if kinds else []
-    number = {name: match.group(1) if match else "0" for name, match in found.items()}
-    return Report(
-        complete=int(number["complete"]),
-        failed=int(number["failed"]),
-        kinds={kind.lower(): int(count) for kind, count in pairs},
-        non_2xx=int(number["non_2xx"]),
-        page_bytes=int(number["page_bytes"]),
-        seconds=float(number["seconds"]),
-        rate=float(number["rate"]),
-        percentiles=parse_percentiles(csv),
+    number = {name: float(match.group(1)) for name, match in found.items()}
+    errors = parse_errors(text)
+    percentiles = parse_percentiles(csv)
+    longest = max(number["longest"], percentiles[99])
+    return Load(
+        requests=max(0, int(number["complete"]) - sum(errors.values())),
+        errors=errors,
+        seconds=number["seconds"],
+        mean_ms=mean(percentiles + [longest]),
+        percentiles={50: percentiles[50], 90: percentiles[90], 99: percentiles[99], 100: longest},
+        connects=True,
     )
+
+
+def parse_errors(text):
+    """By kind. Each reset is two failures of ab's, but one connection lost."""
+    kinds = re.search(r"\((Connect: \d+, Receive: \d+, Length: \d+, Exceptions: \d+)\)", text)
+    errors = {}
+    for kind, count in re.findall(r"(\w+): (\d+)", kinds.group(1) if kinds else ""):
+        errors[KINDS[kind]] = max(errors.get(KINDS[kind], 0), int(count))
+    non_2xx = re.search(r"Non-2xx responses:\s+(\d+)", text)
+    errors["not 2xx"] = int(non_2xx.group(1)) if non_2xx else 0
+    return {kind: count for kind, count in errors.items() if count}
+
+
+def mean(percentiles):
+    """From all hundred and one of them: each hundredth lies between two. ab's own mean is in whole
+    milliseconds, and its "time per request" is computed from the rate."""
+    pairs = zip(percentiles, percentiles[1:])
+    return sum((low + high) / 2 for low, high in pairs) / (len(percentiles) - 1)
 
 
 def parse_percentiles(csv):
@@ -138,8 +121,3 @@ def version():
     """As in "ab 2.3"."""
     found = re.search(r"Version (\S+)", machine.output_of(["ab", "-V"]))
     return "ab " + (found.group(1) if found else "of an unknown version")
-
-
-def _text(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()

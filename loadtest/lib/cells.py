@@ -1,143 +1,212 @@
-"""cells: one cell of a table, which is one server at one number of clients.
+"""cells: one cell of a table, which is one subject under one load, once.
 
-Every cell begins alike: a fresh process, the same entries in Redis. A few requests show roughly
-how fast the server is, a warm-up sharpens that, and from it comes how many requests the cell
-itself shall have. Only those are counted.
+Every cell begins alike: a fresh process, the same entries in Redis, a warm-up, which also says how
+many requests the cell itself shall have. Only the cell is counted, and then it is judged: what
+makes its figures worthless is in `wrong`, what a reader should know of them in `remarks`.
 """
 
 import os
 from dataclasses import dataclass, field
-from typing import List, Optional
+from typing import Dict, List, Optional
 
-from lib import Trouble, ab, machine, redis, servers, work
+from lib import Trouble, ab, meter, redis, servers, subjects, work, wrk
+from lib.load import Load
 
-LIMIT_FACTOR = 10  # a run that takes so many times as long as planned is given up
-LIMIT_LEAST_SECONDS = 15
-FULL_PERCENT = 90  # so busy, a core is what limits
-FREE_PERCENT = 75  # and so busy, it is not
+FEW = 20  # requests before a timed run: Redis may be a long way off
+TIMED_LEAST_SECONDS = 2
+SUSPECT = 0.10  # so far from Little's law a cell is suspect
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What all cells of a table have in common."""
+class Spot:
+    """What a cell measures: the same in every round."""
 
-    redis: redis.Redis
-    cores: machine.Cores
-    folder: str  # takes what the programs print
-    seconds: float  # a cell shall take about as long
-    warmup_seconds: float
-    requests: Optional[int]  # a fixed number instead
+    subject: str  # "epoll", "epoll@REV", "floor", "nginx"
+    generator: str  # "ab": a new connection a request; "ab -k" and "wrk": kept ones
+    clients: int
+    backlog: Optional[int] = None  # of our servers; None: their own
+    delay_ms: Optional[int] = None  # of a relay between our servers and Redis; None: there is none
+    timed: bool = False  # ab for so many seconds, not for so many requests
+    instances: Optional[int] = None  # behind the balancer; None: it is asked itself
+
+    def __str__(self):
+        words = ["%s, %s clients" % (self.subject, format(self.clients, ",")), self.generator]
+        words += ["backlog %d" % self.backlog] if self.backlog else []
+        words += ["Redis %d ms away" % self.delay_ms] if self.delay_ms is not None else []
+        words += ["balancer before %d" % self.instances] if self.instances else []
+        return ", ".join(words)
 
 
 @dataclass
 class Cell:
-    """What was measured, and what is wrong with it."""
+    """What was measured there, once."""
 
-    server: str
-    clients: int
-    requests: int = 0
-    report: Optional[ab.Report] = None  # None: it could not be measured
+    spot: Spot
+    round: int
+    asked: int = 0  # requests; 0: as many as fit
+    load: Optional[Load] = None  # None: it could not be measured
     counts: Optional[redis.Counts] = None
-    busy: machine.Cores = machine.Cores(None, None)  # percent
-    notes: List[str] = field(default_factory=list)  # empty: all is right
+    reading: Optional[meter.Reading] = None
+    hosts: Dict[str, float] = field(default_factory=dict)  # of a lab: percent of a core
+    off: float = 0.0  # how far from Little's law, as a share
+    wrong: List[str] = field(default_factory=list)
+    remarks: List[str] = field(default_factory=list)
 
     @property
-    def limited_by_client(self):
-        """Were ab and Redis at their limit while the server was not at its own?"""
-        server, client = self.busy
-        return client is not None and client >= FULL_PERCENT and server < FREE_PERCENT
+    def micros(self):
+        """CPU microseconds a request, of the server's whole process tree; None: not known."""
+        used = self.reading.cpu_us
+        return None if used is None else used / self.load.requests
 
 
-def measure(name, clients, plan):
-    """One cell, whatever happens in it: what goes wrong is in its notes."""
-    cell = Cell(name, clients)
-    log = os.path.join(plan.folder, "%s-%d.log" % (name, clients))
+def measure(cell, run):
+    """Fills the cell, whatever happens in it."""
+    spot = cell.spot
+    save_as = os.path.join(run.folder, "raw", file_name(cell))
+    hosts = [*run.hosts.pids(), "self"]
+    before = meter.network_record(hosts)
     try:
-        plan.redis.seed()
-        with servers.Server(name, plan.redis, plan.cores.server, log) as server:
-            _load(cell, server, plan)
+        run.redis.seed(run.entries)
+        with run.redis_for(spot) as where, run.open_subject(spot, where, save_as + ".log") as server:
+            run.experiment.look_at(server, run)
+            _load(cell, server, run, save_as)
             status = server.end()
-        if status:
-            cell.notes.append("asked to stop, the server ended with %s"
-                              % servers.how_it_ended(status))
+        if status and subjects.is_ours(spot.subject):  # how a peer takes leave is its own affair
+            cell.wrong.append("asked to stop, it ended with %s" % servers.how_it_ended(status))
     except Trouble as trouble:
-        cell.notes.append(str(trouble))
-    return cell
+        cell.wrong.append(str(trouble))
+        note_kernel(cell, meter.more_of(meter.network_record(hosts), before))
 
 
-def _load(cell, server, plan):
-    """Warms up, measures, and holds the result against Redis' statistics."""
-    cell.requests = _warm_up(cell, server, plan)
-    before = plan.redis.counts()
-    watch = machine.Busy(plan.cores)
-    report = _run(cell, server, plan, cell.requests)
-    cell.busy = watch.shares()
-    cell.counts = plan.redis.counts_since(before)
-    cell.report = report
-    cell.notes += what_is_wrong(report, cell.requests, cell.counts)
+def note_kernel(cell, record):
+    """What the kernel counted says why a cell is wrong; and of a right one, why it is slow."""
+    text = meter.record_text(record)
+    if text:
+        (cell.wrong or cell.remarks).append("the kernel counted %s" % text)
 
 
-def _warm_up(cell, server, plan):
-    """Loads the server for a moment. Returns how many requests the cell shall have."""
-    few = max(2 * cell.clients, 200)  # so that each client has its second turn
-    report = _run(cell, server, plan, few, "-warmup")
-    if plan.warmup_seconds:
-        more = max(few, round(report.pages_rate * plan.warmup_seconds))
-        report = _run(cell, server, plan, more, "-warmup")
-    if report.errors:
-        cell.notes.append("errors in the warm-up already: %s" % report.errors_text())
-    return max(plan.requests or round(report.pages_rate * plan.seconds), cell.clients)
+def file_name(cell):
+    """Of what it leaves in raw/; what the server printed is in there with .log."""
+    spot = cell.spot
+    name = "%s-%s-%d-%d" % (spot.subject, spot.generator.replace(" ", ""), spot.clients, cell.round)
+    name += "-b%d" % spot.backlog if spot.backlog else ""
+    name += "-d%d" % spot.delay_ms if spot.delay_ms is not None else ""
+    name += "-i%d" % spot.instances if spot.instances else ""
+    return name.replace("/", "_")
 
 
-def _run(cell, server, plan, requests, suffix=""):
-    """One run of ab. Trouble if the server did not live through it, or if no page came: ab
-    would call that a very fast server."""
-    save_as = os.path.join(plan.folder, "%s-%d%s" % (cell.server, cell.clients, suffix))
-    limit = None if plan.requests else max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * plan.seconds)
+def _load(cell, server, run, save_as):
+    """Warms up, measures, and judges."""
+    cell.asked = _warm_up(cell, server, run, save_as)
+    before = run.redis.counts()
+    with run.hosts.watch() as cell.hosts, run.meter(server) as watch:
+        cell.load = _generate(cell, server, run, save_as)
+    cell.reading = watch.reading
+    cell.counts = run.redis.counts_since(before)
+    judge(cell, run.asks_redis(cell.spot))
+
+
+def _warm_up(cell, server, run, save_as):
+    """Loads the server for a moment; returns how many requests a counted cell shall have. The same
+    spot gets as many in every round."""
+    spot = cell.spot
+    few = max(2 * spot.clients, 200)  # so that each client has its second turn
+    if spot.timed or spot.generator == "wrk":
+        _ab(spot, server, run, save_as + "-warmup", clients=min(spot.clients, FEW), requests=FEW)
+        return 0
+    if spot in run.asked:
+        few = max(few, round(run.asked[spot] * run.warmup_seconds / run.seconds))
+    load = _ab(spot, server, run, save_as + "-warmup", requests=few)
+    if spot not in run.asked:
+        more = max(few, round(load.rate * run.warmup_seconds))
+        load = _ab(spot, server, run, save_as + "-warmup", requests=more)
+        run.asked[spot] = max(round(load.rate * run.seconds), spot.clients)
+    return run.asked[spot]
+
+
+def _generate(cell, server, run, save_as):
+    """The load that counts."""
+    spot, place = cell.spot, run.hosts.place("load")
+    if spot.generator == "wrk":
+        load = wrk.run(server.url + run.path, spot.clients, max(1, round(run.seconds)),
+                       place.core, save_as, prefix=place.prefix)
+    elif spot.timed:
+        load = _ab(spot, server, run, save_as, seconds=max(run.seconds, TIMED_LEAST_SECONDS))
+    else:
+        load = _ab(spot, server, run, save_as, requests=cell.asked)
+    return _alive(load, server)
+
+
+def _ab(spot, server, run, save_as, clients=None, requests=None, seconds=None):
+    place = run.hosts.place("load")
     try:
-        report = ab.run(server.url + "/guestbook", requests, cell.clients, plan.cores.client,
-                        save_as, limit)
-        if not report.pages:
-            raise Trouble("not one page came: %s" % report.errors_text())
+        return _alive(ab.run(server.url + run.path, clients or spot.clients, place.core, save_as,
+                             requests=requests, seconds=seconds, kept=spot.generator != "ab",
+                             limit=run.limit_seconds, prefix=place.prefix), server)
     except Trouble:
         server.must_live()  # if it does not, that is the better reason
         raise
+
+
+def _alive(load, server):
+    """Trouble if the server did not live through it, or if not one page came: ab would call that a
+    very fast server."""
     server.must_live()
-    return report
+    if not load.requests:
+        raise Trouble("not one page came: %s" % (load.errors_text() or "nothing was answered"))
+    return load
 
 
-def what_is_wrong(report, requests, counts):
-    """The notes for a cell that was measured; none if all is right."""
-    notes = []
-    if report.errors:
-        notes.append("%s of %s requests failed: %s" % (
-            format(report.errors, ","), format(report.complete, ","), report.errors_text()))
-    if report.complete != requests:
-        notes.append("ab completed %s requests of %s" % (
-            format(report.complete, ","), format(requests, ",")))
-    unequal = work.unequal(report.pages, counts)
-    if unequal:
-        notes.append(unequal)
-    return notes
+def judge(cell, asks_redis):
+    """The conditions that a cell must meet; see README.md."""
+    load, spot = cell.load, cell.spot
+    if load.failed:
+        cell.wrong.append("%s requests failed: %s" % (format(load.failed, ","),
+                                                      load.errors_text()))
+    if cell.asked and load.requests + load.failed != cell.asked:
+        cell.wrong.append("ab completed %s requests of %s" % (
+            format(load.requests + load.failed, ","), format(cell.asked, ",")))
+    if asks_redis:
+        in_flight = 0 if cell.asked else spot.clients
+        unequal = work.unequal(load.requests, cell.counts, in_flight)
+        cell.wrong += [unequal] if unequal else []
+    cell.off = meter.off(spot.clients, load.rate, load.mean_ms)
+    if cell.off > SUSPECT:
+        cell.remarks.append("by Little's law not as many clients as were asked for were waiting for "
+                            "an answer at a time")
+    note_kernel(cell, cell.reading.kernel)
 
 
-COLUMNS = ["server", "clients", "requests", "complete", "failed", "connect", "receive", "length",
-           "exceptions", "non_2xx", "page_bytes", "seconds", "requests_per_second", "p50_ms",
-           "p90_ms", "p99_ms", "incr", "get", "lrange", "visitors",
-           "server_core_busy", "client_core_busy", "notes"]
+COLUMNS = ["round", "subject", "generator", "clients", "backlog", "delay_ms", "asked", "requests",
+           "failed", "errors", "seconds", "requests_per_second", "mean_ms", "p50_ms", "p90_ms",
+           "p99_ms", "max_ms", "incr", "get", "lrange", "visitors", "little_off", "verdict",
+           "wrong", "remarks",
+           *meter.COLUMNS, "instances", "hosts"]
+
+
+def hosts_text(busy):
+    """How busy each host was, in percent of a core: "load 40, lb 12, server 97, redis 20"."""
+    return ", ".join("%s %.0f" % pair for pair in busy.items())
 
 
 def raw(cell):
-    """A cell's figures, one for each of COLUMNS; empty where it could not be measured."""
-    figures = [cell.server, cell.clients, cell.requests]
-    if cell.report:
-        report = cell.report
-        kinds = [report.kinds.get(kind, 0)
-                 for kind in ("connect", "receive", "length", "exceptions")]
-        figures += [report.complete, report.failed, *kinds, report.non_2xx, report.page_bytes,
-                    report.seconds, report.rate]
-        figures += [report.percentiles[percent] for percent in (50, 90, 99)]
-        figures += cell.counts
-        figures += ["" if share is None else "%.1f" % share for share in cell.busy]
-    figures += [""] * (len(COLUMNS) - 1 - len(figures))
-    return figures + ["; ".join(cell.notes).replace("\t", " ")]
+    """A cell's figures, one for each of COLUMNS; empty where there is none."""
+    spot, load = cell.spot, cell.load
+    row = dict(round=cell.round, subject=spot.subject, generator=spot.generator,
+               clients=spot.clients, backlog=spot.backlog, delay_ms=spot.delay_ms,
+               asked=cell.asked or None, wrong="; ".join(cell.wrong),
+               remarks="; ".join(cell.remarks), instances=spot.instances,
+               hosts=hosts_text(cell.hosts) or None)
+    if load:
+        row.update(requests=load.requests, failed=load.failed, errors=load.errors_text(),
+                   seconds="%.3f" % load.seconds, requests_per_second="%.1f" % load.rate,
+                   mean_ms="%.3f" % load.mean_ms, max_ms="%.3f" % load.percentiles[100])
+        row.update(("p%d_ms" % percent, "%.3f" % load.percentiles[percent])
+                   for percent in (50, 90, 99))
+    if cell.counts:
+        row.update(cell.counts._asdict())
+    if cell.reading:
+        row.update(zip(meter.COLUMNS, cell.reading.raw()), little_off="%.2f" % cell.off,
+                   verdict=cell.reading.verdict())
+    return ["" if row.get(column) is None else str(row[column]).replace("\t", " ")
+            for column in COLUMNS]

@@ -37,20 +37,6 @@ def _hardware_threads_beside(core):
     return threads
 
 
-class Busy:
-    """How busy the two cores are, from now on. A figure is the server's own only if the server
-    was what ran out first."""
-
-    def __init__(self, cores):
-        self._cores = cores
-        self._before = [_core_ticks(core) for core in cores]
-
-    def shares(self):
-        """In percent, as Cores; None for a core that is not pinned, or not told."""
-        after = [_core_ticks(core) for core in self._cores]
-        return Cores(*map(_busy_percent, self._before, after))
-
-
 def _core_ticks(core):
     """The kernel's account of a core's time: (idle, all). Of all cores together, if `core` is
     empty. proc(5), /proc/stat."""

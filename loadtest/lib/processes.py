@@ -2,7 +2,7 @@
 
 A load test that is interrupted must not leave a server, a Redis or an ab behind. So every
 process is started here, and listed from the same moment on; a signal becomes an exception,
-which unwinds to whoever calls end_all().
+which unwinds to whoever calls end_for_good().
 
 Each process leads a session of its own, for two reasons. Ctrl-C, which the terminal sends to
 its whole foreground group, then reaches only us, and we end the others in order. And what a
@@ -73,6 +73,12 @@ def start(command, core=None, **popen_options):
     return process
 
 
+def printed(path):
+    """What a process has written to a file of its own, so far."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
 def has_ended(process):
     """Is it over? Looks without reaping: while its zombie stands, neither its number nor its
     group's can come to mean somebody else."""
@@ -96,7 +102,7 @@ def end(process):
     status; -N means that signal N ended it."""
     if process.returncode is None:
         if not has_ended(process):
-            process.terminate()
+            os.kill(process.pid, signal.SIGTERM)  # terminate() would reap it, if it ends just now
             wait(process, PATIENCE_SECONDS)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -105,8 +111,13 @@ def end(process):
 
 
 def end_all():
-    """The last act: ends what is still running, the youngest first, a server before the Redis
-    it asks. No signal interrupts it."""
-    _ignore_signals()
+    """Ends what is still running, the youngest first, a server before the Redis it asks."""
     for process in reversed(list(_running)):
         end(process)
+
+
+def end_for_good():
+    """The last act of a program: the same, and no signal interrupts it. Whatever is started after
+    it would ignore them, too."""
+    _ignore_signals()
+    end_all()

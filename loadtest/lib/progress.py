@@ -1,21 +1,23 @@
 """progress: what runs, and how long is left, on standard error.
 
-In a terminal one line, rewritten in place. Elsewhere (a file, a CI log) a line for each server
-when it is done."""
+In a terminal one line, rewritten in place. Elsewhere (a file, a CI log) a line now and then."""
 
 import sys
 import time
+
+
+EVERY_SECONDS = 20  # a line, where lines stay
 
 
 class Progress:
     """Counts cells, and guesses from those done how long the others will take."""
 
     def __init__(self, cells, guess_seconds, out=sys.stderr, clock=time.monotonic):
-        self._cells = cells
+        self.cells = cells
         self._guess = guess_seconds  # for one cell, until one is done
         self._out = out
         self._clock = clock
-        self._started = clock()
+        self._started = self._told = clock()
         self._done = 0
         self._terminal = out.isatty()
 
@@ -23,15 +25,15 @@ class Progress:
         """A cell begins."""
         if self._terminal:
             self._rewrite("%s: cell %d of %d, about %.0f s left" % (
-                what, self._done + 1, self._cells, self.seconds_left()))
+                what, self._done + 1, self.cells, self.seconds_left()))
 
-    def cell_done(self):
+    def cell_done(self, outcome):
+        """`outcome` says what and how it went."""
         self._done += 1
-
-    def server_done(self, text):
-        """A server's cells are done; `text` says how it went."""
-        if not self._terminal:
-            print(text, file=self._out, flush=True)
+        if not self._terminal and self._clock() - self._told >= EVERY_SECONDS:
+            self._told = self._clock()
+            print("%s (cell %d of %d, about %.0f s left)" % (
+                outcome, self._done, self.cells, self.seconds_left()), file=self._out, flush=True)
 
     def clear(self):
         """Leaves an empty line for whatever is printed next."""
@@ -40,7 +42,7 @@ class Progress:
 
     def seconds_left(self):
         each = (self._clock() - self._started) / self._done if self._done else self._guess
-        return each * (self._cells - self._done)
+        return each * (self.cells - self._done)
 
     def _rewrite(self, text):
         self._out.write("\r\033[K" + text)

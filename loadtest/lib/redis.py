@@ -63,10 +63,10 @@ class Redis:
         """Deletes the guestbook, and nothing else."""
         self.number("DEL", VISITORS, ENTRIES)
 
-    def seed(self):
-        """The same entries in every cell, so that every page is as much work."""
+    def seed(self, entries=len(SEED)):
+        """As many entries, the same in every cell, so that every page is as much work."""
         self.forget()
-        self.number("RPUSH", ENTRIES, *SEED)
+        self.number("RPUSH", ENTRIES, *(SEED[n % len(SEED)] for n in range(entries)))
 
     def counts(self):
         """How often each command was asked so far, and the visitors."""
@@ -83,6 +83,27 @@ class Redis:
     def _calls(self):
         calls = command_calls(self.ask("INFO", "commandstats"))
         return [calls.get(command, 0) for command in ("incr", "get", "lrange")]
+
+
+class Nobody:
+    """The Redis that we know nothing of, because somebody else has started the server."""
+
+    where = None
+
+    def version(self):
+        return "not known"
+
+    def seed(self, entries):
+        pass
+
+    def forget(self):
+        pass
+
+    def counts(self):
+        return None
+
+    def counts_since(self, before):
+        return None
 
 
 def command_calls(info):

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import time
+from collections import namedtuple
 
 from lib import Trouble, machine, processes
 
@@ -14,21 +15,31 @@ START_SECONDS = 5.0
 class Server:
     """A server of our own on a free port, from `with` to its end.
 
-    Everything it prints goes to the file `log`: a pipe that nobody empties could block it."""
+    Everything it prints goes to the file `log`, or its errors to a file of their own: a pipe that
+    nobody empties could block it. It listens on loopback, or on `address`. `prefix` is written
+    before its command: of what leads to another host, or watches it, strace or valgrind, and whose
+    process becomes the server's."""
 
-    def __init__(self, name, redis, core, log):
-        self.name = name
+    other_pids = ()  # it is one instance
+
+    def __init__(self, binary, redis, core, log, options=(), prefix=(), address=None,
+                 errors=None):
+        self.name = os.path.basename(binary)
         self.url = None
-        self._redis = redis
+        self.pid = None  # the root of its process tree
+        self._command = [*prefix, binary, "--port", "0", "--redis", redis, *options,
+                         *(["--bind", address] if address else [])]
         self._core = core
         self._log = log
+        self._errors = errors
         self._process = None
 
     def __enter__(self):
-        command = [path_of(self.name), "--port", "0", "--redis", self._redis.where]
-        with open(self._log, "wb") as log:
-            self._process = processes.start(command, self._core, cwd=machine.TOP, stdout=log,
-                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        with open(self._log, "wb") as log, open(self._errors or os.devnull, "wb") as errors:
+            self._process = processes.start(self._command, self._core, cwd=machine.TOP, stdout=log,
+                                            stderr=errors if self._errors else subprocess.STDOUT,
+                                            stdin=subprocess.DEVNULL)
+        self.pid = self._process.pid
         self.url = self._await_banner()
         return self
 
@@ -60,18 +71,27 @@ class Server:
         return processes.end(self._process)
 
     def _printed(self):
-        with open(self._log, encoding="utf-8", errors="replace") as log:
-            return log.read()
+        return processes.printed(self._log)
 
     def _last_words(self, status):
         """What it said at last, or else how it ended."""
-        lines = self._printed().strip().splitlines()
+        lines = processes.printed(self._errors or self._log).strip().splitlines()
         return lines[-1] if lines else how_it_ended(status)
 
 
-def path_of(name):
+def path_of(name, top=machine.TOP):
     """Where `make all` puts it."""
-    return os.path.join(machine.TOP, name)
+    return os.path.join(top, name)
+
+
+Farewell = namedtuple("Farewell", "requests switches")  # of the whole run, children's included
+
+
+def farewell(printed):
+    """What a server says when it has been asked to end; None if it did not."""
+    found = re.search(r"^\w+: (\d+) requests on .* context switches (\d+) voluntary, "
+                      r"(\d+) involuntary$", printed, re.MULTILINE)
+    return found and Farewell(int(found.group(1)), int(found.group(2)) + int(found.group(3)))
 
 
 def how_it_ended(status):

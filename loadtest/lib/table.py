@@ -1,4 +1,11 @@
-"""table: Markdown that is also a table before it is rendered."""
+"""table: rows of text, as Markdown that is also a table before it is rendered, and as HTML."""
+
+import html
+import re
+
+FIGURE = re.compile(r"[-+]?[\d.][\d,.]*( ?(%|ms|s|kB|KiB|MiB|x))?( [*]| \(\d+\)| \[.*\])*|-( .*)?")
+LONG = 40  # letters
+MARKS = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as Notes.mark() gives them
 
 
 def markdown(header, rows):
@@ -24,6 +31,43 @@ def _rule(widths):
     return "| %s |" % " | ".join([first, *others])
 
 
+def as_html(header, rows, link=None):
+    """The same rows as a <table>. Its first column names the row; figures stand to the right, a
+    column of words to the left. `link` turns the mark of a note, (1), into HTML of its own."""
+    columns = list(zip(*rows)) or [()] * len(header)
+    kinds = [' class="words"', *map(_kind, columns[1:])]
+
+    def cells(row, tags):
+        return "".join("<%s%s>%s</%s>" % (tag, kind, _cell(text, link), tag.split()[0])
+                       for tag, kind, text in zip(tags, kinds, row))
+
+    head = cells(header, ['th scope="col"'] * len(header))
+    body = [cells(row, ['th scope="row"'] + ["td"] * len(row)) for row in rows]
+    return "\n".join(["<table>", "<thead><tr>%s</tr></thead>" % head, "<tbody>",
+                      *("<tr>%s</tr>" % row for row in body), "</tbody>", "</table>"])
+
+
+def _kind(column):
+    """The class of its cells: none for figures, words, or sentences, which may be broken."""
+    if all(FIGURE.fullmatch(cell) for cell in column if cell):
+        return ""
+    return ' class="words%s"' % (" long" if max(map(len, column)) > LONG else "")
+
+
+def _cell(text, link):
+    marks = MARKS.search(text) if link else None
+    if not marks:
+        return html.escape(text)
+    return html.escape(text[:marks.start()]) + re.sub(
+        r" \((\d+)\)", lambda mark: link(int(mark.group(1))), marks.group())
+
+
+def marked(rows):
+    """The numbers of the notes that cells of these rows refer to."""
+    return {int(number) for row in rows for cell in row
+            for marks in MARKS.findall(cell) for number in re.findall(r"\d+", marks)}
+
+
 class Notes:
     """Footnotes, numbered as they come. The same words get the same number."""
 
@@ -38,4 +82,8 @@ class Notes:
 
     def lines(self):
         """The notes, as a list to put below the table."""
-        return ["(%d) %s" % (number, text) for number, text in enumerate(self._texts, 1)]
+        return ["(%d) %s" % (number, text) for number, text in self.numbered()]
+
+    def numbered(self):
+        """The notes, as pairs of number and text."""
+        return list(enumerate(self._texts, 1))

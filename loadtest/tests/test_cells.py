@@ -6,16 +6,33 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, ab, cells, machine, redis, work
+from lib import Trouble, cells, machine, meter, redis, work
+from lib.load import Load
+
+SPOT = cells.Spot("epoll", "ab", 20)
 
 
-def report(complete=1000, failed=0, non_2xx=0, **kinds):
-    return ab.Report(complete=complete, failed=failed, kinds=kinds, non_2xx=non_2xx, page_bytes=1,
-                     seconds=1.0, rate=1000.0, percentiles=[float(n) for n in range(100)])
+def load(requests=1000, seconds=1.0, mean_ms=20.0, **errors):
+    return Load(requests=requests, errors=errors, seconds=seconds, mean_ms=mean_ms,
+                percentiles={50: 19.0, 90: 30.0, 99: 99.0, 100: 120.0}, connects=True)
 
 
 def counts(incr=1000, get=1000, lrange=1000, visitors=1000):
     return redis.Counts(incr, get, lrange, visitors)
+
+
+def reading(kernel=None):
+    cores = machine.Cores(meter.Core(80.0, 0.0, 40.0), meter.Core(90.0, 0.0, 40.0))
+    return meter.Reading(seconds=1.0, cpu_us=500000.0, cpu_user_us=200000.0, switches=None,
+                         peak_pss=4 << 20, processes=1, threads=1, cores=cores,
+                         kernel=kernel or {})
+
+
+def judged(the_load, the_counts=None, asked=1000, spot=SPOT, kernel=None):
+    cell = cells.Cell(spot, 1, asked=asked, load=the_load, counts=the_counts or counts(),
+                      reading=reading(kernel))
+    cells.judge(cell, asks_redis=True)
+    return cell
 
 
 class EqualWork(unittest.TestCase):
@@ -28,25 +45,53 @@ class EqualWork(unittest.TestCase):
                 with self.subTest(name=name, wrong=wrong):
                     self.assertIsNotNone(work.unequal(1000, counts(**{name: wrong})))
 
+    def test_what_is_in_flight_when_time_is_up_may_have_been_counted(self):
+        self.assertIsNone(work.unequal(1000, counts(1020, 1007, 1000, 1020), in_flight=20))
+        self.assertIsNotNone(work.unequal(1000, counts(incr=1021), in_flight=20))
+        self.assertIsNotNone(work.unequal(1000, counts(get=999), in_flight=20))
+
     def test_the_note_says_what_was_counted(self):
         self.assertEqual(work.unequal(1000, counts(get=2000)),
                          "for 1,000 pages Redis counted 1,000 INCR, 2,000 GET, 1,000 LRANGE "
                          "and 1,000 visitors")
 
 
-class Notes(unittest.TestCase):
-    def test_a_right_cell_has_none(self):
-        self.assertEqual(cells.what_is_wrong(report(), 1000, counts()), [])
+class Verdict(unittest.TestCase):
+    def test_a_right_cell_has_nothing_said_of_it(self):
+        cell = judged(load())
+        self.assertEqual((cell.wrong, cell.remarks), ([], []))
 
     def test_errors_are_named_by_kind(self):
         fewer = counts(990, 990, 990, 990)
-        self.assertEqual(
-            cells.what_is_wrong(report(failed=4, receive=4, non_2xx=6), 1000, fewer),
-            ["10 of 1,000 requests failed: 4 receive, 6 not 2xx"])
+        cell = judged(load(requests=990, mean_ms=20.2, reset=4, **{"not 2xx": 6}), fewer)
+        self.assertEqual(cell.wrong, ["10 requests failed: 4 reset, 6 not 2xx"])
 
     def test_a_run_cut_short_is_noticed(self):
-        self.assertEqual(cells.what_is_wrong(report(), 2000, counts()),
+        self.assertEqual(judged(load(), asked=2000).wrong,
                          ["ab completed 1,000 requests of 2,000"])
+
+    def test_unequal_work_is_wrong_and_ab_s_count_is_exact(self):
+        self.assertEqual(len(judged(load(), counts(incr=1001)).wrong), 1)
+
+    def test_a_timed_run_may_leave_as_many_in_flight_as_there_are_clients(self):
+        wrk = cells.Spot("epoll", "wrk", 20)
+        self.assertEqual(judged(load(), counts(1020, 1020, 1001, 1020), 0, wrk).wrong, [])
+        self.assertEqual(len(judged(load(), counts(1021), 0, wrk).wrong), 1)
+
+    def test_clients_that_did_not_wait_are_suspect(self):
+        cell = judged(load(mean_ms=17.0))  # 17 of 20 were waiting
+        self.assertEqual(cell.wrong, [])
+        self.assertIn("Little's law", cell.remarks[0])
+        self.assertAlmostEqual(cell.off, 0.15)
+
+    def test_what_the_kernel_refused_is_said(self):
+        cell = judged(load(), kernel={"ListenOverflows": 19143, "TCPTimeouts": 0})
+        self.assertEqual(cell.remarks, ["the kernel counted 19,143 ListenOverflows"])
+
+    def test_it_stands_beside_what_went_wrong(self):
+        cell = judged(load(990, reset=10), kernel={"ListenOverflows": 12})
+        self.assertEqual(cell.wrong[-1], "the kernel counted 12 ListenOverflows")
+        self.assertEqual(cell.remarks, [])
 
 
 class RedisStatistics(unittest.TestCase):
@@ -69,29 +114,24 @@ class RedisStatistics(unittest.TestCase):
 
 class RawFigures(unittest.TestCase):
     def test_as_many_as_columns_measured_or_not(self):
-        measured = cells.Cell("epoll", 20, 1000, report(), counts(), machine.Cores(56.0, 99.0))
-        missing = cells.Cell("epoll", 20, notes=["the server did not start: status 1"])
-        for cell in (measured, missing):
+        missing = cells.Cell(SPOT, 1, wrong=["the server did not start: status 1"])
+        for cell in (judged(load()), missing):
             self.assertEqual(len(cells.raw(cell)), len(cells.COLUMNS))
 
     def test_they_stand_below_their_names(self):
-        cell = cells.Cell("epoll", 20, 1000, report(non_2xx=1), counts(get=5), notes=["a", "b\tc"])
+        cell = judged(load(), counts(get=5))
+        cell.wrong = ["a", "b\tc"]
         row = dict(zip(cells.COLUMNS, cells.raw(cell)))
-        self.assertEqual((row["p99_ms"], row["get"], row["non_2xx"]), (99.0, 5, 1))
-        self.assertEqual((row["server_core_busy"], row["notes"]), ("", "a; b c"))
+        self.assertEqual((row["p99_ms"], row["get"], row["wrong"]), ("99.000", "5", "a; b c"))
+        self.assertEqual((row["server_cpu_us"], row["verdict"]), ("500000.0", "server-bound"))
+        self.assertEqual((row["backlog"], row["server_core_busy"]), ("", "80.0"))
 
 
-class WhoWasBusy(unittest.TestCase):
-    def limited_by_client(self, server, client):
-        return cells.Cell("epoll", 20, busy=machine.Cores(server, client)).limited_by_client
-
-    def test_a_full_client_beside_a_server_with_time_to_spare(self):
-        self.assertTrue(self.limited_by_client(56.0, 99.0))
-        self.assertFalse(self.limited_by_client(98.0, 99.0))
-        self.assertFalse(self.limited_by_client(40.0, 60.0))  # both wait: chapter 1
-
-    def test_unknown_is_not_claimed(self):
-        self.assertFalse(self.limited_by_client(None, None))
+class Spots(unittest.TestCase):
+    def test_they_say_what_they_are(self):
+        self.assertEqual(str(SPOT), "epoll, 20 clients, ab")
+        self.assertEqual(str(cells.Spot("poll", "ab", 2000, backlog=10, delay_ms=50)),
+                         "poll, 2,000 clients, ab, backlog 10, Redis 50 ms away")
 
 
 class Limits(unittest.TestCase):

@@ -7,9 +7,11 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
 
 from lib import Trouble, machine, processes, servers
+from proc import gone_within
 
 
 class Ending(unittest.TestCase):
@@ -64,7 +66,7 @@ try:
 except processes.Stopped as stopped:
     sys.exit(stopped.status)
 finally:
-    processes.end_all()
+    processes.end_for_good()
 """
 
     def test_a_signal_ends_what_was_started(self):
@@ -83,39 +85,8 @@ class Servers(unittest.TestCase):
     def test_one_that_does_not_start_says_why(self):
         log = os.devnull
         with self.assertRaisesRegex(Trouble, "the server did not start: status 1"):
-            with _Server("false", log):
+            with servers.Server("false", "unix:/nowhere", None, log):
                 self.fail("it started")
-
-
-class _Server(servers.Server):
-    """Another program in a server's place."""
-
-    def __init__(self, program, log):
-        class NoRedis:
-            where = "unix:/nowhere"
-
-        super().__init__(program, NoRedis, None, log)
-
-    def __enter__(self):
-        before, servers.path_of = servers.path_of, lambda name: name
-        try:
-            return super().__enter__()
-        finally:
-            servers.path_of = before
-
-
-def gone_within(seconds, pid):
-    """Is there no such process any more, or only its zombie, which init has yet to reap?"""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
-                if file.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
 
 
 if __name__ == "__main__":

@@ -51,25 +51,26 @@ class ProgressLine(unittest.TestCase):
         progress = self.progress(io.StringIO())
         self.assertEqual(progress.seconds_left(), 12)
         self.now = 2.0
-        progress.cell_done()
+        progress.cell_done("poll: 9 requests/s")
         self.assertEqual(progress.seconds_left(), 6)
 
     def test_in_a_terminal_one_line_rewritten(self):
         out = Terminal()
         progress = self.progress(out)
         progress.begin("poll, 20 clients")
-        progress.server_done("poll: done")
+        progress.cell_done("poll: 9 requests/s")
         progress.clear()
         self.assertEqual(out.getvalue(),
                          "\r\033[Kpoll, 20 clients: cell 1 of 4, about 12 s left\r\033[K")
 
-    def test_elsewhere_a_line_a_server(self):
+    def test_elsewhere_a_line_now_and_then(self):
         out = io.StringIO()
         progress = self.progress(out)
-        progress.begin("poll, 20 clients")
-        progress.server_done("poll: done")
-        progress.clear()
-        self.assertEqual(out.getvalue(), "poll: done\n")
+        for seconds in (1.0, 21.0, 22.0):
+            self.now = seconds
+            progress.begin("poll, 20 clients")
+            progress.cell_done("poll: %g requests/s" % seconds)
+        self.assertEqual(out.getvalue(), "poll: 21 requests/s (cell 2 of 4, about 21 s left)\n")
 
 
 if __name__ == "__main__":

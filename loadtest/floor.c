@@ -1,0 +1,169 @@
+/* floor: the least a web server can do. Its figures are the practical limit of the machine it
+ * runs on, and of the client that asks: who comes near them has little left to gain.
+ *
+ *     floor [--port N] [--bind ADDRESS] [--body BYTES | --file PATH]
+ *
+ * Chapter 7 with all else left out: whatever is asked, the answer is the same bytes, made before
+ * the first client comes. A request costs one recv(), one send(), and its share of an
+ * epoll_wait(). Two things are looked for in it:
+ *
+ * - The empty line at its end. There is one answer for each, so a request that comes in pieces
+ *   and several that come at once are answered too, unless a piece ends within the empty line.
+ *   What load generators send comes in one piece.
+ * - Whether to keep the connection: HTTP/1.1 keeps it unless the client says "close", HTTP/1.0
+ *   (which is ab) closes it unless the client says "keep-alive" (ab -k).
+ *
+ * For measuring, not for strangers: there are no deadlines, who does not read is cut off, and
+ * without a free descriptor it spins until there is one.
+ *
+ * epoll(7), accept4(2), recv(2), send(2), tcp(7); RFC 9112, section 9.3
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <getopt.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096, EVENTS_A_ROUND = 256, MOST_HEAD = 256, MOST_BODY = 65536 };
+
+struct answer {
+    char bytes[MOST_HEAD + MOST_BODY]; /* an empty socket takes as much in one send() */
+    size_t size;
+};
+
+static struct answer kept, closed; /* the same, but for the field Connection */
+static int epoll;
+
+static void watch(int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+        close(fd); /* out of memory: one client less */
+}
+
+/* The answer that this request asks for. */
+static const struct answer *answer_to(const char *request)
+{
+    if (strstr(request, " HTTP/1.0"))
+        return strcasestr(request, "\nConnection: keep-alive") ? &kept : &closed;
+    return strcasestr(request, "\nConnection: close") ? &closed : &kept;
+}
+
+/* Answers what has come; closes the connection when it is over. */
+static void serve_client(int client)
+{
+    char buffer[8192], *request = buffer, *end;
+    const struct answer *answer = &kept;
+    ssize_t size = recv(client, buffer, sizeof(buffer) - 1, 0);
+
+    buffer[size > 0 ? size : 0] = '\0';
+    while (answer == &kept && (end = strstr(request, "\r\n\r\n"))) {
+        *end = '\0';
+        answer = answer_to(request);
+        if (send(client, answer->bytes, answer->size, MSG_NOSIGNAL) != (ssize_t)answer->size)
+            answer = &closed; /* it is gone, or does not read */
+        request = end + strlen("\r\n\r\n");
+    }
+    if (size <= 0 || answer == &closed)
+        close(client);
+}
+
+_Noreturn static void serve(int listener)
+{
+    struct epoll_event events[EVENTS_A_ROUND];
+    for (;;) {
+        int count = epoll_wait(epoll, events, EVENTS_A_ROUND, -1), client;
+        for (int i = 0; i < count; i++)
+            if (events[i].data.fd != listener)
+                serve_client(events[i].data.fd);
+            else
+                while ((client = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0)
+                    watch(client); /* serve_client() closes it */
+    }
+}
+
+static void make_answer(struct answer *answer, const char *connection, const char *body,
+                        size_t size)
+{
+    int head = snprintf(answer->bytes, MOST_HEAD,
+                        "HTTP/1.1 200 OK\r\nServer: floor\r\nConnection: %s\r\n"
+                        "Content-Type: text/html\r\nContent-Length: %zu\r\n\r\n",
+                        connection, size);
+    memcpy(answer->bytes + head, body, size);
+    answer->size = (size_t)head + size;
+}
+
+static int open_listener(const char *address, unsigned long port)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((in_port_t)port)};
+    socklen_t size = sizeof(here);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+    setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* clients inherit it */
+    if (!inet_aton(address, &here.sin_addr))
+        errx(2, "--bind '%s': an IPv4 address", address);
+    if (bind(listener, (struct sockaddr *)&here, size) < 0 || listen(listener, BACKLOG) < 0 ||
+        getsockname(listener, (struct sockaddr *)&here, &size) < 0)
+        err(1, "%s:%lu", address, port);
+    printf("floor: listening on http://%s:%d\n", address, ntohs(here.sin_port));
+    fflush(stdout);
+    return listener;
+}
+
+static unsigned long number(const char *text, unsigned long most)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || *end || value > most)
+        errx(2, "'%s': a number up to %lu", text, most);
+    return value;
+}
+
+static size_t read_file(const char *path, char *body)
+{
+    FILE *file = fopen(path, "r");
+    size_t size = file ? fread(body, 1, MOST_BODY, file) : 0;
+    if (!file || ferror(file) || fgetc(file) != EOF)
+        err(1, "%s, of up to %d bytes", path, MOST_BODY);
+    fclose(file);
+    return size;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"port", 1, NULL, 'p'},
+                                            {"bind", 1, NULL, 'a'},
+                                            {"body", 1, NULL, 'b'},
+                                            {"file", 1, NULL, 'f'},
+                                            {0}};
+    static char body[MOST_BODY];
+    const char *address = "127.0.0.1";
+    unsigned long port = 0;
+    size_t size = 600;
+
+    memset(body, 'x', sizeof(body));
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        if (option == 'p')
+            port = number(optarg, 65535);
+        else if (option == 'a')
+            address = optarg;
+        else if (option == 'b')
+            size = number(optarg, MOST_BODY);
+        else if (option == 'f')
+            size = read_file(optarg, body);
+        else
+            return 2;
+    make_answer(&kept, "keep-alive", body, size);
+    make_answer(&closed, "close", body, size);
+
+    epoll = epoll_create1(0);
+    int listener = open_listener(address, port);
+    watch(listener);
+    serve(listener);
+}

@@ -1,0 +1,244 @@
+"""calls: the system calls that a request costs, by name; exactly, and nothing is timed.
+
+strace(1) writes down every call of a server, its children and threads included. It stops the server
+at each of them, which makes it slow, but no call more or less is made for that. What is counted:
+
+- First every worker gets a client, so that none has a first time later. Then the server gets two
+  loads of a kind, the second longer by so many requests. What the second took more of is what these
+  requests cost. Opening and closing kept connections is in both and cancels out; starting, stopping
+  and warming up are in neither.
+- Requests are counted in the same record, as the server received them: `ab -k` asks more often
+  than it was told.
+- What ab leaves unread at its end is a matter of luck, and with it a call or so for each client.
+  Two thousand requests by a hundred clients are right to a few hundredths of a call.
+- A call counts when it returns. One that a clock has ended, as the tick of an idle worker, has
+  nothing to do with requests and is left out. Of what is done once a second, as looking whether a
+  template has changed, some is in the figures: it is little, and never the same. So is the luck of
+  threads, who sometimes wait for each other, and of loops, who find more or less to do at a time.
+
+    with calls.Traced(open_server, folder, core) as server:
+        server.per_request("kept page")     -> PerRequest({"recvfrom": 1.0, ...}, 2000)
+
+`open_server(log, under)` is a context manager that starts the server under that command; see
+subjects.open_subject. Or, for one of the seven, built, with a redis.Redis: per_request().
+"""
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter, namedtuple
+from dataclasses import dataclass
+from typing import Dict
+
+from lib import Trouble, ab, idle, machine, subjects
+
+Kind = namedtuple("Kind", "path kept")
+KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook", True),
+         "new page": Kind("/guestbook", False)}
+
+# What a request may cost. A loop: one read, one write and its share of a round; for a new client
+# also accept and close, each with a look whether there is more. A server that waits: three commands
+# to Redis and their replies, and what a client takes: accept, read, a look whether it said more,
+# write, close. On top come, in 04, the nine calls by which the C library makes a thread and ends
+# it; in 02, a process and its own connection to Redis (README of chapter 2). For a kept file: a
+# read, a write, and a look whether somebody waits, where that is not known.
+BUDGETS = {
+    "kept file": {"iterative": 3.2, "forking": 2.2, "preforking": 3.2, "threading": 2.2,
+                  "prethreading": 3.2, "poll": 2.2, "epoll": 2.2},
+    "kept page": {"poll": 2.4, "epoll": 2.4},
+    "new page": {"iterative": 16, "preforking": 16, "prethreading": 16,
+                 "threading": 16 + 9, "forking": 16 + 19, "poll": 8, "epoll": 8},
+}
+KEPT_AT_ONCE = {"iterative": 1, "poll": 100, "epoll": 100}  # many share the rounds of a loop
+FEW_AT_ONCE = 10
+
+CLIENTS = 100
+REQUESTS = 2000
+TICK_SECONDS = 0.15  # the servers' own is 0.2; who has slept so long was not woken by a client
+QUIET_SECONDS = 0.06
+PATIENCE_SECONDS = 10
+LIMIT_SECONDS = 120
+
+
+def budgets(server):
+    """{kind: calls at most} of what is limited for one of the seven."""
+    return {kind: most[server] for kind, most in BUDGETS.items() if server in most}
+
+
+def budget_load(kind, server):
+    """(clients, requests) under which a budget has to be kept."""
+    if not KINDS[kind].kept:
+        return FEW_AT_ONCE, 300
+    return KEPT_AT_ONCE.get(server, FEW_AT_ONCE), REQUESTS
+
+
+# ---- strace, and what it writes -------------------------------------------------------------
+
+
+def command(trace):
+    """-D: strace becomes a grandchild, and the process that is started is the server itself.
+    Nothing but what was received is written as text, and little of it."""
+    return ["strace", "-D", "-f", "-q", "-T", "-s", "4", "-e", "raw=!recvfrom", "-o", trace]
+
+
+# 4711 accept4(0x3, 0, 0, 0x80000) = 0x6 <0.000031>
+# 4711 <... recvfrom resumed>"GET ", 2048, 0, NULL, NULL) = 98 <0.000107>
+RETURN = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?: resumed>|\()(.*\) += .*)$")
+RESULT = re.compile(r"\) += (\S+)(?: (E\w+))?[^<]*(?:<([\d.]+)>)?$")
+REQUEST = '"GET "'
+
+
+class Tally:
+    """How many requests came, and how often each call returned."""
+
+    def __init__(self):
+        self.requests = 0
+        self.ticks = 0  # calls that a clock ended
+        self.calls = Counter()
+
+    def add(self, line):
+        """A line of the record. Only half a call, a signal or the end of a process is nothing."""
+        found = RETURN.match(line)
+        if not found:
+            return
+        name, rest = found.groups()
+        if is_tick(name, rest):
+            self.ticks += 1
+            return
+        self.calls[name] += 1
+        self.requests += name == "recvfrom" and REQUEST in rest
+
+    def __sub__(self, other):
+        """What this has more. Of a name that has become rarer nothing is left: requests were not
+        the reason for those calls."""
+        result = Tally()
+        result.requests = self.requests - other.requests
+        result.ticks = self.ticks - other.ticks
+        result.calls = self.calls - other.calls
+        return result
+
+
+def is_tick(name, rest):
+    """Did it sleep until its time was up? Then it says EAGAIN, or poll() and epoll_wait() say 0."""
+    result, error, seconds = RESULT.search(rest).groups()
+    return float(seconds or 0) >= TICK_SECONDS and (
+        error == "EAGAIN" or name in ("poll", "epoll_wait") and result in ("0", "0x0"))
+
+
+class Record:
+    """The record as it grows."""
+
+    def __init__(self, trace):
+        self._file = open(trace, encoding="ascii", errors="replace")
+        self._half = ""  # of a line
+
+    def close(self):
+        self._file.close()
+
+    def tally(self):
+        """What has come since the last look."""
+        tally = Tally()
+        lines = (self._half + self._file.read()).split("\n")
+        self._half = lines.pop()
+        for line in lines:
+            tally.add(line)
+        return tally
+
+    def tally_until_quiet(self):
+        """What has come, when for a moment nothing has come but ticks."""
+        whole = self.tally()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            time.sleep(QUIET_SECONDS)
+            more = self.tally()
+            if not more.calls:
+                return whole
+            whole.requests += more.requests
+            whole.ticks += more.ticks
+            whole.calls += more.calls
+        raise Trouble("the server is not at rest after %d s" % PATIENCE_SECONDS)
+
+
+# ---- of a server ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PerRequest:
+    """Of the calls a request costs, how many of each name; and of how many requests that is."""
+
+    calls: Dict[str, float]
+    requests: int
+
+    @property
+    def total(self):
+        return sum(self.calls.values())
+
+
+class Traced:
+    """A server under strace, from `with` to its end."""
+
+    def __init__(self, open_server, save_as, client_core):
+        self._trace = save_as + ".strace"
+        self._save_as = save_as
+        self._core = client_core
+        self._opening = open_server(save_as + ".log", command(self._trace))
+
+    def __enter__(self):
+        self._server = self._opening.__enter__()
+        self._record = Record(self._trace)
+        return self
+
+    def __exit__(self, *exception):
+        self._record.close()
+        self._opening.__exit__(*exception)
+        os.remove(self._trace)  # it is long
+
+    def per_request(self, kind, clients=CLIENTS, requests=REQUESTS):
+        """The PerRequest of one of KINDS."""
+        few = 2 * clients
+        self._warm_up(kind, clients)
+        self._load(kind, clients, few + requests)  # as many at once as there will ever be
+        short = self._load(kind, clients, few)
+        return difference(short, self._load(kind, clients, few + requests))
+
+    def _warm_up(self, kind, clients):
+        """Gives every worker something to do."""
+        number = min(clients, idle.most(self._server.name) or 1)
+        with idle.held(self._server, KINDS[kind].path, number):
+            pass
+
+    def _load(self, kind, clients, requests):
+        """Its Tally. Trouble if one request failed."""
+        path, kept = KINDS[kind]
+        load = ab.run(self._server.url + path, clients, self._core, self._save_as, kept=kept,
+                      requests=requests, limit=LIMIT_SECONDS)
+        self._server.must_live()
+        if load.failed or load.requests < requests:
+            raise Trouble("under strace %d of %d requests failed: %s" % (
+                requests - load.requests, requests, load.errors_text()))
+        return self._record.tally_until_quiet()
+
+
+def difference(short, long):
+    """What the requests cost that the longer load has more."""
+    more = long - short
+    if more.requests <= 0:
+        raise Trouble("the longer load was not longer")
+    return PerRequest({name: count / more.requests for name, count in more.calls.most_common()},
+                      more.requests)
+
+
+def per_request(name, kind, redis, clients=CLIENTS, requests=REQUESTS):
+    """{call: how often a request} of one of the seven, or of the floor, as built here."""
+    if not shutil.which("strace"):
+        raise Trouble("strace is missing. `make deps` brings it")
+    cores = machine.choose_cores()
+
+    def open_server(log, under):
+        return subjects.open_subject(name, cores.server, log, redis=redis.where, prefix=under)
+
+    with tempfile.TemporaryDirectory() as folder:
+        with Traced(open_server, os.path.join(folder, name), cores.client) as server:
+            return server.per_request(kind, clients, requests).calls

@@ -1,0 +1,283 @@
+"""climb: an offered load that rises in steps, and the knee: how much of it a server holds.
+
+An offered load is so many new connections a second, with a request on each, whatever the replies
+do. It is held as long as no request fails and 99 of 100 are answered in time. Each step is a run
+of h2load of its own: nobody is left from the step before, and so none pays for another.
+"""
+
+import math
+import statistics
+import time
+from array import array
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Dict, List, Optional
+
+from lib import Trouble, h2load, meter, redis, work
+from lib.load import Load
+
+LATE_MS = 50  # a load whose p99 is above is not held
+TIMEOUT_SECONDS = 2  # for those who are not answered at all
+FIRST, MOST = 100, 25600  # between them the range is looked for; above, h2load itself is the limit
+BEYOND = 1.25  # so much higher than what breaks a server goes the climb
+SETTLE_SECONDS = 5.0
+BINS_A_DECADE = 10
+
+
+@dataclass(frozen=True)
+class Way:
+    """Who is asked, and how."""
+
+    subject: str
+    instances: Optional[int] = None  # behind the balancer; None: it is asked itself
+    backlog: ClassVar[None] = None
+    delay_ms: ClassVar[None] = None
+
+    def __str__(self):
+        return "%s, nginx before %d" % (self.subject, self.instances) if self.instances else (
+            self.subject)
+
+
+@dataclass
+class Step:
+    """One offered load, for some seconds."""
+
+    way: Way
+    offered: int  # new connections a second
+    seconds: float  # for so long
+    probe: bool = False  # it was to find the range
+    began: float = 0.0  # since 1970
+    report: Optional[h2load.Report] = None  # without its answers; None: it could not be offered
+    load: Optional[Load] = None
+    starts: array = field(default_factory=lambda: array("d"))  # when who was answered had asked
+    times: array = field(default_factory=lambda: array("d"))  # and how many ms that took
+    reading: Optional[meter.Reading] = None
+    hosts: Dict[str, float] = field(default_factory=dict)  # of a lab: percent of a core
+    counts: Optional[redis.Counts] = None
+    wrong: List[str] = field(default_factory=list)
+
+    def take(self, report):
+        """What h2load saw. Of its answers the good ones stay, as plain numbers."""
+        good = [answer for answer in report.answers if answer.status // 100 == 2]
+        self.load = report.load()
+        self.starts = array("d", (answer.start_s for answer in good))
+        self.times = array("d", (answer.ms for answer in good))
+        self.report = replace(report, answers=[])
+
+    @property
+    def why_not(self):
+        """Why this load is not held; None: it is."""
+        if self.wrong:
+            return "; ".join(self.wrong)
+        if self.load is None:
+            return "it was not offered"
+        if self.load.failed:
+            return self.load.errors_text()
+        if not self.load.requests:
+            return "nothing was answered"
+        p99 = self.load.percentiles[99]
+        return None if p99 < LATE_MS else "p99 of %.0f ms" % p99
+
+    @property
+    def ends(self):
+        """When the last one was sent on its way."""
+        return self.began + (self.report.total / self.offered if self.report else 0.0)
+
+
+def offer(step, server, run, save_as):
+    """Offers the load to the server, and fills the step."""
+    place = run.hosts.place("load")
+    before = run.redis.counts()
+    step.began = time.time()
+    try:
+        with run.hosts.watch() as step.hosts, run.meter(server) as watch:
+            step.take(h2load.offer(server.url + run.path, step.offered, step.seconds, place.core,
+                                   save_as, TIMEOUT_SECONDS, prefix=place.prefix))
+        step.reading = watch.reading
+        step.counts = run.redis.counts_since(before)
+        server.must_live()
+    except Trouble as trouble:
+        step.wrong.append(str(trouble))
+    else:
+        if run.asks_redis(step.way):
+            pages = step.report.statuses.get(2, 0)
+            unequal = work.unequal(pages, step.counts, step.report.total - pages)
+            step.wrong += [unequal] if unequal else []
+        if step.why_not:
+            _settle(run.redis)
+
+
+def _settle(store):
+    """Waits until a server has done what it was asked by those who have gone since."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    before = store.counts()
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        now = store.counts()
+        if now is None or now[2:] == before[2:]:  # our own look is a GET
+            return
+        before = now
+
+
+# ---- how high ---------------------------------------------------------------------------------
+
+
+def highest(breaks, first=FIRST, most=MOST):
+    """To where a climb should go. `breaks(load)` tries a load: it is doubled until it breaks, and
+    then the gap is halved twice. Returns BEYOND times the least load that broke; or `most`, if
+    none did."""
+    held, load = 0, first
+    while not breaks(load):
+        if load >= most:
+            return most
+        held, load = load, min(2 * load, most)
+    broke = load
+    for _ in range(2):
+        middle = even((held + broke) / 2)
+        if not held < middle < broke:
+            break
+        if breaks(middle):
+            broke = middle
+        else:
+            held = middle
+    return even(BEYOND * broke)
+
+
+def heights(low, high, steps):
+    """Of the steps, from low to high, an even distance apart."""
+    if steps == 1:
+        return [even(high)]
+    each = (high - low) / (steps - 1)
+    return sorted({even(low + each * number) for number in range(steps)})
+
+
+def one_more(steps):
+    """In a list, the next step, as high as the last one: a chance has made the range too low. An
+    empty list, if that is beyond MOST."""
+    more = even(2 * steps[-1] - steps[-2]) if len(steps) > 1 else even(BEYOND * steps[-1])
+    return [more] if steps[-1] < more <= MOST else []
+
+
+def even(load):
+    """The nearest load that h2load can spread evenly: whole connections every 10 ms, or one every
+    so many milliseconds."""
+    if load >= 100:
+        return round(load / 100) * 100
+    return min((each for each in range(1, 101) if 1000 % each == 0),
+               key=lambda each: abs(each - load))
+
+
+def knee(steps):
+    """The step with the highest load that was held, or None."""
+    return max((step for step in steps if not step.why_not), default=None,
+               key=lambda step: step.offered)
+
+
+def broke(steps):
+    """The step with the least load above the knee; None: the climb ended before."""
+    top = knee(steps)
+    return min((step for step in steps if not top or step.offered > top.offered), default=None,
+               key=lambda step: step.offered)
+
+
+# ---- over time --------------------------------------------------------------------------------
+
+
+def offered_over_time(steps):
+    """[(second, load)], each step level; between them, while nothing is offered, a gap."""
+    zero = steps[0].began
+    line = []
+    for step in steps:
+        line += [(step.began - zero, step.offered), (step.ends - zero, step.offered),
+                 (step.ends - zero, None)]
+    return line
+
+
+def replies_over_time(steps, width):
+    """[(second, replies a second)], in slices of `width` seconds from where each step begins; by
+    when each reply was complete. After each step a gap."""
+    line = []
+    for step in steps:
+        ends = [start + ms / 1000 - step.began for start, ms in zip(step.starts, step.times)]
+        slices = _sliced(ends, ends, width)
+        line += [(second + step.began - steps[0].began, len(found) / length)
+                 for second, length, found in slices] + _gap(slices, step, steps)
+    return line
+
+
+def times_over_time(steps):
+    """[(second, ms)] of every reply, by when it was asked for."""
+    zero = steps[0].began
+    return [(start - zero, ms) for step in steps for start, ms in zip(step.starts, step.times)]
+
+
+def medians_over_time(steps, width):
+    """[(second, ms)], the median of each such slice; None where nobody asked."""
+    line = []
+    for step in steps:
+        slices = _sliced([start - step.began for start in step.starts], step.times, width)
+        line += [(second + step.began - steps[0].began,
+                  statistics.median(found) if found else None)
+                 for second, _, found in slices] + _gap(slices, step, steps)
+    return line
+
+
+def _sliced(seconds, values, width):
+    """Values by their second: [(the middle of a slice, its length, the values in it)]. The last
+    slice ends with the last value; one of less than half the width is left out."""
+    slices = {}
+    for second, value in zip(seconds, values):
+        slices.setdefault(int(second / width), []).append(value)
+    last = max(seconds, default=0.0)
+    lengths = [(number, min(width, last - number * width))
+               for number in range(max(slices, default=-1) + 1)]
+    return [(number * width + length / 2, length, slices.get(number, []))
+            for number, length in lengths if length >= width / 2]
+
+
+def _gap(slices, step, steps):
+    return [(slices[-1][0] + step.began - steps[0].began, None)] if slices else []
+
+
+# ---- all of them ------------------------------------------------------------------------------
+
+
+def all_times(steps):
+    """Of every reply, sorted."""
+    return sorted(ms for step in steps for ms in step.times)
+
+
+def bins(times):
+    """How many replies took how long: [(from ms, to ms, replies)], by powers of ten in equal
+    parts."""
+    counts = {}
+    for ms in times:
+        number = math.floor(BINS_A_DECADE * math.log10(max(ms, 0.001)))
+        counts[number] = counts.get(number, 0) + 1
+    return [(10 ** (number / BINS_A_DECADE), 10 ** ((number + 1) / BINS_A_DECADE), counts[number])
+            for number in sorted(counts)]
+
+
+def outcomes(step):
+    """What became of the requests of a step: {"2xx": 97.5, "time-out": 2.5}, in percent."""
+    if not step.report:
+        return {}
+    found = {"%dxx" % digit: count for digit, count in step.report.statuses.items()}
+    found.update((kind, count) for kind, count in step.load.errors.items() if kind != "not 2xx")
+    return {kind: 100 * count / step.report.total for kind, count in found.items()}
+
+
+# ---- who was full -----------------------------------------------------------------------------
+
+
+def who_was_full(busy):
+    """From {name: percent of a core, or None}: the end of a sentence."""
+    known = {name: percent for name, percent in busy.items() if percent is not None}
+    full = ["%s (%.0f %%)" % each for each in known.items() if each[1] >= meter.FULL_PERCENT]
+    loafs = ["%s (%.0f %%)" % each for each in known.items() if each[1] < meter.IDLE_PERCENT]
+    if full:
+        text = "%s was full" % full[0] if len(full) == 1 else "%s were full" % " and ".join(full)
+    elif len(known) == len(busy):
+        text = "nobody was full: who came late had waited, not worked"
+    else:
+        text = "nobody whose core is known here was full"
+    return text + ("; %s loafed" % " and ".join(loafs) if loafs else "")

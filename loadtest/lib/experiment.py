@@ -1,0 +1,260 @@
+"""experiment: what the programs of this folder have in common.
+
+A program says what it measures and what it makes of that. The options that all share, the order of
+the turns, the report, and what happens at Ctrl-C are here; what a run stands on is in run.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from urllib.parse import urlsplit
+
+from lib import (Trouble, cells, lab, machine, places, processes, redis, rounds, servers,
+                 subjects)
+from lib.run import PAGE, Run
+
+EPILOG = """\
+A private Redis is started for the run, and gone after it. With --redis, or REDIS in the
+environment, one that is there already is used instead. Of that one, only the guestbook's two keys
+are touched, guestbook:visitors and guestbook:entries. If it holds them already, nothing begins,
+unless --flush says that they may be deleted; afterwards they are gone.
+
+The results are left in build/loadtest/STAMP; report.html is the page to open.
+
+Status: 0 if every cell is right; 1 if one had errors, unequal work, or could not be measured; 2 for
+wrong usage; 130 after Ctrl-C, which keeps and prints what is done.
+
+example:
+  %s
+"""
+
+
+class Experiment:
+    """One program. A subclass names what is its own."""
+
+    name = ""
+    title = ""
+    question = ""
+    example = ""
+    tools = ("ab",)
+    servers = servers.NAMES
+    path = PAGE  # what is asked for; None: more than one
+    levels = (20, 100, 500)
+    levels_are = "numbers of clients at once"  # None: it has no such option
+    rounds = 3
+    seconds = 1.0  # a cell
+    seconds_are = "how long a cell takes"  # None: as long as it takes
+    quick_rounds, quick_seconds = 1, 0.3
+    crowded = False  # are there more clients at once than a listener's queue usually holds?
+    columns = cells.COLUMNS  # of cells.tsv
+    raw = staticmethod(cells.raw)  # a cell's figures, one for each of them
+
+    def __init__(self, doc):
+        self._doc = doc
+
+    def add_options(self, parser):
+        """Options of its own."""
+
+    def add_grid_options(self, parser):
+        """How much, how often, how long. Who measures no grid has others."""
+        parser.set_defaults(levels=list(self.levels), seconds=None)
+        if self.levels_are:
+            parser.add_argument("--levels", metavar="LIST", type=numbers, help="%s (%s)" % (
+                self.levels_are, ",".join(map(str, self.levels)) or "found by searching"))
+        parser.add_argument("--rounds", metavar="N", type=positive,
+                            help="how often each cell is measured (%d)" % self.rounds)
+        if self.seconds_are:
+            parser.add_argument("--seconds", metavar="S", type=seconds,
+                                help="%s (%g)" % (self.seconds_are, self.seconds))
+
+    def check_options(self, options, parser):
+        """What argparse cannot say."""
+
+    def spots(self, run):
+        """What each round measures: a list of cells.Spot."""
+        raise NotImplementedError
+
+    def measure(self, run):
+        """All turns. Programs with cells of another kind have their own; see Record."""
+        run.measure_cells(rounds.order(self.spots(run), run.rounds, run.seed))
+
+    def report(self, run):
+        """What it came to: a report.Report."""
+        raise NotImplementedError
+
+    def status(self, run):
+        """Of the program, when it ran to its end."""
+        return 1 if any(cell.wrong for cell in run.cells) else 0
+
+    def look_at(self, server, run):
+        """Of every server, before it is loaded. Trouble if it is not to be measured."""
+
+    def why_not(self, level, descriptors):
+        """Why a level cannot be had on this machine, or None."""
+        return machine.why_not(level, descriptors)
+
+    def facts(self, _run):
+        """For environment.txt, more pairs of its own."""
+        return []
+
+    def main(self):
+        """Runs it, from the command line to the exit status."""
+        options = self._parse()
+        try:
+            check_tools(self.tools, options)
+            return self._run(options)
+        except Trouble as trouble:
+            print("%s: %s" % (self.name, trouble), file=sys.stderr)
+            return 1
+        except processes.Stopped as stopped:
+            return stopped.status
+
+    def _run(self, options):
+        processes.stop_on_signals()
+        try:
+            for revision in options.against:
+                subjects.build(revision)
+            with open_hosts(options, self.crowded) as hosts:
+                run = Run(self, options, hosts)
+                try:
+                    self.measure(run)
+                finally:
+                    run.close()
+                    self._publish(run)
+                return run.status
+        finally:
+            processes.end_for_good()
+
+    def _publish(self, run):
+        report = self.report(run)
+        report.add_environment(run.facts())
+        if run.cells:
+            report.add_raw("Every single measurement", self.columns, map(self.raw, run.cells))
+        print(report.markdown())
+        run.write("table.md", report.markdown() + "\n")
+        run.write("report.html", report.html())
+        for number, picture in enumerate(report.pictures, 1):
+            run.write("chart-%d.svg" % number, picture)
+        print("\n%s" % os.path.relpath(os.path.join(run.folder, "report.html")), file=sys.stderr)
+
+    # ---- the command line -------------------------------------------------------------------
+
+    def _parse(self):
+        parser = argparse.ArgumentParser(
+            prog=self.name, description=self._doc, epilog=EPILOG % self.example,
+            formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("--servers", metavar="LIST", type=names, default=list(self.servers),
+                            help="what is measured, separated by commas; also floor, nginx, "
+                            "lighttpd, apache (%s)" % ",".join(self.servers))
+        self.add_grid_options(parser)
+        parser.add_argument("--quick", action="store_true", default=bool(os.environ.get("QUICK")),
+                            help="fewer and shorter rounds (also: QUICK=1 in the environment)")
+        parser.add_argument("--against", metavar="REV", action="append", default=[],
+                            help="our servers of another revision as well; may be repeated")
+        parser.set_defaults(url=None, elsewhere=None)
+        if self.path:
+            parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
+                                help="what is asked for (%s); http://HOST:PORT/PATH: of a server "
+                                "that somebody else has started, and of no other" % self.path)
+        parser.add_argument("--lab", action="store_true",
+                            help="server, Redis and load generator on hosts of their own, made in "
+                            "network namespaces for the time of the run (root only)")
+        parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
+                            help="in the guestbook (%d)" % len(redis.SEED))
+        parser.add_argument("--seed", metavar="N", type=positive,
+                            help="of the shuffle, to repeat an order (a new one)")
+        parser.add_argument("--redis", metavar="WHERE", type=redis_address,
+                            default=os.environ.get("REDIS") or None,
+                            help="unix:PATH or host:port of a Redis (a private one)")
+        parser.add_argument("--flush", action="store_true",
+                            help="with --redis: the guestbook there may be deleted")
+        self.add_options(parser)
+        options = parser.parse_args()
+        if options.flush and not options.redis:
+            parser.error("--flush is for a Redis given with --redis")
+        if options.lab and options.redis:
+            parser.error("--lab has a Redis of its own")
+        parts = urlsplit(options.url or "")
+        options.elsewhere = "http://" + parts.netloc if parts.netloc else None
+        if options.elsewhere:
+            if options.lab or options.against:
+                parser.error("a server that somebody else has started is measured alone")
+            options.url = options.url[len(options.elsewhere):] or "/"
+            options.servers = [parts.netloc]
+        self.check_options(options, parser)
+        return options
+
+
+def open_hosts(options, crowded):
+    """Where it all runs: a context manager. A lab; or this machine as it is; or, for a crowd that
+    the machine's own settings would turn away, on a network apart, if that can be had."""
+    apart = crowded and os.geteuid() == 0 and not options.redis and not options.elsewhere
+    place = lab.Lab if options.lab else places.Apart if apart else places.Here
+    return place(machine.choose_cores())
+
+
+def check_tools(tools, options):
+    """Trouble if one is missing."""
+    needed = list(tools)
+    if not options.elsewhere or options.redis:
+        needed += ["redis-cli"] if options.redis else ["redis-cli", "redis-server"]
+    if options.lab:
+        needed += ["curl"]
+    missing = [tool for tool in needed if not shutil.which(tool)]
+    if missing:
+        raise Trouble("missing: %s. `make deps-all` brings it" % ", ".join(missing))
+
+
+# ---- what options may be --------------------------------------------------------------------
+
+
+def names(text):
+    listed = list(dict.fromkeys(text.split(",")))  # each once
+    try:
+        for name in listed:
+            subjects.check(name)
+    except Trouble as trouble:
+        raise argparse.ArgumentTypeError(str(trouble)) from None
+    return listed
+
+
+def numbers(text):
+    return list(dict.fromkeys(positive(number) for number in text.split(",")))
+
+
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError("'%s' is not a number from 1" % text)
+    return int(text)
+
+
+def delays(text):
+    """Milliseconds; 0 is one, too."""
+    return [int(number) if number == "0" else positive(number)
+            for number in dict.fromkeys(text.split(","))]
+
+
+def seconds(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.05 <= number <= 3600:
+        raise argparse.ArgumentTypeError("'%s' is no time from 0.05 to 3600 s" % text)
+    return number
+
+
+def path_or_url(text):
+    if not (text.startswith("/") or re.match(r"http://[^/?#\s]+(/|$)", text)):
+        raise argparse.ArgumentTypeError(
+            "'%s' does not begin with a slash, nor with http://" % text)
+    return text
+
+
+def redis_address(text):
+    host, _, port = text.rpartition(":")
+    if not (text.startswith("unix:/") or host and port.isdecimal()):
+        raise argparse.ArgumentTypeError("'%s' is neither unix:/PATH nor host:port" % text)
+    return text

@@ -1,0 +1,114 @@
+"""fetched: one cell of `files`, which is many files, or a large one, fetched by one client, once.
+
+All must come, and all bytes of them. In the first round what comes is also compared with what was
+written, before anything is measured; in the others the first few are, as a warm-up.
+"""
+
+import http.client
+import os
+from dataclasses import dataclass, field
+from typing import List, Optional
+from urllib.parse import urlsplit
+
+from lib import Trouble, curl, filling, meter, servers, static, subjects
+
+LIMIT_SECONDS = 120
+FEW = 20  # files, for a warm-up
+
+
+@dataclass(frozen=True)
+class Spot:
+    subject: str
+    kind: str  # small or large
+
+    def __str__(self):
+        return "%s, %s" % (self.subject, {"small": "small files", "large": "the large file"}[
+            self.kind])
+
+
+@dataclass
+class Cell:
+    """What was fetched there, once. `load` and `wrong` as rounds.Spot takes them."""
+
+    spot: Spot
+    round: int
+    load: Optional[curl.Report] = None
+    reading: Optional[meter.Reading] = None
+    wrong: List[str] = field(default_factory=list)
+
+
+COLUMNS = ["round", "subject", "kind", "files", "bytes", "seconds", "files_per_second",
+           "bytes_per_second", "connections", "failed", "errors", "wrong", *meter.COLUMNS]
+
+
+def raw(cell):
+    """A cell's figures, one for each of COLUMNS; empty where there is none."""
+    row = dict(round=cell.round, subject=cell.spot.subject, kind=cell.spot.kind,
+               wrong="; ".join(cell.wrong))
+    if cell.load:
+        load = cell.load
+        row.update(files=load.files, bytes=load.bytes, seconds="%.6f" % load.seconds,
+                   files_per_second="%.1f" % load.rate, bytes_per_second="%.0f" % load.bytes_rate,
+                   connections=load.connections, failed=load.failed, errors=load.errors_text())
+    if cell.reading:
+        row.update(zip(meter.COLUMNS, cell.reading.raw()))
+    return ["" if row.get(column) is None else str(row[column]).replace("\t", " ")
+            for column in COLUMNS]
+
+
+def measure(cell, run, files):
+    """Fills the cell, whatever happens in it."""
+    spot = cell.spot
+    save_as = os.path.join(run.folder, "raw", "%s-%s-%d" % (
+        spot.subject.replace("/", "_"), spot.kind, cell.round))
+    paths = getattr(files, spot.kind)
+    try:
+        with run.open(spot.subject, save_as + ".log") as server:
+            files.remember(paths)
+            compare(server, files, paths if cell.round == 1 else paths[:FEW])  # also the warm-up
+            fetch(cell, server, [server.url + path for path in paths], run, save_as)
+            status = server.end()
+        if status and subjects.is_ours(spot.subject):
+            cell.wrong.append("asked to stop, it ended with %s" % servers.how_it_ended(status))
+    except Trouble as trouble:
+        cell.wrong.append(str(trouble))
+    if cell.load:
+        judge(cell, len(paths), files.bytes_of(paths))
+
+
+def fetch(cell, server, urls, run, save_as):
+    """What is measured."""
+    try:
+        with meter.Meter(server.pid, run.cores) as watch:
+            cell.load = curl.run(urls, run.cores.client, save_as, LIMIT_SECONDS, LIMIT_SECONDS)
+    finally:
+        server.must_live()  # if it does not, that is the better reason
+    cell.reading = watch.reading
+
+
+def compare(server, files, paths):
+    """Trouble if one answer is not its file. One connection, as long as the server keeps it."""
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc,
+                                            timeout=static.PATIENCE_SECONDS)
+    try:
+        for path in paths:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            is_right = files.is_right(path, iter(lambda: answer.read(filling.BLOCK), b""))
+            if answer.status != 200 or not is_right:
+                raise Trouble("it answers with other bytes for %s (status %d)" % (
+                    path, answer.status))
+    except (OSError, http.client.HTTPException) as error:
+        raise Trouble("it does not answer for %s: %s" % (path, error)) from error
+    finally:
+        connection.close()
+
+
+def judge(cell, count, size):
+    """All files, all bytes, no error."""
+    load = cell.load
+    if load.failed:
+        cell.wrong.append("%s files failed: %s" % (format(load.failed, ","), load.errors_text()))
+    elif (load.files, load.bytes) != (count, size):
+        cell.wrong.append("%s bytes came in %s files, not %s in %s" % tuple(
+            format(number, ",") for number in (load.bytes, load.files, size, count)))

@@ -1,0 +1,93 @@
+"""filling: a folder of files to serve, the same wherever and whenever it is made.
+
+    ROOT/public/small/0000.bin ... 4999.bin    5 to 15 kB
+    ROOT/public/large.bin
+    ROOT/templates                             a link to the project's own
+
+Real bytes, not a sparse file, and written through to the disk before anything is measured: what
+is left to be written would disturb it.
+"""
+
+import os
+import random
+import shutil
+import zlib
+
+from lib import Trouble, machine
+
+SEED = 5
+SMALL_BYTES = (5000, 15000)
+BLOCK = 2**20
+ROOM = 1.2  # so much more than the files must be free
+
+
+class Filling:
+    """The files, with what a client must receive of each."""
+
+    def __init__(self, root, small, large_bytes):
+        self.root = root
+        self._dice = random.Random(SEED)
+        self._block = self._dice.getrandbits(8 * BLOCK).to_bytes(BLOCK, "little")
+        self.sizes = {}  # by path, as a client asks for it
+        self._sums = {}
+        self._check_room(small * sum(SMALL_BYTES) / 2 + large_bytes)
+        os.makedirs(os.path.join(root, "public", "small"))
+        os.symlink(os.path.join(machine.TOP, "templates"), os.path.join(root, "templates"))
+        digits = len(str(small - 1))
+        self.small = [self._make("/small/%0*d.bin" % (digits, number),
+                                 self._dice.randint(*SMALL_BYTES)) for number in range(small)]
+        self.large = [self._make("/large.bin", large_bytes)]
+        self._make("/index.html", self._dice.randint(*SMALL_BYTES))  # peers are asked if ready
+
+    def _check_room(self, needed):
+        """They must fit on the disk, and all at once into memory."""
+        os.makedirs(self.root, exist_ok=True)
+        memory = available_memory()
+        for what, free in (("disk", shutil.disk_usage(self.root).free), ("memory", memory)):
+            if free is not None and free < ROOM * needed:
+                raise Trouble("the files take %d MB, and of %s there are %d MB free; see --large"
+                              % (needed / 1e6, what, free / 1e6))
+
+    def _make(self, path, size):
+        """A file; returns its path. Each begins somewhere else in the same random bytes."""
+        total, crc, at = 0, 0, self._dice.randrange(BLOCK // 2)
+        with open(self.file_of(path), "wb") as file:
+            while total < size:
+                piece = self._block[at:at + size - total]
+                file.write(piece)
+                total, crc, at = total + len(piece), zlib.crc32(piece, crc), 0
+            file.flush()
+            if size > BLOCK:
+                os.fsync(file.fileno())
+        self.sizes[path], self._sums[path] = size, crc
+        return path
+
+    def file_of(self, path):
+        return os.path.join(self.root, "public", path.lstrip("/"))
+
+    def remember(self, paths):
+        """Reads them, so that the kernel has them in memory."""
+        for path in paths:
+            with open(self.file_of(path), "rb", buffering=0) as file:
+                while file.read(BLOCK):
+                    pass
+
+    def bytes_of(self, paths):
+        return sum(self.sizes[path] for path in paths)
+
+    def is_right(self, path, chunks):
+        """Are these the bytes of the file?"""
+        size = crc = 0
+        for chunk in chunks:
+            size, crc = size + len(chunk), zlib.crc32(chunk, crc)
+        return (size, crc) == (self.sizes[path], self._sums[path])
+
+
+def available_memory():
+    """Bytes, as the kernel estimates them; None if it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            fields = dict(line.split(":") for line in file)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return None

@@ -1,0 +1,189 @@
+"""h2load: an open loop over HTTP/1.1, run and understood.
+
+ab and wrk are closed loops: a client that waits asks for nothing meanwhile, and so a slow server
+is asked less. h2load asks at a rate, whatever the replies do, in one of two ways:
+
+- New connections (offer): so many a period, and a request on each. Nothing that the server does
+  slows the next one down.
+- Kept connections (offer_kept): so many requests a second on each. One that waits for its answer
+  asks late, though, and one that breaks is not opened again: what it had still to ask counts as
+  failed. It fits a server that keeps up.
+
+What else one must know to believe it (1.52):
+
+- With -D (a duration), a connection that breaks is not counted as failed, and a time-out ends
+  h2load by an assertion. So there is always a number of requests, -n, here.
+- Its log has the answered requests only, whatever its manual says of -1. Times leave connecting
+  out, and there is no connecting time a request: its mean is in the summary.
+- Its 2xx may be more than were answered: it counts heads, and a body may be cut short.
+- "errored" includes "timeout", and whoever could not connect.
+- -r wants a whole number of connections a period: see pace().
+"""
+
+import math
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import Dict, List, NamedTuple
+
+from lib import Trouble, machine, processes
+from lib.load import Load
+
+LEAST_PERIOD_MS = 10  # short, so that connections come evenly
+GRACE_SECONDS = 10
+PERCENTAGES = (50, 90, 99, 99.9, 100)
+
+COUNTS = re.compile(r"requests: (\d+) total, (\d+) started, (\d+) done, (\d+) succeeded, "
+                    r"(\d+) failed, (\d+) errored, (\d+) timeout")
+STATUSES = re.compile(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx")
+FINISHED = re.compile(r"finished in ([\d.]+(?:us|ms|s))\b")
+CONNECT = re.compile(r"time for connect:\s+(\S+)\s+(\S+)\s+(\S+)")
+UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+
+
+class Answer(NamedTuple):
+    """A request that was answered."""
+
+    start_s: float  # since 1970, so that several runs can be put on one axis
+    status: int
+    ms: float  # to the end of the answer
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run of h2load came to."""
+
+    total: int  # requests to be made
+    started: int
+    done: int  # answered, whatever the status
+    failed: int  # not answered, or by 4xx or 5xx
+    errored: int  # not answered
+    timeout: int  # among the errored
+    statuses: Dict[int, int]  # by their first digit: {2: 3000, 5: 7}, only those that occurred
+    seconds: float
+    connect_ms: float  # mean, of a connection
+    answers: List[Answer]  # in the order in which they ended
+
+    def load(self):
+        """The same as a Load. Times are of the answers that were 2xx."""
+        good = sorted(answer.ms for answer in self.answers if answer.status // 100 == 2)
+        others = sum(count for digit, count in self.statuses.items() if digit != 2)
+        connected = self.started > 0
+        errors = {"connect": 0 if connected else self.errored,
+                  "reset": self.errored - self.timeout if connected else 0,
+                  "time-out": self.timeout if connected else 0,
+                  "not 2xx": others}
+        return Load(
+            requests=len(good), errors={kind: count for kind, count in errors.items() if count},
+            seconds=self.seconds, mean_ms=sum(good) / len(good) if good else 0.0,
+            percentiles=percentiles(good), connects=False)
+
+
+def offer(url, rate, seconds, core, save_as, timeout_seconds=5, headers=(), prefix=()):
+    """Opens `rate` new connections a second for so long, a request on each. Returns the Report;
+    what h2load wrote stays in `save_as` with .txt and .tsv. `prefix` leads to another host."""
+    requests = max(1, round(rate * seconds))
+    words = command(url, requests, timeout_seconds, save_as + ".tsv", headers, rate=rate)
+    return run([*prefix, *words], seconds + timeout_seconds, core, save_as)
+
+
+def offer_kept(url, rate, clients, seconds, core, save_as, timeout_seconds=5, headers=(),
+               prefix=()):
+    """Asks `rate` times a second for so long, on so many kept connections. Returns the Report."""
+    requests = max(clients, round(rate * seconds))
+    words = command(url, requests, timeout_seconds, save_as + ".tsv", headers,
+                    clients=clients, rate_each=rate / clients)
+    return run([*prefix, *words], seconds + timeout_seconds, core, save_as)
+
+
+def command(url, requests, timeout_seconds, log, headers=(), *, rate=None, clients=None,
+            rate_each=None):
+    """Either `rate` new connections a second, or `clients` kept ones with `rate_each`."""
+    words = ["h2load", "--h1", "-n", str(requests), "--log-file=" + log,
+             "-N", "%dms" % (1000 * timeout_seconds)]
+    if rate is not None:
+        connections, period_ms = pace(rate)
+        words += ["-c", str(requests), "-r", str(connections), "--rate-period=%dms" % period_ms]
+    else:
+        words += ["-c", str(clients), "--rps=%g" % rate_each]
+    for header in headers:
+        words += ["-H", header]
+    return words + [url]
+
+
+def pace(rate):
+    """How many connections, each how many milliseconds: the shortest period, from
+    LEAST_PERIOD_MS on, that gives a whole rate exactly."""
+    for period_ms in range(LEAST_PERIOD_MS, 1001):
+        if rate * period_ms % 1000 == 0:
+            return rate * period_ms // 1000, period_ms
+    raise Trouble("h2load cannot open %g connections a second" % rate)
+
+
+def run(words, seconds, core, save_as):
+    """Runs h2load; it should need `seconds` at most. Trouble if it gave up."""
+    limit = 2 * seconds + GRACE_SECONDS
+    log = save_as + ".tsv"
+    with open(save_as + ".txt", "wb") as out, open(log, "wb"):
+        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=subprocess.STDOUT)
+        in_time = processes.wait(process, limit)
+        status = processes.end(process)
+    if not in_time:
+        raise Trouble("h2load took more than %g s" % limit)
+    if status:
+        raise Trouble(why_it_gave_up(processes.printed(save_as + ".txt"), status))
+    return parse(processes.printed(save_as + ".txt"), processes.printed(log))
+
+
+def parse(text, log):
+    """h2load's summary and its log as a Report."""
+    counts, statuses, finished, connect = (
+        pattern.search(text) for pattern in (COUNTS, STATUSES, FINISHED, CONNECT))
+    if not (counts and statuses and finished and connect):
+        raise Trouble("h2load wrote no summary")
+    total, started, done, _, failed, errored, timeout = map(int, counts.groups())
+    answers = parse_log(log)
+    if len(answers) != done:
+        raise Trouble("h2load counted %d answers, and logged %d" % (done, len(answers)))
+    heads = {digit: int(count) for digit, count in enumerate(statuses.groups(), 2) if int(count)}
+    return Report(
+        total=total, started=started, done=done, failed=failed, errored=errored, timeout=timeout,
+        statuses=heads, seconds=milliseconds(finished.group(1)) / 1000,
+        connect_ms=milliseconds(connect.group(3)), answers=answers)
+
+
+def parse_log(log):
+    """Its lines: start in microseconds, status, microseconds. Those who failed are left out,
+    should a version write them, as -1."""
+    rows = [line.split("\t") for line in log.splitlines()]
+    return [Answer(int(row[0]) / 1e6, int(row[1]), int(row[2]) / 1000)
+            for row in rows if int(row[1]) > 0]
+
+
+def milliseconds(text):
+    """From "381us", "6.27ms", "1.20s"."""
+    found = re.fullmatch(r"([\d.]+)(us|ms|s)", text)
+    if not found:
+        raise Trouble("h2load wrote '%s' for a time" % text)
+    return float(found.group(1)) * UNITS[found.group(2)]
+
+
+def percentiles(times, percentages=PERCENTAGES):
+    """Of a sorted list: for each percentage the least time within which so many were done."""
+    if not times:
+        return {}
+    return {percent: times[max(1, math.ceil(len(times) * percent / 100)) - 1]
+            for percent in percentages}
+
+
+def why_it_gave_up(text, status):
+    """From what is left when h2load ends without a summary."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "h2load gave up: %s" % (lines[-1].strip() if lines else "status %d" % status)
+
+
+def version():
+    """As in "h2load 1.52.0"."""
+    found = re.search(r"nghttp2/([\d.]+)", machine.output_of(["h2load", "--version"]))
+    return "h2load " + (found.group(1) if found else "of an unknown version")

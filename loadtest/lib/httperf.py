@@ -1,0 +1,172 @@
+"""httperf: connections at an offered rate, run and understood.
+
+httperf opens so many connections a second, whether or not the server has answered those before,
+asks once on each, and closes it. What one must know to believe it:
+
+- It waits with select(), so it has about 1,000 connections at once. Out of descriptors it counts
+  "fd-unavail" and goes on: such a row says nothing of the server (see void).
+- With --hog it picks the ports of its connections itself, one after the other, and never again one
+  that has not rested for a minute. After 64,000 connections, of all runs of the last minute, it
+  looks for a free one for ever. Without --hog the kernel picks, and on loopback takes ports again
+  after a second (tcp_tw_reuse).
+- It never waits by sleeping, so its core is always full: that tells nothing.
+- If it cannot keep up, it opens fewer connections than it was told to: compare connection_rate
+  with what was offered. But its seconds go on until the last reply or time-out, which lowers
+  every rate of a short run; those of the 5 s samples are better then.
+- The reply rate's least, mean and most are of samples of 5 s. A run of less has none, so 30 s is
+  the least for a table. replies / seconds holds for any run.
+- A body cut short passes for a reply, even though Content-Length says more. A connection closed
+  without a reply is a "connreset".
+- --timeout holds for each step of a connection: to connect, to send, to hear something.
+"""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import Dict
+from urllib.parse import urlsplit
+
+from lib import Trouble, machine, processes
+from lib.load import Load
+
+MOST_CONNECTIONS = 1000  # at once, near enough
+GRACE_SECONDS = 10
+
+# A line of the report, N for each number in it; and the fields of Report that these are.
+NUMBER = r"([\d.]+)"
+LINES = [
+    (r"Total: connections N requests N replies N test-duration N s",
+     "connections requests replies seconds"),
+    (r"Connection rate: N conn/s \(N ms/conn, <=N concurrent", "connection_rate _ most_at_once"),
+    (r"Connection time \[ms\]: min N avg N max N median N stddev N",
+     "_ connection_ms_mean connection_ms_max connection_ms_median _"),
+    (r"Connection time \[ms\]: connect N", "connect_ms"),
+    (r"Request rate: N req/s", "request_rate"),
+    (r"Reply rate \[replies/s\]: min N avg N max N stddev N \(N samples\)",
+     "reply_rate_min reply_rate_mean reply_rate_max reply_rate_stddev samples"),
+    (r"Reply time \[ms\]: response N transfer N", "response_ms transfer_ms"),
+    (r"CPU time \[s\]: user N system N", "user_seconds system_seconds"),
+]
+STATUSES = re.compile(r"Reply status: 1xx=(\d+) 2xx=(\d+) 3xx=(\d+) 4xx=(\d+) 5xx=(\d+)")
+ERRORS = re.compile(r"^Errors: (.*)$", re.MULTILINE)
+ERROR_KINDS = ["client-timo", "socket-timo", "connrefused", "connreset",
+               "fd-unavail", "addrunavail", "ftab-full", "other"]
+CLIENT_S_OWN = ["fd-unavail", "addrunavail", "ftab-full"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run of httperf came to."""
+
+    connections: int  # begun
+    requests: int
+    replies: int
+    seconds: float
+    connection_rate: float  # a second
+    most_at_once: int
+    connection_ms_mean: float  # from connect to close, of those that brought a reply
+    connection_ms_max: float
+    connection_ms_median: float  # whole milliseconds, and a half
+    connect_ms: float
+    request_rate: float
+    reply_rate_min: float  # these four: of samples of 5 s
+    reply_rate_mean: float
+    reply_rate_max: float
+    reply_rate_stddev: float
+    samples: int
+    response_ms: float  # from the request's first byte to the reply's
+    transfer_ms: float  # from there to its last
+    user_seconds: float  # of httperf itself
+    system_seconds: float
+    statuses: Dict[int, int]  # by their first digit: {2: 3000, 5: 7}, only those that occurred
+    errors: Dict[str, int]  # by httperf's own names, only those that occurred
+
+    @property
+    def void(self):
+        """Why the run says nothing of the server, or None."""
+        own = ["%s %s" % (format(self.errors[kind], ","), kind)
+               for kind in CLIENT_S_OWN if kind in self.errors]
+        return "httperf itself was at its end: %s" % ", ".join(own) if own else None
+
+    @property
+    def reply_rate(self):
+        """Replies a second, over the whole run."""
+        return self.replies / self.seconds if self.seconds else 0.0
+
+    def load(self):
+        """The same as a Load. A request's time is its connection's, from connect to close, and
+        of percentiles there are two."""
+        count = self.errors.get
+        errors = {
+            "connect": sum(count(kind, 0) for kind in ["connrefused", "other", *CLIENT_S_OWN]),
+            "reset": count("connreset", 0),
+            "time-out": count("client-timo", 0) + count("socket-timo", 0),
+            "not 2xx": sum(self.statuses.get(digit, 0) for digit in (1, 3, 4, 5)),
+        }
+        return Load(
+            requests=self.statuses.get(2, 0),
+            errors={kind: number for kind, number in errors.items() if number},
+            seconds=self.seconds, mean_ms=self.connection_ms_mean,
+            percentiles={50: self.connection_ms_median, 100: self.connection_ms_max},
+            connects=True)
+
+
+def command(url, rate, connections, timeout_seconds):
+    """`rate` new connections a second until there were so many, a request on each."""
+    parts = urlsplit(url)
+    return ["httperf", "--server", parts.hostname, "--port", str(parts.port or 80),
+            "--uri", parts.path or "/", "--rate", "%g" % rate, "--num-conns", str(connections),
+            "--timeout", "%g" % timeout_seconds]
+
+
+def run(url, rate, seconds, core, save_as, timeout_seconds=5):
+    """Offers `url` so many connections a second for so long. Returns the Report; what httperf
+    wrote stays in `save_as` with .txt and .err. Trouble if it gave up."""
+    words = command(url, rate, max(1, round(rate * seconds)), timeout_seconds)
+    limit = 2 * seconds + timeout_seconds + GRACE_SECONDS
+    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
+        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        in_time = processes.wait(process, limit)
+        status = processes.end(process)
+    if not in_time:
+        raise Trouble("httperf took more than %g s for a run of %g s" % (limit, seconds))
+    if status:
+        raise Trouble(why_it_gave_up(processes.printed(save_as + ".err"), status))
+    return parse(processes.printed(save_as + ".txt"))
+
+
+def parse(text):
+    """httperf's report as a Report."""
+    fields = {}
+    for pattern, names in LINES:
+        found = re.search(re.sub(r"\bN\b", lambda _: NUMBER, pattern), text)
+        if not found:
+            raise Trouble("httperf's report lacks: %s" % pattern.split(":")[0])
+        fields.update(zip(names.split(), map(_number, found.groups())))
+    fields.pop("_", None)
+    statuses = STATUSES.search(text)
+    errors = " ".join(ERRORS.findall(text))
+    if not statuses or "other" not in errors:
+        raise Trouble("httperf's report lacks statuses or errors")
+    counts = {kind: int(re.search(re.escape(kind) + r" (\d+)", errors).group(1))
+              for kind in ERROR_KINDS}
+    return Report(
+        statuses={digit: int(count) for digit, count in enumerate(statuses.groups(), 1)
+                  if int(count)},
+        errors={kind: count for kind, count in counts.items() if count}, **fields)
+
+
+def _number(text):
+    return int(text) if text.isdecimal() else float(text)
+
+
+def why_it_gave_up(err, status):
+    """From what is left when httperf ends without a report."""
+    lines = [line for line in err.splitlines() if line.strip() and "warning" not in line]
+    return "httperf gave up: %s" % (lines[-1].strip() if lines else "status %d" % status)
+
+
+def version():
+    """As in "httperf 0.9.0"."""
+    found = re.search(r"httperf-([\d.]+)", machine.output_of(["httperf", "--version"]))
+    return "httperf " + (found.group(1) if found else "of an unknown version")

@@ -1,0 +1,159 @@
+"""idle: what a kept connection costs in memory while nobody speaks on it.
+
+A few clients are served first, for what is needed once. Then so many connections are opened, one
+after the other; each asks for a page, reads it and falls silent. What has grown by then is theirs:
+
+    pss       of the server's processes: what they use, a page shared by n as 1/n for each
+    stacks    the kernel's, one for each thread, whether it has a process to itself or not
+    tables    by which the kernel finds a process' pages (VmPTE)
+    slab      the kernel's own objects: sockets, descriptors, what it knows of a process. Both ends
+              of a connection are on this machine, so the client's are in it as well: the floor
+              shows how much that is, and what a server needs beyond it is its own
+    buffers   of sockets
+
+The last two are of the whole machine (Slab in /proc/meminfo, mem in /proc/net/sockstat): another's
+coming and going shows in them. With 1,000 connections that matters less than with 100.
+"""
+
+import contextlib
+import math
+import os
+import re
+import select
+import socket
+import time
+from dataclasses import dataclass
+from typing import Dict
+from urllib.parse import urlsplit
+
+from lib import Trouble, meter
+
+OWN = ["pss", "stacks", "tables"]  # the server's
+MACHINE = ["slab", "buffers"]
+FIGURES = [*OWN, *MACHINE]
+FIRST = 20  # clients before it begins
+PAUSE_SECONDS = 0.25  # more than a tick: who is given up is given up by then
+ANSWER_SECONDS = 10
+HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100}  # connections at once, at most
+LEAST_KEPT = 0.9  # a worker whose tick falls into a knock gives its silent client up
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What so many idle connections came to, in bytes."""
+
+    connections: int
+    before: Dict[str, int]  # FIGURES, when nobody was connected
+    after: Dict[str, int]
+
+    def each(self, figure):
+        return (self.after[figure] - self.before[figure]) / self.connections
+
+
+def most(name):
+    """How many connections a server can hold at once; None: as many as one likes here."""
+    return HOLDS.get(name.split("@")[0])
+
+
+def measure(open_server, path, connections):
+    """The Idle of the server that open_server() starts. Trouble if it did not keep them."""
+    with open_server() as server:
+        for _ in range(FIRST):
+            ask(server, path).close()
+        time.sleep(PAUSE_SECONDS)
+        before = look(server.pid)
+        with held(server, path, connections) as clients:
+            time.sleep(PAUSE_SECONDS)
+            after = look(server.pid)
+            kept = sum(map(is_open, clients))
+        server.must_live()
+    if kept < LEAST_KEPT * connections:
+        raise Trouble("of %d idle connections it kept %d" % (connections, kept))
+    return Idle(kept, before, after)
+
+
+@contextlib.contextmanager
+def held(server, path, connections):
+    """So many clients, each of whom has read an answer and is silent now."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(ask(server, path)) for _ in range(connections)]
+
+
+def ask(server, path):
+    """Asks, and reads the answer to its end. Returns the socket."""
+    address = urlsplit(server.url)
+    request = ("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, address.netloc)).encode()
+    client = socket.create_connection((address.hostname, address.port), ANSWER_SECONDS)
+    try:
+        client.sendall(request)
+        answer = b""
+        while not is_whole(answer):
+            piece = client.recv(65536)
+            if not piece:
+                raise Trouble("an answer broke off")
+            answer += piece
+    except OSError as error:
+        client.close()
+        raise Trouble("no answer: %s" % error) from error
+    return client
+
+
+def is_whole(answer):
+    """Has all come? By its Content-Length; it must be a 200."""
+    head, end, body = answer.partition(b"\r\n\r\n")
+    if not end:
+        return False
+    if not head.startswith(b"HTTP/1.1 200 "):
+        raise Trouble("an answer was %s" % head.split(b"\r\n")[0].decode("latin-1"))
+    length = re.search(rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE)
+    if not length:
+        raise Trouble("an answer has no Content-Length")
+    return len(body) >= int(length.group(1))
+
+
+def is_open(client):
+    """Nothing has come on it, no end either."""
+    waiting = select.poll()
+    waiting.register(client, select.POLLIN)
+    return not waiting.poll(0)
+
+
+# ---- what the kernel says ------------------------------------------------------------------
+
+
+def look(pid):
+    """FIGURES of the server whose first process is `pid`; in bytes."""
+    pids = meter.Tree(pid).pids()
+    meminfo = meter.read("/proc/meminfo")
+    threads = sum(meter.parse_stat(text).threads for text in read_each(pids, "stat"))
+    return {
+        "pss": sum(meter.parse_pss(text) or 0 for text in read_each(pids, "smaps_rollup")),
+        "stacks": threads * stack_size(meminfo, meter.read("/proc/loadavg")),
+        "tables": sum(kib(text, "VmPTE") for text in read_each(pids, "status")),
+        "slab": kib(meminfo, "Slab"),
+        "buffers": parse_sockstat(meter.read("/proc/net/sockstat")),
+    }
+
+
+def read_each(pids, name):
+    """Those that are gone meanwhile left out."""
+    return filter(None, (meter.read("/proc/%d/%s" % (pid, name)) for pid in pids))
+
+
+def kib(text, name):
+    """Bytes, from a line as in "VmPTE:      52 kB"; 0 if there is none."""
+    found = re.search(r"^%s:\s+(\d+) kB$" % name, text, re.MULTILINE)
+    return int(found.group(1)) * 1024 if found else 0
+
+
+def stack_size(meminfo, loadavg):
+    """Of a thread in the kernel, in bytes: all of them, by the number of all threads. Whole pages,
+    a power of two, so that one who has just come or gone does not matter."""
+    threads = int(loadavg.split()[3].partition("/")[2])
+    return 2 ** round(math.log2(kib(meminfo, "KernelStack") / threads))
+
+
+def parse_sockstat(text):
+    """Bytes in the buffers of TCP. They are counted in pages."""
+    found = re.search(r"^TCP: .*\bmem (\d+)", text, re.MULTILINE)
+    return int(found.group(1)) * os.sysconf("SC_PAGE_SIZE") if found else 0

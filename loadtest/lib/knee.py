@@ -1,0 +1,60 @@
+"""knee: which rate to offer next, to find the highest that is served well.
+
+Doubling, until one is too much; then halfway between the highest that was served and the lowest
+that was too much, until they are close. A rate is too much if it was so twice: the second time
+forgives the machine's hiccup.
+"""
+
+TRIES = 2
+GIVE_UP = 1 / 8  # who does not serve so much of the first rate does not serve
+
+
+class Search:
+    """Ask next_rate(), offer that, tell() how it went; until there is no next."""
+
+    def __init__(self, first, most, close, tries=TRIES):
+        self._first, self._most, self._tries = first, most, tries
+        self._close = close  # as a share: 0.1 means that the knee is known within 10 %
+        self._good = []
+        self._bad = {}  # rate: how often
+
+    def tell(self, rate, is_good):
+        if is_good:
+            self._good.append(rate)
+        else:
+            self._bad[rate] = self._bad.get(rate, 0) + 1
+
+    @property
+    def knee(self):
+        """The highest that was served, and below all that were too much; None: there is none."""
+        return max((rate for rate in self._good if rate < self.ceiling), default=None)
+
+    @property
+    def ceiling(self):
+        """The lowest that was too much."""
+        return min((rate for rate in self._bad if self._too_much(rate)), default=float("inf"))
+
+    def _too_much(self, rate):
+        return self._bad.get(rate, 0) >= self._tries and rate not in self._good
+
+    def next_rate(self):
+        """None: the knee is found, or there is none in reach."""
+        rate = self._wanted()
+        return None if rate is None or rate in self._good or self._too_much(rate) else rate
+
+    def _wanted(self):
+        knee, ceiling = self.knee, self.ceiling
+        if ceiling == float("inf"):
+            return min(2 * knee, self._most) if knee else self._first
+        low = knee or 0
+        if ceiling - low <= self._close * low or ceiling <= GIVE_UP * self._first:
+            return None
+        return round_down((low + ceiling) / 2)
+
+
+def round_down(rate):
+    """To two digits and a half: 150, 1,550, 23,500."""
+    step = 1
+    while rate / step >= 1000:
+        step *= 10
+    return int(rate / step // 5 * 5 * step) if rate >= 100 else int(rate)

@@ -1,0 +1,335 @@
+"""lab: four hosts on one machine.
+
+    load ---+            +--- server    the instances, alone on their core
+            +-- bridge --+
+    lb -----+            +--- redis
+
+Each host is a network namespace with an address, a port range, queues and statistics of its own;
+loadtest/hosts makes them, and says how they come to their end whatever happens to us. What runs
+on `load`, `lb` and `redis` shares the other core, and nothing that is measured goes through the
+machine's own network, whose settings stay as they are.
+
+A Unix socket would reach across: it is a file, and the hosts share those. So Redis has none.
+"""
+
+import contextlib
+import os
+import resource
+import shutil
+import subprocess
+import time
+
+from lib import Trouble, machine, meter, places, processes, redis, servers
+
+HOSTS = ["load", "lb", "server", "redis"]
+COMMANDS = ["ip", "nsenter", "unshare"]
+REDIS_PORT = 6379
+BALANCER_PORT = 8000
+START_SECONDS = 5.0
+REAPING_SECONDS = 0.1  # children that end with the load are waited for, and then counted
+
+
+def why_not():
+    """Why there can be no lab here, or None."""
+    missing = [command for command in COMMANDS if not shutil.which(command)]
+    if missing:
+        return "missing: %s" % ", ".join(missing)
+    if os.geteuid() != 0:
+        return "only root may make network namespaces"
+    try:
+        machine.output_of(["unshare", "--net", "sh", "-c",
+                           "ip link add type bridge && ip link add type veth"])
+    except Trouble as trouble:
+        return "no network namespaces here: %s" % trouble
+    return None
+
+
+class Lab:
+    """The hosts, for the time of a `with`."""
+
+    def __init__(self, cores=None):
+        self.cores = cores or machine.choose_cores()
+        self._keeper = None
+        self._hosts = {}  # name: (address, pid of the one that keeps it)
+        self._started = []  # oldest first
+        self._cpu = {}  # (host, session): seconds, as last seen
+        self._host_of = {}  # pid: a host's name
+
+    def __enter__(self):
+        reason = why_not()
+        if reason:
+            raise Trouble(reason)
+        self._keeper = processes.start([os.path.join(machine.TOP, "loadtest/hosts"), *HOSTS],
+                                       self.cores.client, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, encoding="utf-8")
+        for _ in HOSTS:
+            words = self._keeper.stdout.readline().split()
+            if len(words) != 3:
+                self.end()
+                raise Trouble("the hosts could not be made")
+            self._hosts[words[0]] = (words[1], int(words[2]))
+        return self
+
+    def __exit__(self, *exception):
+        self.end()
+
+    def end(self):
+        """Ends what run_in() has started, the youngest first, and then the hosts, with whoever
+        is still there."""
+        for process in reversed(self._started):
+            processes.end(process)
+        processes.end(self._keeper)
+        self._keeper.stdin.close()
+        self._keeper.stdout.close()
+
+    def address(self, host):
+        """Its IPv4 address, which only the other hosts can reach."""
+        return self._hosts[host][0]
+
+    def pid(self, host):
+        """Of a process that is on this host as long as it stands."""
+        return self._hosts[host][1]
+
+    def prefix(self, host):
+        """What to write before a command so that it runs there. It becomes the command: the
+        process stays the same one, and signals and exit status are the command's."""
+        return ["nsenter", "--target", str(self.pid(host)), "--net"]
+
+    def core(self, host):
+        """The one that the host has to itself, or shares."""
+        return self.cores.server if host == "server" else self.cores.client
+
+    def place(self, host):
+        """All of these together."""
+        return places.Place(self.core(host), tuple(self.prefix(host)), self.address(host))
+
+    def pids(self):
+        """A process on each host."""
+        return [self.pid(host) for host in HOSTS]
+
+    def pinned(self):
+        """What runs where, as a sentence."""
+        where = "one core, which all share" if self.cores.server is None else (
+            "`server` alone on core %d, `load`, `lb` and `redis` together on core %d" % self.cores)
+        return ("The lab: the hosts load, lb, server and redis, each a network namespace with "
+                "somaxconn 65535 and ports from 1024 on, joined by a bridge; %s." % where)
+
+    def run_in(self, host, command, core=None, **popen_options):
+        """processes.start() on one of the hosts, on its core unless another is given."""
+        process = processes.start(self.prefix(host) + command,
+                                  self.core(host) if core is None else core, **popen_options)
+        self._started.append(process)
+        return process
+
+    def redis(self, folder):
+        """A Redis on `redis`, its data and log in `folder`, until the lab ends."""
+        address = self.address("redis")
+        command = ["redis-server", "--bind", address, "--port", str(REDIS_PORT),
+                   "--protected-mode", "no",  # nobody is near but our own hosts
+                   "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
+        log = os.path.join(folder, "redis.log")
+        with open(log, "wb") as out:
+            process = self.run_in("redis", command, stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=subprocess.STDOUT)
+        store = _DistantRedis("%s:%d" % (address, REDIS_PORT), self.prefix("redis"))
+        _await(process, store.answers, "Redis", log)
+        return store
+
+    def balancer(self, instances, folder, kept=0):
+        """nginx on `lb` before some instances, given as "ADDRESS:PORT": a context manager. Its
+        configuration and log are in `folder`. It asks over a new connection each time, as nginx
+        does unless told otherwise, or keeps up to `kept` idle ones."""
+        return Balancer(self, instances, folder, kept)
+
+    def cpu(self):
+        """{host: seconds} of CPU time that its processes have used. What has ended is counted
+        as it was last seen: so ask now and then, not only afterwards."""
+        families = {}
+        for stat in self._stats():
+            families.setdefault((self._host_of[stat.pid], stat.session), []).append(stat)
+        for key, stats in families.items():
+            self._cpu[key] = max(self._cpu.get(key, 0.0), meter.cpu_seconds(stats))
+        return {host: sum(seconds for key, seconds in self._cpu.items() if key[0] == host)
+                for host in HOSTS}
+
+    @contextlib.contextmanager
+    def watch(self):
+        """A dict, filled when the `with` ends: {host: percent of a core that its processes have
+        used}. A load generator begins and ends in between; what it has used is what our own
+        children that have ended did."""
+        busy = {}
+        before, began, ended_before = self.cpu(), time.monotonic(), _ended_seconds()
+        yield busy
+        seconds, ended = time.monotonic() - began, _ended_seconds()
+        self.cpu()
+        time.sleep(REAPING_SECONDS)
+        after = self.cpu()
+        used = {host: after[host] - before[host] for host in HOSTS}
+        used["load"] = max(used["load"], ended - ended_before)
+        busy.update((host, 100 * used[host] / seconds) for host in HOSTS)
+
+    def fetch(self, url):
+        """What a GET of `url`, by `load`, brings."""
+        done = subprocess.run([*self.prefix("load"), "curl", "-sSf", url], check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        if done.returncode:
+            raise Trouble("%s cannot be fetched" % url)
+        return done.stdout
+
+    def _stats(self):
+        """Of all processes on the hosts."""
+        spaces = {_space(self.pid(host)): host for host in HOSTS}
+        listed = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
+        known = {pid: host for pid, host in self._host_of.items() if pid in listed}
+        for pid in listed - known.keys():
+            host = spaces.get(_space(pid))
+            if host:  # the others may be on their way to one
+                known[pid] = host
+        self._host_of = known
+        texts = [meter.read("/proc/%d/stat" % pid) for pid in known]
+        return [meter.parse_stat(text) for text in texts if text]
+
+
+def limit(server_core, other_core, hosts):
+    """Which host was the limit, from how busy the two cores were and what each host had of its
+    core, in percent: the server, if its core was full; else, if the other one was, whoever had
+    most of it; None if neither was. If most of a full core's work was on no host: "others"."""
+    for core, on_it in ((server_core, ["server"]), (other_core, ["load", "lb", "redis"])):
+        if core is not None and core >= meter.FULL_PERCENT:
+            ours = sum(hosts[host] for host in on_it)
+            return max(on_it, key=hosts.get) if ours >= core / 2 else "others"
+    return None
+
+
+def _ended_seconds():
+    """CPU time of our children that have ended, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _space(pid):
+    """The name of the network namespace that a process is in; nothing if it is gone."""
+    try:
+        return os.readlink("/proc/%d/ns/net" % pid)
+    except OSError:
+        return ""
+
+
+def _await(process, is_ready, name, log):
+    """Until it is ready. Trouble, with the last line of its log, if it ends instead."""
+    deadline = time.monotonic() + START_SECONDS
+    while not is_ready():
+        if processes.has_ended(process) or time.monotonic() > deadline:
+            status = processes.end(process)
+            with open(log, encoding="utf-8", errors="replace") as file:
+                lines = file.read().strip().splitlines()
+            raise Trouble("%s did not start: %s" % (
+                name, lines[-1] if lines else servers.how_it_ended(status)))
+        time.sleep(processes.POLL_SECONDS)
+
+
+class _DistantRedis(redis.Redis):
+    """A Redis that only its neighbours can ask: so redis-cli runs there, too."""
+
+    def __init__(self, where, prefix):
+        super().__init__(where)
+        self._cli = prefix + self._cli
+
+    def answers(self):
+        """Is it there?"""
+        try:
+            return self.ask("PING") == "PONG"
+        except Trouble:
+            return False
+
+
+NGINX_CONF = """\
+# The balancer: one worker that hands each request to the next instance. An instance that fails
+# is not left out, and a failed request not tried again elsewhere: errors are to be seen.
+daemon off;
+user root;  # the folder may be root's alone
+worker_processes 1;
+worker_rlimit_nofile %(descriptors)d;
+pid %(folder)s/nginx.pid;
+error_log stderr;
+events {
+    worker_connections %(connections)d;
+}
+http {
+    access_log off;
+    client_body_temp_path %(folder)s/body;
+    proxy_temp_path %(folder)s/proxy;
+    fastcgi_temp_path %(folder)s/fastcgi;
+    uwsgi_temp_path %(folder)s/uwsgi;
+    scgi_temp_path %(folder)s/scgi;
+    upstream instances {
+%(instances)s
+    }
+    server {
+        listen %(listen)s backlog=65535;
+        location / {
+            proxy_pass http://instances;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "%(connection)s";
+            proxy_next_upstream off;
+        }
+    }
+}
+"""
+
+
+def nginx_conf(folder, listen, instances, kept, descriptors):
+    """The balancer's configuration, as text."""
+    lines = ["server %s max_fails=0;" % instance for instance in instances]
+    if kept:
+        lines.append("keepalive %d;" % kept)
+    return NGINX_CONF % {
+        "folder": folder, "listen": listen, "descriptors": descriptors,
+        "connections": descriptors - machine.SPARE_DESCRIPTORS,
+        "instances": "\n".join("        " + line for line in lines),
+        "connection": "" if kept else "close"}
+
+
+class Balancer:
+    """nginx on `lb`, for the time of a `with`."""
+
+    def __init__(self, lab, instances, folder, kept):
+        self.name = "nginx before %d" % len(instances)
+        listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)
+        self.url = "http://" + listen
+        self._lab = lab
+        self._folder = os.path.abspath(folder)
+        self._conf = nginx_conf(self._folder, listen, instances, kept,
+                                min(machine.raise_descriptor_limit(), 1 << 17))
+        self._process = None
+
+    def __enter__(self):
+        conf, log, ready = (os.path.join(self._folder, "nginx." + name)
+                            for name in ("conf", "log", "pid"))
+        with open(conf, "w", encoding="utf-8") as file:
+            file.write(self._conf)
+        if os.path.exists(ready):
+            os.remove(ready)  # of one that was killed
+        with open(log, "wb") as out:
+            self._process = self._lab.run_in(
+                "lb", ["nginx", "-e", "stderr", "-p", self._folder, "-c", conf],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        # nginx writes its number when it listens, and removes it in the end
+        _await(self._process, lambda: os.path.exists(ready), "nginx", log)
+        return self
+
+    def __exit__(self, *exception):
+        self.end()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def must_live(self):
+        """Trouble if it has ended by itself."""
+        if processes.has_ended(self._process):
+            raise Trouble("nginx ended under load, with %s" % servers.how_it_ended(self.end()))
+
+    def end(self):
+        """Ends it, if it has not ended. Returns its exit status."""
+        return processes.end(self._process)

@@ -1,0 +1,424 @@
+"""meter: what a load cost, and who was busy, between two moments.
+
+The figures are the kernel's own, from /proc; no root is needed, and no cgroup. proc(5) says what
+each is. What one must know to believe them:
+
+- A server is all that has come from one process: its descendants, and those of its session
+  whose parents are gone. processes.start() makes each server lead a session of its own.
+- CPU time: /proc counts in hundredths of a second, which for a crowd of workers is too coarse.
+  But each process has a clock (clock_getcpuclockid(3)) that counts nanoseconds, its ended
+  threads included. Children that have ended and were waited for are in their parent's cutime and
+  cstime, exactly, rounded once. So the sum is right within 10 ms for each process that has
+  children, and within 1 % of a core that is busy for 2 s. Of children that nobody waits for
+  (SIGCHLD ignored) nobody knows anything.
+- Look when it is quiet, before and after the load: a child that ends while we look may be missed.
+- User and system time apart: a process' own account is a guess where it lives less than a tick
+  of the kernel's clock, so the server's core is asked instead, if the server has one to itself.
+- Context switches are counted by thread, and the count goes with the thread. So they are known
+  only where those who did the work are still there, as in a pool or a loop.
+- Memory is PSS: a page that n processes share counts as 1/n for each of them. Asking for it
+  takes the kernel some 50 microseconds a process, so of a crowd only some are asked, and at
+  most 2 % of a core goes into it.
+"""
+
+import os
+import random
+import re
+import statistics
+import threading
+import time
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import Dict, Optional
+
+from lib import machine
+
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+
+# ---- a process and its family ---------------------------------------------------------------
+
+Stat = namedtuple("Stat", "pid parent session user system reaped threads")  # times in ticks
+
+
+def parse_stat(text):
+    """/proc/PID/stat. The name in it may hold anything, brackets and blanks included."""
+    pid, _, rest = text.partition(" (")
+    words = rest.rpartition(") ")[2].split()
+    return Stat(pid=int(pid), parent=int(words[1]), session=int(words[3]), user=int(words[11]),
+                system=int(words[12]), reaped=int(words[13]) + int(words[14]),
+                threads=int(words[17]))
+
+
+def family(root, stats, known=()):
+    """The pids of all that has come from `root`, itself included; those in `known` have."""
+    found = set(known) | {stat.pid for stat in stats if root in (stat.pid, stat.session)}
+    children = {}
+    for stat in stats:
+        children.setdefault(stat.parent, set()).add(stat.pid)
+    new = found
+    while new:
+        new = set().union(*(children.get(parent, ()) for parent in new)) - found
+        found |= new
+    return found
+
+
+class Tree:
+    """What lives of a server. A process is asked once whether it belongs to it: the kernel does
+    not give out its number anew before it has given out all others."""
+
+    def __init__(self, root, proc="/proc", others=()):
+        self._root = root
+        self._proc = proc
+        self._ours = set(others)
+        self._strangers = set()
+
+    def pids(self):
+        """Those of all its processes, as they are now."""
+        listed = {int(name) for name in os.listdir(self._proc) if name.isdecimal()}
+        self._ours &= listed
+        self._strangers &= listed
+        new = self._stats(listed - self._ours - self._strangers)
+        self._ours = family(self._root, new, self._ours)
+        self._strangers.update(stat.pid for stat in new if stat.pid not in self._ours)
+        return list(self._ours)
+
+    def stats(self):
+        """A Stat of each."""
+        return self._stats(self.pids())
+
+    def _stats(self, pids):
+        texts = [read("%s/%d/stat" % (self._proc, pid)) for pid in pids]
+        return [parse_stat(text) for text in texts if text]
+
+
+def read(path):
+    """A file of /proc; nothing, if the process is gone, or is not ours to ask."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+# ---- CPU time -------------------------------------------------------------------------------
+
+
+def cpu_seconds(stats):
+    """Of these processes, and of their children that have ended."""
+    return sum(_own_seconds(stat) + stat.reaped / TICKS_A_SECOND for stat in stats)
+
+
+def _own_seconds(stat):
+    """By the process' own clock, or else by its ticks."""
+    try:
+        return time.clock_gettime(cpu_clock(stat.pid))
+    except OSError:
+        return (stat.user + stat.system) / TICKS_A_SECOND
+
+
+def cpu_clock(pid):
+    """The number of a process' clock, as clock_getcpuclockid(3) makes it."""
+    scheduler = 2  # CPUCLOCK_SCHED: what the scheduler counted, in nanoseconds
+    return ~pid << 3 | scheduler
+
+
+# ---- context switches -----------------------------------------------------------------------
+
+Switches = namedtuple("Switches", "voluntary involuntary")  # it waited; another got its core
+Thread = namedtuple("Thread", "seconds switches")
+KNOWN_SHARE = 0.95  # of the CPU time: if the threads that are there have used less, others have
+
+
+def threads_of(pids, proc="/proc"):
+    """{number: Thread} of all threads of these processes."""
+    found = {}
+    for pid in pids:
+        folder = "%s/%d/task" % (proc, pid)
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue  # it is gone
+        for name in names:
+            counts = re.findall(r"ctxt_switches:\s+(\d+)", read("%s/%s/status" % (folder, name)))
+            ran = read("%s/%s/schedstat" % (folder, name)).split()
+            if len(counts) == 2 and ran:
+                found[int(name)] = Thread(int(ran[0]) / 1e9, Switches(*map(int, counts)))
+    return found
+
+
+def switches_between(before, after, cpu_seconds_used):
+    """The Switches of the threads that are there in the end. None if much of the CPU time was
+    not theirs: threads have come and gone, and their switches were more than these."""
+    nothing = Thread(0.0, Switches(0, 0))
+    pairs = [(before.get(name, nothing), thread) for name, thread in after.items()]
+    seconds = sum(late.seconds - early.seconds for early, late in pairs)
+    if not pairs or seconds < KNOWN_SHARE * cpu_seconds_used:
+        return None
+    return Switches(*(sum(late.switches[i] - early.switches[i] for early, late in pairs)
+                      for i in range(2)))
+
+
+# ---- memory ---------------------------------------------------------------------------------
+
+
+class Memory(threading.Thread):
+    """Looks again and again how much memory the tree takes, and remembers the most.
+
+    It begins a little after the load, and then rests 49 times as long as each look took."""
+
+    EVERY_SECONDS = 0.1
+    MOST_SHARE = 0.02  # of one core
+    MOST_ASKED = 64  # processes; the others are taken to be like them
+
+    def __init__(self, tree, core, proc="/proc"):
+        super().__init__(daemon=True)
+        self.looks = self.processes = self.threads = 0
+        self.peak_pss = None  # bytes
+        self.seconds = 0.0  # of CPU, spent on looking
+        self._tree = tree
+        self._core = core
+        self._proc = proc
+        self._over = threading.Event()
+
+    def run(self):
+        if self._core is not None:
+            os.sched_setaffinity(0, {self._core})  # this thread's alone
+        rest = self.EVERY_SECONDS
+        while not self._over.wait(rest):
+            began = time.thread_time()
+            self.look()
+            took = time.thread_time() - began
+            self.seconds += took
+            rest = max(self.EVERY_SECONDS, took * (1 / self.MOST_SHARE - 1))
+
+    def stop(self):
+        self._over.set()
+        self.join()
+        if not self.looks:
+            self.look()  # that was a short load
+
+    def look(self):
+        pids = self._tree.pids()
+        asked = random.sample(pids, min(len(pids), self.MOST_ASKED))
+        scale = len(pids) / len(asked) if asked else 0
+        pss = [parse_pss(read("%s/%d/smaps_rollup" % (self._proc, pid))) for pid in asked]
+        threads = [read("%s/%d/stat" % (self._proc, pid)) for pid in asked]
+        self.looks += 1
+        self.processes = max(self.processes, len(pids))
+        self.threads = max(self.threads, round(scale * sum(
+            parse_stat(text).threads for text in threads if text)))
+        known = [each for each in pss if each is not None]
+        if known:
+            self.peak_pss = max(self.peak_pss or 0, round(scale * sum(known)))
+
+
+def parse_pss(text):
+    """Bytes, from /proc/PID/smaps_rollup; None if the process is gone, or not ours to ask."""
+    found = re.search(r"^Pss:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(found.group(1)) * 1024 if found else None
+
+
+# ---- the cores ------------------------------------------------------------------------------
+
+Core = namedtuple("Core", "busy steal user")
+Core.__doc__ = """Percent of the time: at work; wanted, but given to another machine by the
+hypervisor; and how much of the work was the programs' own, not the kernel's for them."""
+
+UNKNOWN = Core(None, None, None)
+
+
+def core_ticks(core, text):
+    """The kernel's account of a core, from /proc/stat; None if there is no such core."""
+    found = re.search(r"^cpu%s +([\d ]+)$" % core, text, re.MULTILINE)
+    return [int(word) for word in found.group(1).split()[:8]] if found else None
+
+
+def core_between(before, after):
+    """A Core, from two such accounts."""
+    if not before or not after:
+        return UNKNOWN
+    user, nice, system, idle, disk, irq, softirq, steal = (
+        max(0, late - early) for early, late in zip(before, after))
+    work = user + nice + system + irq + softirq
+    every = work + idle + disk + steal
+    if not every:
+        return UNKNOWN
+    return Core(busy=100.0 * work / every, steal=100.0 * steal / every,
+                user=100.0 * (user + nice) / work if work else None)
+
+
+# ---- the kernel's own record ----------------------------------------------------------------
+
+RECORD = ["ListenOverflows", "ListenDrops", "TCPTimeouts", "TCPSynRetrans"]
+
+
+def parse_record(text):
+    """{name: count} from /proc/PID/net/netstat: a line of names, then a line of figures."""
+    lines = [line.split() for line in text.splitlines() if line.startswith("TcpExt:")]
+    known = dict(zip(*lines)) if len(lines) == 2 else {}
+    return {name: int(known[name]) for name in RECORD if name in known}
+
+
+def network_record(pids, proc="/proc"):
+    """The sum over the network namespaces that these processes are in; each counts once."""
+    hosts = {}
+    for pid in pids:
+        try:
+            hosts[os.stat("%s/%s/ns/net" % (proc, pid)).st_ino] = pid
+        except OSError:
+            pass  # it is gone
+    total = {}
+    for pid in hosts.values():
+        for name, count in parse_record(read("%s/%s/net/netstat" % (proc, pid))).items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def more_of(record, before):
+    return {name: count - before.get(name, 0) for name, count in record.items()}
+
+
+def record_text(record):
+    """What the kernel noted: "12 ListenOverflows, 12 ListenDrops"."""
+    return ", ".join("%s %s" % (format(count, ","), name) for name, count in record.items()
+                     if count)
+
+
+# ---- all of it ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the meter shows. None, or nothing in `kernel`: it cannot be known."""
+
+    seconds: float
+    cpu_us: Optional[float]  # of the whole tree
+    cpu_user_us: Optional[float]  # its share of these
+    switches: Optional[Switches]
+    peak_pss: Optional[int]  # bytes
+    processes: int  # at most, when somebody looked
+    threads: int
+    cores: machine.Cores  # a Core for each
+    kernel: Dict[str, int]  # how often each of RECORD happened
+
+    @property
+    def busy(self):
+        """Percent, as Cores."""
+        return machine.Cores(*(core.busy for core in self.cores))
+
+    @property
+    def cpu_system_us(self):
+        if self.cpu_us is None or self.cpu_user_us is None:
+            return None
+        return self.cpu_us - self.cpu_user_us
+
+    def verdict(self):
+        return verdict(*self.busy)
+
+    def raw(self):
+        """One figure for each of COLUMNS; empty if unknown."""
+        voluntary, involuntary = self.switches or (None, None)
+        figures = [self.cpu_us, self.cpu_user_us, voluntary, involuntary, self.peak_pss,
+                   self.processes, self.threads, self.cores.server.busy, self.cores.client.busy,
+                   self.cores.server.steal, self.cores.client.steal,
+                   *(self.kernel.get(name) for name in RECORD)]
+        return ["" if figure is None else "%.1f" % figure if isinstance(figure, float) else figure
+                for figure in figures]
+
+
+COLUMNS = ["server_cpu_us", "server_cpu_user_us", "voluntary_switches", "involuntary_switches",
+           "peak_pss_bytes", "processes", "threads", "server_core_busy", "client_core_busy",
+           "server_core_steal", "client_core_steal", "listen_overflows", "listen_drops",
+           "tcp_timeouts", "syn_retransmits"]
+
+
+class Meter:
+    """Measures the server whose first process is `pid`, for the time of a `with`; after it,
+    `reading` is there. `hosts`: a process on each host whose network counts; none: it is on ours.
+    `others`: the first processes of its other instances. A server that is somewhere else has no
+    pid, and only the load generator's core can be watched."""
+
+    def __init__(self, pid, cores, hosts=(), others=()):
+        self.reading = None
+        self._pid = pid
+        self._cores = cores if pid else machine.Cores(None, cores.client)
+        self._hosts = hosts or [*filter(None, [pid]), "self"]
+        self._tree = Tree(pid, others=others)
+        self._memory = Memory(self._tree, cores.client)
+
+    def __enter__(self):
+        self._before = self._accounts()
+        self._memory.start()
+        self._cores_before = self._look_at_cores()  # last before the load, and first after it
+        return self
+
+    def __exit__(self, kind, *exception):
+        cores = self._look_at_cores()
+        self._memory.stop()
+        if kind is None:
+            self.reading = self._read(cores, self._accounts())
+
+    def _look_at_cores(self):
+        text = read("/proc/stat")
+        return time.monotonic(), [None if core is None else core_ticks(core, text)
+                                  for core in self._cores]
+
+    def _accounts(self):
+        stats = self._tree.stats()
+        return (cpu_seconds(stats), threads_of([stat.pid for stat in stats]),
+                network_record(self._hosts))
+
+    def _read(self, cores, accounts):
+        (began, cores_before), (ended, cores_after) = self._cores_before, cores
+        (cpu_before, threads_before, record_before), (cpu, threads, record) = (
+            self._before, accounts)
+        shares = machine.Cores(*map(core_between, cores_before, cores_after))
+        used = max(0.0, cpu - cpu_before)
+        user = shares.server.user
+        return Reading(
+            seconds=ended - began,
+            cpu_us=used * 1e6 if self._pid else None,
+            cpu_user_us=None if user is None else used * 1e6 * user / 100,
+            switches=switches_between(threads_before, threads, used),
+            peak_pss=self._memory.peak_pss,
+            processes=self._memory.processes,
+            threads=self._memory.threads,
+            cores=shares,
+            kernel=more_of(record, record_before))
+
+
+# ---- what follows from it -------------------------------------------------------------------
+
+FULL_PERCENT = 75  # a core so busy sets the limit
+IDLE_PERCENT = 50  # and so busy, it does not
+
+SERVER_BOUND, CLIENT_BOUND, MIXED = "server-bound", "client-bound", "mixed"
+BOTH_WAIT = "waiting"  # for something else: a Redis far away, a disk
+NOT_PINNED = "not pinned"  # all share the cores: nobody can say whose the figure is
+NOT_SEEN = "not seen"  # the server is on another machine, and the client was not the limit
+
+
+def verdict(server_busy, client_busy):
+    """Whose the figure is, by how busy the two cores were, in percent; None: not known."""
+    if server_busy is None and client_busy is not None:
+        return CLIENT_BOUND if client_busy >= FULL_PERCENT else NOT_SEEN
+    if server_busy is None or client_busy is None:
+        return NOT_PINNED
+    if server_busy >= FULL_PERCENT:
+        return SERVER_BOUND
+    if server_busy >= IDLE_PERCENT:
+        return MIXED
+    return CLIENT_BOUND if client_busy >= IDLE_PERCENT else BOTH_WAIT
+
+
+def off(clients, rate, mean_ms):
+    """How far a figure is from Little's law, as a share: there are as many clients in a system
+    as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
+    return abs(clients - rate * mean_ms / 1000) / clients
+
+
+def spread(figures, form="{:,.0f}"):
+    """Of several rounds: "1,234 [1,100-1,300]", the median and the range."""
+    least, middle, most = (form.format(figure) for figure in
+                           (min(figures), statistics.median(figures), max(figures)))
+    return middle if least == most else "%s [%s-%s]" % (middle, least, most)

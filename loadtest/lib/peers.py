@@ -1,0 +1,243 @@
+"""peers: what the seven are held against. lighttpd, nginx, Apache, and the floor.
+
+Each peer comes in two flavours, whose configurations are in loadtest/peers/:
+
+    tuned      one process that serves, no access log, connections kept, a backlog of 4096
+    default    as Debian's package configures it, but for what must differ; the file says what
+
+Never the machine's own: a peer has a port of its own on loopback, and its configuration, pid,
+logs and temporary files in a folder of the run.
+"""
+
+import contextlib
+import grp
+import http.client
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import string
+import subprocess
+import time
+from urllib.parse import quote, urlsplit
+
+from lib import Trouble, machine, processes
+
+NAMES = ["lighttpd", "nginx", "apache"]
+FLAVOURS = ["tuned", "default"]
+START_SECONDS = 5.0
+SPARE_DESCRIPTORS = 128  # for logs, and files that are just being sent
+
+PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"  # where a user's PATH may not look
+BINARIES = {"lighttpd": ["lighttpd"], "nginx": ["nginx"], "apache": ["apache2", "httpd"]}
+APACHE_MODULES = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"]
+
+# Apache does not serve as root. So it is nobody, who may still read and write what root may: the
+# project, and a run's folder, may lie where only root may look. capabilities(7)
+NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override",
+            "--ambient-caps=+dac_override"]
+FLOOR = os.path.join(machine.TOP, "build", "plain", "loadtest", "floor")
+
+
+class _Started:
+    """A process of ours that serves, from `with` to its end. It ends even if we are killed."""
+
+    other_pids = ()  # it is one instance
+
+    def __init__(self, name, core, log):
+        self.name = name
+        self.url = None
+        self._core = core
+        self._log = log
+        self._process = None
+        self._status = None  # until it has ended
+
+    @property
+    def pid(self):
+        """The root of its process tree."""
+        return self._process.pid
+
+    def __exit__(self, *exception):
+        self.end()
+
+    def must_live(self):
+        """Trouble if it has ended by itself."""
+        if processes.has_ended(self._process):
+            raise Trouble("%s ended under load: %s" % (self.name, self._last_words(self.end())))
+
+    def end(self):
+        """Ends it, if it has not ended. Returns its exit status; 0 if it went when asked to, which
+        lighttpd calls a 1 if there were still connections, and the floor its SIGTERM."""
+        if self._status is None:
+            lived = not processes.has_ended(self._process)
+            status = processes.end(self._process)
+            self._status = 0 if lived and status in (1, -signal.SIGTERM) else status
+        return self._status
+
+    def _start(self, command, rights=()):
+        """Everything it prints goes to the file `log`. It gets all descriptors that there are."""
+        machine.raise_descriptor_limit()
+        with open(self._log, "wb") as log:
+            self._process = processes.start(
+                ["setpriv", "--pdeathsig", "TERM", *rights, "--", *command], self._core, stdout=log,
+                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+    def _await(self, is_ready):
+        """Until is_ready() is true; Trouble if it ends before, or takes too long."""
+        deadline = time.monotonic() + START_SECONDS
+        while not is_ready():
+            if processes.has_ended(self._process):
+                raise Trouble("%s did not start: %s" % (self.name, self._last_words(self.end())))
+            if time.monotonic() > deadline:
+                self.end()
+                raise Trouble("%s was not ready within %g s" % (self.name, START_SECONDS))
+            time.sleep(processes.POLL_SECONDS)
+
+    def _last_words(self, status):
+        """What it said at last, or else its status."""
+        lines = processes.printed(self._log).strip().splitlines()
+        return lines[-1] if lines else "status %d" % status
+
+
+class Floor(_Started):
+    """The least a server can do (loadtest/floor.c). Whatever is asked, it answers with the bytes
+    of the file `file`, 65,536 at most, or with so many letters. It listens on loopback; or on
+    `address`, which may be on a host that `prefix` leads to (see servers.Server)."""
+
+    def __init__(self, core, log, file=None, body=600, prefix=(), address=None):
+        super().__init__("floor", core, log)
+        self._command = [*prefix, FLOOR, *(["--file", file] if file else ["--body", str(body)]),
+                         *(["--bind", address] if address else [])]
+
+    def __enter__(self):
+        self._start(self._command)
+        self._await(self._banner)
+        self.url = self._banner()
+        return self
+
+    def _banner(self):
+        found = re.search(r"^floor: listening on (\S+)\n", processes.printed(self._log), re.MULTILINE)
+        return found and found.group(1)
+
+
+class Peer(_Started):
+    """One of NAMES in one of FLAVOURS, which serves the files of the folder `root`. What it
+    writes goes to the folder `log` + ".d", its configuration among it."""
+
+    def __init__(self, name, flavour, root, core, log):
+        super().__init__(name, core, log)
+        self._flavour = flavour
+        self._root = os.path.abspath(root)
+        self._folder = os.path.abspath(log) + ".d"
+
+    def __enter__(self):
+        with _reserved_port() as port:
+            self.url = "http://127.0.0.1:%d" % port
+            self._start(_command(self.name, self._configure(port), self._folder),
+                        NOT_ROOT if self.name == "apache" and os.getuid() == 0 else ())
+            self._await(self._listens)
+        try:
+            self._must_serve()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def _configure(self, port):
+        """Writes its configuration. Returns the path."""
+        for path in (self._root, self._folder):
+            if re.search(r'["$\\\n]', path):
+                raise Trouble("%s cannot have such a path: %s" % (self.name, path))
+        os.makedirs(self._folder, exist_ok=True)
+        source = os.path.join(machine.TOP, "loadtest", "peers",
+                              "%s-%s.conf" % (self.name, self._flavour))
+        path = os.path.join(self._folder, "%s.conf" % self.name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(string.Template(processes.printed(source)).substitute(
+                placeholders(port, self._root, self._folder)))
+        return path
+
+    def _listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", urlsplit(self.url).port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    def _must_serve(self):
+        """Asks for one of its files: not before there is an answer, who serves is ready."""
+        name = _some_file(self._root)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=START_SECONDS)
+        try:
+            connection.request("HEAD", "/" + quote(name), headers={"Connection": "close"})
+            status = connection.getresponse().status
+        except (OSError, http.client.HTTPException) as error:
+            raise Trouble("%s does not answer: %s" % (self.name, error)) from error
+        finally:
+            connection.close()
+        if name and status != 200:
+            raise Trouble("%s answers with %d for %s" % (
+                self.name, status, os.path.join(self._root, name)))
+
+
+def _some_file(folder):
+    """The name of one in it, or nothing."""
+    with os.scandir(folder) as entries:
+        return next((entry.name for entry in entries if entry.is_file()), "")
+
+
+def placeholders(port, root, folder):
+    """What the configurations leave open."""
+    descriptors = machine.raise_descriptor_limit()
+    return {
+        "port": port, "root": root, "folder": folder, "descriptors": descriptors,
+        "connections": descriptors - SPARE_DESCRIPTORS, "half": descriptors // 2,
+        "user": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name,
+        "modules": next(filter(os.path.isdir, APACHE_MODULES), APACHE_MODULES[0]),
+    }
+
+
+def _command(name, configuration, folder):
+    """Starts it in the foreground."""
+    return [binary(name)] + {
+        "lighttpd": ["-D", "-f", configuration],
+        "nginx": ["-p", folder + "/", "-c", configuration],
+        "apache": ["-D", "FOREGROUND", "-d", folder, "-f", configuration],
+    }[name]
+
+
+@contextlib.contextmanager
+def _reserved_port():
+    """A free port, picked by the kernel, and ours until the `with` ends: our socket is bound to
+    it without listening. The kernel gives such a port to nobody who wants just any; but whoever
+    asks for it with SO_REUSEADDR, as all servers do, may listen there. socket(7)"""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
+def binary(name):
+    """Its program, or None."""
+    found = (shutil.which(each, path=PATHS) for each in BINARIES[name])
+    return next(filter(None, found), None)
+
+
+def missing(name):
+    """Why a peer, or the floor, cannot be had here; None if it can."""
+    if name == "floor":
+        return None if os.access(FLOOR, os.X_OK) else (
+            "floor is not built; `make %s` builds it" % os.path.relpath(FLOOR, machine.TOP))
+    if name == "apache" and not any(map(os.path.isdir, APACHE_MODULES)):
+        return "apache's modules are not installed; `make deps-all` brings them"
+    return None if binary(name) else "%s is not installed; `make deps-all` brings it" % name
+
+
+def version(name):
+    """As in "nginx 1.22.1"."""
+    done = subprocess.run([binary(name), "-v"], stdin=subprocess.DEVNULL, encoding="utf-8",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    found = re.search(r"\w+/(\d[\d.]*)", done.stdout)
+    return "%s %s" % (name, found.group(1) if found else "of an unknown version")

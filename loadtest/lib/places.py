@@ -1,0 +1,88 @@
+"""places: where things run. On this machine, on loopback, perhaps on a loopback of our own; or on
+the four hosts of a lab.
+
+All give the same: a place for each role (load, lb, server, redis), a Redis, and who was busy. So
+whoever measures asks the place, and not which of them it is.
+"""
+
+import contextlib
+import ctypes
+import os
+import urllib.request
+from typing import NamedTuple, Optional, Tuple
+
+from lib import Trouble, machine, redis
+
+
+class Place(NamedTuple):
+    """Where a process runs."""
+
+    core: Optional[int]  # None: on any
+    prefix: Tuple[str, ...]  # to be written before its command, so that it runs there
+    address: Optional[str]  # to listen on; None: loopback, which is what everybody does unasked
+
+
+class Here:
+    """This machine, for the time of a `with`: the server alone on its core, the rest on another.
+    lab.Lab is the other one of this kind."""
+
+    def __init__(self, cores):
+        self.cores = cores
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def place(self, host):
+        core = self.cores.server if host == "server" else self.cores.client
+        return Place(core, (), None)
+
+    def redis(self, folder):
+        """A private Redis, its log in `folder`."""
+        return redis.start_private(folder, self.cores.client)
+
+    def fetch(self, url):
+        """What a GET of `url` brings."""
+        with urllib.request.urlopen(url) as answer:
+            return answer.read()
+
+    def pids(self):
+        """A process on each other host."""
+        return []
+
+    def watch(self):
+        """A context manager that gives a dict, filled when it ends: {host: percent of a core that
+        its processes have used}. Here are no hosts, so it stays empty."""
+        return contextlib.nullcontext({})
+
+    def pinned(self):
+        """What runs where, as a sentence."""
+        if self.cores.server is None:
+            return "Nothing was pinned: there is one core, and all share it."
+        return ("The server was pinned to core %d, the load generator and Redis to core %d."
+                % self.cores)
+
+
+CLONE_NEWNET = 0x40000000  # unshare(2)
+SETTINGS = {"core/somaxconn": "65535", "ipv4/ip_local_port_range": "1024 65535"}
+
+
+class Apart(Here):
+    """This machine again, but with a network that is ours alone and ends with us: a loopback in a
+    network namespace (network_namespaces(7)), where a crowd finds room in the queue of a listener,
+    and ports to come from. The machine's own settings are not touched. Root only."""
+
+    def __enter__(self):
+        if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) < 0:
+            raise Trouble("no network of our own: %s" % os.strerror(ctypes.get_errno()))
+        machine.output_of(["ip", "link", "set", "lo", "up"])
+        for name, value in SETTINGS.items():
+            with open(os.path.join("/proc/sys/net", name), "w", encoding="ascii") as file:
+                file.write(value)
+        return self
+
+    def pinned(self):
+        return super().pinned() + (" They met on a loopback network of their own, with a somaxconn "
+                                   "of 65,535 and ports from 1024 on.")

@@ -1,0 +1,85 @@
+"""rounds: every spot several times, in an order that no drift can favour, and what they come to.
+
+In each round every subject has its turn once at each level, and the order of the subjects is
+shuffled anew, by a seed that the report names. The figure that counts is the median of the rounds;
+the smallest and the largest stand beside it.
+"""
+
+import random
+import statistics
+
+
+def order(spots, rounds, seed):
+    """All turns, as (round, spot). `spots` come grouped: those that differ in their subject only
+    stay together and are shuffled among themselves."""
+    dice = random.Random(seed)
+    turns = []
+    for number in range(1, rounds + 1):
+        groups = {}
+        for spot in spots:
+            key = tuple(value for name, value in vars(spot).items() if name != "subject")
+            groups.setdefault(key, []).append(spot)
+        for group in groups.values():
+            dice.shuffle(group)
+            turns += [(number, spot) for spot in group]
+    return turns
+
+
+class Spread:
+    """Several measurements of one thing."""
+
+    def __init__(self, figures):
+        self.figures = sorted(figures)
+        self.median = statistics.median(self.figures)
+        self.mean = statistics.fmean(self.figures)
+        self.low, self.high = self.figures[0], self.figures[-1]
+
+    @property
+    def relative(self):
+        """How far apart smallest and largest are, as a share of the median."""
+        return (self.high - self.low) / self.median if self.median else 0.0
+
+
+class Spot:
+    """All rounds of one spot, as a table shows them. A round with errors is never averaged into
+    the clean ones: it marks the spot."""
+
+    def __init__(self, cells):
+        self.cells = cells
+        self.clean = [cell for cell in cells if cell.load and not cell.wrong]
+        self.wrong = list(dict.fromkeys(text for cell in cells for text in cell.wrong))
+        self.failed = sum(cell.load.failed for cell in cells if cell.load)
+
+    def spread(self, figure):
+        """Of what figure(cell) is in the clean rounds; None if there is none."""
+        return Spread([figure(cell) for cell in self.clean]) if self.clean else None
+
+    @property
+    def rate(self):
+        return self.spread(lambda cell: cell.load.rate)
+
+    def percentile(self, percent):
+        return self.spread(lambda cell: cell.load.percentiles[percent])
+
+    @property
+    def micros(self):
+        known = [cell.micros for cell in self.clean if cell.micros is not None]
+        return Spread(known) if known else None
+
+    @property
+    def pss_mib(self):
+        known = [cell for cell in self.clean if cell.reading.peak_pss is not None]
+        return Spread([cell.reading.peak_pss / 2**20 for cell in known]) if known else None
+
+    @property
+    def bound(self):
+        """Whose limit the figure is: that of most rounds."""
+        return statistics.mode(cell.reading.verdict() for cell in self.clean) if self.clean else ""
+
+
+def by_spot(cells):
+    """A dict from each spot to what its rounds came to."""
+    groups = {}
+    for cell in cells:
+        groups.setdefault(cell.spot, []).append(cell)
+    return {spot: Spot(group) for spot, group in groups.items()}

@@ -1,0 +1,287 @@
+"""run: one run of a program, from its options to what is left of it.
+
+It knows where things run, and on what they stand: the folder for the results, the Redis that all
+ask, the page that the floor answers with. What it leaves in build/loadtest/STAMP:
+
+    report.html       the table, the charts, and the fine print, in one page
+    table.md          the table alone, as printed
+    chart-1.svg ...   the charts alone
+    cells.tsv         every single measurement, as it was made
+    environment.txt   what one must know of the machine and of this run
+    raw/              what the load generators and the servers printed
+"""
+
+import contextlib
+import os
+import random
+import sys
+import time
+
+from lib import Trouble, cells, delay, machine, meter, redis, servers, subjects
+from lib.progress import Progress
+
+PAGE = "/guestbook"
+OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
+LIMIT_FACTOR = 10  # a load that takes so many times as long as planned is given up
+LIMIT_LEAST_SECONDS = 60  # a client whose knock was not heard may wait for half of that
+
+
+class Run:
+    """One run of a program: what it stands on, and what it has measured so far."""
+
+    def __init__(self, experiment, options, hosts):
+        quick = options.quick
+        self.experiment = experiment
+        self.options = options
+        self.hosts = hosts
+        self.descriptors = machine.raise_descriptor_limit()
+        self.cores = hosts.cores
+        self.folder = new_folder()
+        self.rounds = options.rounds or (experiment.quick_rounds if quick else experiment.rounds)
+        self.seconds = options.seconds or (experiment.quick_seconds if quick
+                                           else experiment.seconds)
+        self.warmup_seconds = 0.2 * self.seconds
+        self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds)
+        self.asked = {}  # requests of each counted spot, as the first round found them
+        self.path = options.url
+        self.root = machine.TOP  # its public/ is what all serve
+        self.entries = options.entries
+        self.seed = options.seed or random.SystemRandom().randrange(1, 10000)
+        self.servers = with_revisions(options.servers, options.against)
+        self.left_out = []  # sentences: what was not measured, and why
+        self.servers = [name for name in self.servers if self._can_be_measured(name)]
+        self.levels = [level for level in options.levels if self._can_be_had(level)]
+        if not self.servers or options.levels and not self.levels:
+            raise Trouble(" ".join(self.left_out))
+        self.cells = []
+        self.wrong = []  # sentences: what went wrong outside of a cell
+        self.planned = 0
+        self.began = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        self._others = machine.others_percent()
+        self.redis = self._open_redis()
+        self._page = None
+
+    def _can_be_measured(self, name):
+        reason = None if self.options.elsewhere else subjects.why_not(name)
+        if not reason and subjects.is_peer(name):
+            if self.options.lab:
+                reason = "of the peers there is only the floor in the lab"
+            elif self.path == PAGE:
+                reason = "it has files only; `--url /index.html` asks for one"
+        self.left_out += ["%s is left out: %s." % (name, reason)] if reason else []
+        return not reason
+
+    def _can_be_had(self, level):
+        reason = self.experiment.why_not(level, self.descriptors)
+        self.left_out += ["%s clients are left out: %s." % (format(level, ","), reason)
+                          ] if reason else []
+        return not reason
+
+    def _open_redis(self):
+        """The Redis that all servers ask: ours, on the core of the clients, or the one given."""
+        if not self.options.redis:
+            return redis.Nobody() if self.options.elsewhere else self.hosts.redis(self.folder)
+        store = redis.Redis(self.options.redis)
+        if store.holds_guestbook() and not self.options.flush:
+            raise Trouble("the Redis at %s holds a guestbook; --flush would delete it"
+                          % self.options.redis)
+        return store
+
+    # ---- what a cell needs ------------------------------------------------------------------
+
+    def asks_redis(self, spot):
+        """Can its work be counted there?"""
+        known = self.options.redis if self.options.elsewhere else subjects.is_ours(spot.subject)
+        return bool(known) and self.path == PAGE
+
+    def redis_for(self, spot):
+        """Where its server shall ask: a context manager, since a relay may stand between."""
+        if not subjects.is_ours(spot.subject) or spot.delay_ms is None:
+            return contextlib.nullcontext(self.redis)
+        place = self.hosts.place("redis")
+        return delay.SlowRedis(self.redis, spot.delay_ms, place.core, self.folder, place.prefix,
+                               place.address or "127.0.0.1")
+
+    def open_subject(self, spot, where, log):
+        if self.options.elsewhere:
+            return subjects.Elsewhere(self.options.elsewhere)
+        if not spot.instances:
+            return self._open_instance(spot, where, log)
+        logs = [log.replace(".log", "-%d.log" % number) for number in range(spot.instances)]
+        return subjects.Balanced([self._open_instance(spot, where, each) for each in logs],
+                                 self.hosts, log.replace(".log", ".d"))
+
+    def _open_instance(self, spot, where, log):
+        options = ["--backlog", str(spot.backlog)] if spot.backlog else []
+        return self.open(spot.subject, log, where, options)
+
+    def open(self, subject, log, where=None, options=(), under=()):
+        """A context manager: the subject, from its start to its end. Ours ask `where`, this run's
+        Redis or another. `under`: a command that it is started by, strace's or valgrind's."""
+        place = self.hosts.place("server")
+        return subjects.open_subject(
+            subject, place.core, log, redis=(where or self.redis).where, options=options,
+            body=self._page_for(subject), root=self.root, prefix=(*place.prefix, *under),
+            address=place.address)
+
+    def meter(self, server):
+        """Measures what a load costs this server, for the time of a `with`."""
+        return meter.Meter(server.pid, self.cores, self.hosts.pids(), server.other_pids)
+
+    def _page_for(self, subject):
+        """For the floor: a file with what our servers answer, to answer with. Else nothing."""
+        if subject == "floor" and self._page is None:
+            log = os.path.join(self.folder, "raw", "page.log")
+            any_server = servers.path_of(servers.NAMES[-1])
+            place = self.hosts.place("server")
+            with servers.Server(any_server, self.redis.where, None, log, prefix=place.prefix,
+                                address=place.address) as server:
+                try:
+                    page = self.hosts.fetch(server.url + self.path)
+                except OSError as error:
+                    raise Trouble("no %s to answer with: %s" % (self.path, error)) from error
+            self._page = os.path.join(self.folder, "page")
+            with open(self._page, "wb") as file:
+                file.write(page)
+        return self._page
+
+    # ---- measuring --------------------------------------------------------------------------
+
+    def measure_cells(self, turns):
+        """A cell each. Where a load generator has given up it is not sent again: that takes a minute
+        each time, and would be the same minute."""
+        hopeless = set()
+        with Record(self, len(turns), 1.2 * self.seconds + 0.5) as record:
+            for number, spot in turns:
+                if spot in hopeless:
+                    record.plan(self.planned - 1)
+                    continue
+                record.begin("round %d, %s" % (number, spot))
+                cell = cells.Cell(spot, number)
+                cells.measure(cell, self)
+                record.keep(cell, "%s: %s" % (spot, outcome(cell)))
+                if not cell.load:
+                    hopeless.add(spot)
+
+    @property
+    def status(self):
+        return 1 if self.wrong else self.experiment.status(self)
+
+    def close(self):
+        """What is left behind: nothing, in a Redis that is not ours."""
+        if self.options.redis:
+            self.redis.forget()
+        if self._page:
+            os.remove(self._page)
+
+    # ---- what the report says of it ---------------------------------------------------------
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def pinned(self):
+        """What runs where, as a sentence."""
+        server, client = self.cores
+        if self.options.elsewhere:
+            return ("The server at %s was there already; of the core it has, its memory and its "
+                    "host nothing is known here.%s" % (
+                        self.options.elsewhere, "" if client is None else
+                        " The load generator was pinned to core %d." % client))
+        if server is not None and self.options.redis:
+            return ("The server was pinned to core %d, the load generator to core %d; Redis (%s) "
+                    "was there already and is where it is." % (server, client, self.options.redis))
+        return self.hosts.pinned()
+
+    def fine_print(self, pace=None):
+        """The paragraph below the table. `pace`: a sentence on how often and how long."""
+        facts = dict(self.facts())
+        sentences = ["%s, %s, %s." % (facts["processor"], facts["cores"], facts["kernel"]),
+                     self.pinned(),
+                     pace or "%d round%s%s, shuffled by seed %d." % (
+                         self.rounds, "" if self.rounds == 1 else "s",
+                         " of about %g s a cell" % self.seconds if self.experiment.seconds_are
+                         else "", self.seed)]
+        if self._others >= OTHERS_PERCENT:
+            sentences.append("Before the run began, other work kept the cores %.0f %% busy: the "
+                             "figures suffer from it." % self._others)
+        if len(self.cells) < self.planned:
+            sentences.append("Interrupted: %d of %d cells were measured." % (
+                len(self.cells), self.planned))
+        return " ".join(sentences + self.left_out)
+
+    def facts(self):
+        """For environment.txt, and the report: pairs."""
+        facts = machine.environment() + [
+            ("Redis", self.redis.version()), ("pinned", self.pinned()),
+            ("others", "%.0f %% of all cores before the run" % self._others),
+            ("seed", self.seed), ("command", " ".join(sys.argv)), ("began", self.began),
+            *self.experiment.facts(self)]
+        self.write("environment.txt", "".join("%s: %s\n" % pair for pair in facts))
+        return facts
+
+
+class Record:
+    """Takes cells down: in run.cells and in cells.tsv as soon as they are there, so that Ctrl-C
+    keeps them; and on the progress line."""
+
+    def __init__(self, run, planned, guess_seconds):
+        self._run = run
+        self._progress = Progress(planned, guess_seconds)
+        self._tsv = None
+        self.plan(planned)
+
+    def __enter__(self):
+        self._tsv = open(os.path.join(self._run.folder, "cells.tsv"), "w", encoding="utf-8")
+        self._write(self._run.experiment.columns)
+        return self
+
+    def __exit__(self, *exception):
+        self._tsv.close()
+        self._progress.clear()
+
+    def plan(self, cells_in_all):
+        """So many there will be; who searches knows it only later."""
+        self._run.planned = self._progress.cells = cells_in_all
+
+    def begin(self, what):
+        self._progress.begin(what)
+
+    def keep(self, cell, what):
+        self._run.cells.append(cell)
+        self._write(self._run.experiment.raw(cell))
+        self._progress.cell_done(what)
+
+    def _write(self, row):
+        print(*row, sep="\t", file=self._tsv, flush=True)
+
+
+def outcome(cell):
+    """In a few words, for the progress line."""
+    if cell.wrong:
+        return cell.wrong[0]
+    return "%s requests/s" % format(round(cell.load.rate), ",")
+
+
+def with_revisions(wanted, revisions):
+    """Each of our servers is followed by itself of those revisions."""
+    result = []
+    for name in wanted:
+        result.append(name)
+        if name in servers.NAMES:
+            result += ["%s@%s" % (name, revision) for revision in revisions]
+    return result
+
+
+def new_folder():
+    """build/loadtest/STAMP, new."""
+    stamp = time.strftime("%Y-%m-%d-%H%M%S")
+    for number in range(1, 100):
+        name = stamp if number == 1 else "%s-%d" % (stamp, number)
+        folder = os.path.join(machine.TOP, "build", "loadtest", name)
+        try:
+            os.makedirs(os.path.join(folder, "raw"))
+            return folder
+        except FileExistsError:
+            continue
+    raise Trouble("no new folder in build/loadtest")

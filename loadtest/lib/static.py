@@ -1,0 +1,77 @@
+"""static: what the programs have in common that ask for files, of the seven and of the peers.
+
+Equal work means here: the same bytes. Before a server is loaded it is asked for the file once, and
+what comes must be what is in public/.
+"""
+
+import http.client
+import os
+from urllib.parse import urlsplit
+
+from lib import Trouble, experiment, peers, servers
+
+PATIENCE_SECONDS = 5.0
+
+
+class StaticExperiment(experiment.Experiment):
+    """Each of the seven, the peers tuned, and the floor; the peers' defaults if asked for."""
+
+    path = "/index.html"
+    servers = [*servers.NAMES, *peers.NAMES, "floor"]
+
+    def add_options(self, parser):
+        parser.add_argument("--peers", choices=peers.FLAVOURS, default="tuned",
+                            help="default: beside each peer that is tuned, one as its package "
+                            "comes (tuned)")
+
+    def check_options(self, options, parser):
+        if options.peers == "default":
+            options.servers = with_defaults(options.servers)
+
+    def look_at(self, server, run):
+        must_answer_with(server, run.path, file_of(run.root, run.path))
+
+    def facts(self, run):
+        names = dict.fromkeys(name.split(":")[0] for name in run.servers)
+        return [("peers", ", ".join(peers.version(name) for name in names if name in peers.NAMES))]
+
+
+def with_defaults(wanted):
+    """Each peer is followed by itself as its package comes."""
+    result = []
+    for name in wanted:
+        result += [name, name + ":default"] if name in peers.NAMES else [name]
+    return list(dict.fromkeys(result))
+
+
+def file_of(root, path):
+    """The file that a path names."""
+    return os.path.join(root, "public", path.lstrip("/"))
+
+
+def must_answer_with(server, path, file):
+    """Trouble if it does not answer with exactly the file's bytes."""
+    try:
+        with open(file, "rb") as source:
+            wanted = source.read()
+    except OSError as error:
+        raise Trouble("%s: %s" % (path, error.strerror)) from error
+    status, body = fetch(server.url, path)
+    if status != 200:
+        raise Trouble("it answers with status %d for %s" % (status, path))
+    if body != wanted:
+        raise Trouble("it answers with %s other bytes for %s, where the file has %s" % (
+            format(len(body), ","), path, format(len(wanted), ",")))
+
+
+def fetch(url, path):
+    """Status and body of one answer, over a connection of its own."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_SECONDS)
+    try:
+        connection.request("GET", path, headers={"Connection": "close"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise Trouble("it does not answer for %s: %s" % (path, error)) from error
+    finally:
+        connection.close()

@@ -1,0 +1,157 @@
+"""subjects: whatever can be measured, by its name.
+
+    epoll           one of the seven, as built here
+    epoll@v1.0      the same of another revision of this project (git worktree, built apart)
+    floor           the least a server can do
+    nginx           a peer, tuned; nginx:default as its package comes
+
+Each of them also behind the balancer of a lab, several times; and whatever somebody else has
+started, at an address.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from urllib.parse import urlsplit
+
+from lib import Trouble, machine, peers, servers
+
+BUILD = os.path.join(machine.TOP, "build")
+
+
+def is_ours(name):
+    """Does it take our options, and ask Redis?"""
+    return name.split("@")[0] in servers.NAMES
+
+
+def is_peer(name):
+    """Does it serve files, from a configuration in loadtest/peers/?"""
+    plain, _, flavour = name.partition(":")
+    return plain in peers.NAMES and flavour in ["", *peers.FLAVOURS]
+
+
+def check(name):
+    """Trouble if there is no subject of this name."""
+    if not (is_ours(name) or name == "floor" or is_peer(name)):
+        raise Trouble("there is no '%s', only %s" % (name, ", ".join(
+            [*servers.NAMES, "floor", *peers.NAMES])))
+
+
+def why_not(name):
+    """Why it cannot be measured here, or None."""
+    if is_ours(name):
+        return None if os.access(binary_of(name), os.X_OK) else "%s is not built: `make`" % name
+    return peers.missing(name.partition(":")[0])
+
+
+def binary_of(name):
+    """The program of one of ours."""
+    plain, _, revision = name.partition("@")
+    return servers.path_of(plain, _tree(revision) if revision else machine.TOP)
+
+
+def open_subject(name, core, log, *, redis=None, options=(), body=None, root=machine.TOP,
+                 prefix=(), address=None):
+    """A context manager: started on `core`, ended at the end of `with`. Ours ask `redis`; the
+    floor answers with the file `body`, and knows none of our options; ours and the peers serve the
+    files of `root`/public. Ours and the floor may be on another host, where `prefix` leads to, and
+    listen on its `address`."""
+    if name == "floor":
+        return peers.Floor(core, log, body, prefix=prefix, address=address)
+    if is_ours(name):
+        options = [*options, *([] if root == machine.TOP else ["--root", root])]
+        return servers.Server(binary_of(name), redis, core, log, options, prefix, address)
+    plain, _, flavour = name.partition(":")
+    return peers.Peer(plain, flavour or "tuned", os.path.join(root, "public"), core, log)
+
+
+class Balanced:
+    """Several subjects behind the balancer of a lab, for the time of a `with`. nginx keeps its
+    configuration and log in the folder `folder`."""
+
+    def __init__(self, instances, lab, folder):
+        self.name = "%s behind nginx" % instances[0].name
+        self.url = None
+        self.pid, self.other_pids = None, []
+        self._instances = instances
+        self._lab = lab
+        self._folder = folder
+        self._balancer = None
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self):
+        with contextlib.ExitStack() as opened:
+            for each in self._instances:
+                opened.enter_context(each)
+            self.pid, *self.other_pids = [each.pid for each in self._instances]
+            os.makedirs(self._folder, exist_ok=True)
+            self._balancer = opened.enter_context(self._lab.balancer(
+                [urlsplit(each.url).netloc for each in self._instances], self._folder))
+            self._open = opened.pop_all()
+        self.url = self._balancer.url
+        return self
+
+    def __exit__(self, *exception):
+        self._open.close()
+
+    def must_live(self):
+        """Trouble if one of them has ended by itself."""
+        for each in [self._balancer, *self._instances]:
+            each.must_live()
+
+    def end(self):
+        """Ends them all. Returns the exit status: that of the first that did not end well."""
+        self._balancer.end()
+        return next(filter(None, [each.end() for each in self._instances]), 0)
+
+
+class Elsewhere:
+    """A server that somebody else has started, at `url`: nothing is known of it but its answers."""
+
+    pid, other_pids = None, []
+
+    def __init__(self, url):
+        self.name = urlsplit(url).netloc
+        self.url = url
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def must_live(self):
+        """Who could tell?"""
+
+    def end(self):
+        return 0
+
+
+# ---- other revisions of this project --------------------------------------------------------
+
+
+def _tree(revision):
+    return os.path.join(BUILD, "against", _commit(revision))
+
+
+def _commit(revision):
+    try:
+        return machine.output_of(["git", "-C", machine.TOP, "rev-parse", "--verify",
+                                  "--short=12", revision + "^{commit}"])
+    except Trouble:
+        raise Trouble("git knows no revision '%s'" % revision) from None
+
+
+def build(revision):
+    """Checks a revision out and builds its seven servers, if that has not been done before."""
+    tree = _tree(revision)
+    if not os.path.isdir(tree):
+        new = tree + ".new"
+        shutil.rmtree(new, ignore_errors=True)
+        os.makedirs(new)
+        archive = subprocess.run(["git", "-C", machine.TOP, "archive", _commit(revision)],
+                                 stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run(["tar", "-x", "-C", new], input=archive, check=True)
+        os.rename(new, tree)
+    machine.output_of(["make", "-s", "-C", tree, "DEPS=no", "all"], seconds=300)

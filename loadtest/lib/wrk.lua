@@ -1,0 +1,30 @@
+-- wrk calls done() when the run is over. What it knows goes to standard output as one line of
+-- JSON, which wrk.py reads.
+
+-- Reading the i-th of wrk's counted times takes as long as the time is: with many long ones, too
+-- long. Then a thousand percentiles stand for them.
+local WORTH_READING = 2e9
+
+local function times(latency)
+  local pairs = {}
+  if #latency * latency.max < WORTH_READING then
+    for i = 1, #latency do
+      local microseconds, count = latency(i)
+      pairs[#pairs + 1] = string.format("[%d,%d]", microseconds, count)
+    end
+  else
+    for i = 1, 1000 do
+      pairs[#pairs + 1] = string.format("[%d,1]", latency:percentile((i - 0.5) / 10))
+    end
+  end
+  return table.concat(pairs, ",")
+end
+
+function done(summary, latency, _)
+  local errors = summary.errors
+  io.write(string.format(
+    '{"requests":%d,"microseconds":%d,"bytes":%d,"connect":%d,"read":%d,"write":%d,' ..
+    '"status":%d,"timeout":%d,"times":[%s]}\n',
+    summary.requests, summary.duration, summary.bytes, errors.connect, errors.read, errors.write,
+    errors.status, errors.timeout, summary.requests > 0 and times(latency) or ""))
+end

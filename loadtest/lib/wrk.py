@@ -1,0 +1,142 @@
+"""wrk: kept connections, run and understood.
+
+wrk keeps a fixed number of connections open, and asks on each as soon as it has its answer. What
+one must know to believe it:
+
+- Its times leave connecting out: they begin when the connection takes the request.
+- It "corrects" its times: for every long one it adds those that a client who asks at even
+  intervals would have had meanwhile. No request stands behind them, and percentiles and mean are
+  not those of the requests: at one connection the mean came out at twice the truth. The addition
+  is exact, so it can be, and is, taken back here (see uncorrected).
+- Time-outs are answers that came later than --timeout, 2 s if nobody says otherwise. A request
+  that is never answered is not counted at all, so a server that hangs shows no errors, only few
+  requests.
+- A status above 399 is an error, one from 300 to 399 is not. Ask for nothing that redirects.
+- A connection that is refused is counted once and never tried again.
+- It runs for whole seconds; up to 0.1 s more is in the length it reports.
+- An answer whose end is the end of its connection, without Content-Length, counts as a read error
+  and as an answer. One with "Connection: close" and a length is right: wrk opens another.
+"""
+
+import bisect
+import itertools
+import json
+import os
+import re
+import subprocess
+
+from lib import Trouble, machine, processes
+from lib.load import Load
+
+SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "wrk.lua")
+TIMEOUT_SECONDS = 10
+GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
+PERCENTAGES = (50, 90, 99, 99.9, 100)
+
+
+def command(url, clients, seconds, headers=()):
+    """One thread, `clients` connections, whole seconds, at least one. `headers`: as in
+    "Connection: close"."""
+    words = ["wrk", "-t1", "-c%d" % clients, "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS),
+             "-s", SCRIPT]
+    for header in headers:
+        words += ["-H", header]
+    return words + [url]
+
+
+def run(url, clients, seconds, core, save_as, headers=(), prefix=()):
+    """Asks for `url` for so long on so many connections. Returns the Load; what wrk wrote stays
+    in `save_as` with .txt and .err. Trouble if wrk gave up. `prefix` leads to another host."""
+    words = [*prefix, *command(url, clients, seconds, headers)]
+    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
+        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        in_time = processes.wait(process, seconds + GRACE_SECONDS)
+        status = processes.end(process)
+    if not in_time:
+        raise Trouble("wrk did not end")
+    if status:
+        raise Trouble(why_it_gave_up(processes.printed(save_as + ".err"), status))
+    return parse(processes.printed(save_as + ".txt"), clients)
+
+
+def parse(text, clients):
+    """What wrk printed, as a Load."""
+    lines = [line for line in text.splitlines() if line.startswith("{")]
+    if not lines:
+        raise Trouble("wrk wrote no report")
+    report = json.loads(lines[-1])
+    errors = {"connect": report["connect"], "reset": report["read"] + report["write"],
+              "time-out": report["timeout"], "not 2xx": report["status"]}
+    times = uncorrected(report["times"], interval(report, clients))
+    return Load(
+        requests=max(0, report["requests"] - report["timeout"] - report["status"]),
+        errors={kind: count for kind, count in errors.items() if count},
+        seconds=report["microseconds"] / 1e6,
+        mean_ms=mean(times) / 1000,
+        percentiles={percent: percentile(times, percent) / 1000
+                     for percent in PERCENTAGES if times},
+        connects=False,
+    )
+
+
+def interval(report, clients):
+    """At which wrk takes its clients to ask, in whole microseconds; None: no correction."""
+    each = report["requests"] // clients
+    return report["microseconds"] // each if each else None
+
+
+def uncorrected(times, even):
+    """Takes back what wrk added: for a time t, t - even, t - 2 even and so on, as long as more
+    than `even` is left. Takes and returns pairs of a time and how often it was counted.
+
+    So what stands at x > even is what was measured there, and all that stands at x + even."""
+    if even is None:
+        return times
+    values = [value for value, _ in times]
+    sums = [0, *itertools.accumulate(count for _, count in times)]
+
+    def counted(most):
+        return sums[bisect.bisect_right(values, most)]
+
+    def measured(most):
+        if most <= even:
+            return counted(most)
+        return counted(most) - (counted(most + even) - counted(2 * even))
+
+    totals = [measured(value) for value in values]
+    return [(value, total - before)
+            for value, total, before in zip(values, totals, [0, *totals])]
+
+
+def mean(times):
+    """Of pairs of a time and how often it was counted; 0 if there is none."""
+    every = sum(count for _, count in times)
+    return sum(value * count for value, count in times) / every if every else 0.0
+
+
+def percentile(times, percent):
+    """The least time within which so many percent were done; 0 if there is none."""
+    wanted = percent / 100 * sum(count for _, count in times)
+    seen = 0
+    for value, count in times:
+        seen += count
+        if seen >= wanted and count > 0:
+            return value
+    return 0
+
+
+def why_it_gave_up(err, status):
+    """From what is left when wrk ends without a report."""
+    lines = [line for line in err.splitlines() if line.strip()]
+    return "wrk gave up: %s" % (lines[-1].strip() if lines else "status %d" % status)
+
+
+def version():
+    """As in "wrk 4.1.0". Its --version ends with status 1, after the usage."""
+    try:
+        done = subprocess.run(["wrk", "--version"], stdin=subprocess.DEVNULL, encoding="utf-8",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    except OSError as error:
+        raise Trouble("wrk: %s" % error) from error
+    found = re.search(r"^wrk (?:debian/)?([\d.]+)", done.stdout)
+    return "wrk " + (found.group(1) if found else "of an unknown version")

@@ -1,0 +1,46 @@
+"""What a request costs in system calls, which repeat as speeds do not, is within the budgets."""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from lib import calls, processes, redis, subjects
+
+READS_OF_A_CLIENT = 3
+
+
+@unittest.skipUnless(shutil.which("strace") and shutil.which("ab") and shutil.which("redis-server")
+                     and os.access(subjects.binary_of("epoll"), os.X_OK),
+                     "needs strace, ab, redis-server and the servers")
+class Budgets(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.addClassCleanup(processes.end_all)
+        cls.redis = redis.start_private(folder.name, None)
+        cls.redis.seed()
+
+    def hold(self, kind):
+        for name, most in calls.BUDGETS[kind].items():
+            with self.subTest(server=name):
+                found = calls.per_request(name, kind, self.redis, *calls.budget_load(kind, name))
+                self.assertLessEqual(sum(found.values()), most, found)
+                self.assertLessEqual(found["recvfrom"], READS_OF_A_CLIENT + 0.05, found)
+
+    def test_a_kept_file(self):
+        self.hold("kept file")
+
+    def test_a_kept_page(self):
+        self.hold("kept page")
+
+    def test_a_page_over_a_new_connection(self):
+        self.hold("new page")
+
+
+if __name__ == "__main__":
+    unittest.main()

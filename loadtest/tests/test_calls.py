@@ -1,0 +1,167 @@
+"""System calls: from what strace wrote, and alive."""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+from collections import Counter
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from lib import Trouble, calls, processes, redis, subjects
+
+SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", "calls")
+
+
+def tally_of(*lines):
+    tally = calls.Tally()
+    for line in lines:
+        tally.add(line)
+    return tally
+
+
+def made(requests, **counts):
+    tally = calls.Tally()
+    tally.requests = requests
+    tally.calls = Counter(counts)
+    return tally
+
+
+def sample(name):
+    """A record of three requests by ab, cut out of a longer one: it begins and ends somewhere."""
+    record = calls.Record(os.path.join(SAMPLES, name + ".strace"))
+    tally = record.tally()
+    record.close()
+    return tally
+
+
+class Lines(unittest.TestCase):
+    def test_a_call_counts_once_when_it_returns(self):
+        self.assertEqual(tally_of("7 close(0x6)                        = 0 <0.000004>").calls,
+                         {"close": 1})
+        self.assertEqual(tally_of("7 close(0x6 <unfinished ...>").calls, {})
+        self.assertEqual(tally_of("7 <... close resumed>)  = 0 <0.000101>").calls, {"close": 1})
+
+    def test_one_that_never_returns_counts_too(self):
+        self.assertEqual(tally_of("7 exit_group(0)                     = ?").calls,
+                         {"exit_group": 1})
+
+    def test_signals_and_ends_are_no_calls(self):
+        tally = tally_of("7 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---",
+                         "7 +++ exited with 0 +++", ")       = 0x6 <0.106811>", "")
+        self.assertEqual(tally.calls, {})
+
+    def test_a_request_is_what_is_received_and_begins_with_get(self):
+        tally = tally_of('7 recvfrom(7, "GET "..., 2048, 0, NULL, NULL) = 92 <0.000034>',
+                         '7 recvfrom(7,  <unfinished ...>',
+                         '7 <... recvfrom resumed>"GET "..., 2048, 0, NULL, NULL) = 92 <0.000041>',
+                         '7 recvfrom(7, "", 2048, 0, NULL, NULL) = 0 <0.000002>',
+                         '7 write(0x9, 0x557abcde00e3, 0x4e)  = 0x4e <0.000005>')
+        self.assertEqual(tally.requests, 2)
+        self.assertEqual(tally.calls, {"recvfrom": 3, "write": 1})
+
+
+class Ticks(unittest.TestCase):
+    def test_who_slept_until_its_time_was_up_was_not_asked_for_anything(self):
+        again = "-1 EAGAIN (Resource temporarily unavailable)"
+        for line in ("accept4(0x5, 0, 0, 0x80000) = %s <0.202830>" % again,
+                     "<... accept4 resumed>)            = %s <0.203055>" % again,
+                     "recvfrom(7, 0x7f57, 2048, 0, NULL, NULL) = %s <0.200013>" % again,
+                     "poll(0x7ffd, 0x2, 0xc8) = 0 (Timeout) <0.200100>",
+                     "epoll_wait(0x5, 0x7ffc, 0x100, 0xc8) = 0 <0.200100>"):
+            with self.subTest(line=line):
+                tally = tally_of("7 " + line)
+                self.assertEqual((tally.ticks, sum(tally.calls.values())), (1, 0))
+
+    def test_one_that_found_nothing_at_once_is_a_call_like_others(self):
+        tally = tally_of("7 accept4(0x7, 0, 0, 0x80800) = -1 EAGAIN (Resource) <0.000007>",
+                         "7 poll(0x7ffd45b8, 0x1, 0) = 0 (Timeout) <0.000003>")
+        self.assertEqual((tally.ticks, sum(tally.calls.values())), (0, 2))
+
+    def test_one_that_was_woken_after_a_long_sleep_is_a_call(self):
+        tally = tally_of("7 accept4(0x5, 0, 0, 0x80000) = 0x6 <0.514684>",
+                         "7 epoll_wait(0x5, 0x7ffc1ad7cb80, 0x100, 0xffffffff) = 0x1 <3.514684>")
+        self.assertEqual((tally.ticks, sum(tally.calls.values())), (0, 2))
+
+
+class Recorded(unittest.TestCase):
+    def test_a_loop(self):
+        tally = sample("epoll")
+        self.assertEqual((tally.requests, tally.ticks), (3, 0))
+        self.assertEqual(tally.calls, {
+            "accept4": 5, "close": 4, "connect": 1, "epoll_ctl": 2, "epoll_wait": 8, "fcntl": 2,
+            "getsockopt": 1, "lseek": 1, "newfstatat": 3, "openat": 1, "read": 8, "recvfrom": 6,
+            "sendmsg": 3, "socket": 1, "write": 6})
+
+    def test_children_whose_calls_are_mixed(self):
+        tally = sample("forking")
+        self.assertEqual((tally.requests, tally.ticks), (3, 2))
+        self.assertEqual(tally.calls["clone"], 3)
+        self.assertEqual(tally.calls["exit_group"], 3)
+        self.assertEqual(sum(tally.calls.values()), 127)
+
+    def test_threads_who_tick(self):
+        tally = sample("prethreading")
+        self.assertEqual((tally.requests, tally.ticks), (3, 4))
+        self.assertEqual(tally.calls["accept4"], 3)
+        self.assertEqual(sum(tally.calls.values()), 67)
+
+
+class Growing(unittest.TestCase):
+    def test_a_line_counts_when_it_is_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace")
+            with open(path, "w", encoding="ascii") as trace:
+                record = calls.Record(path)
+                self.addCleanup(record.close)
+                counts = []
+                for piece in ("7 close(0x6) = 0 <0.1>\n7 epoll_wait(0x5, ", "1) = 0x1 <0.1>", "\n"):
+                    trace.write(piece)
+                    trace.flush()
+                    counts.append(sum(record.tally().calls.values()))
+        self.assertEqual(counts, [1, 0, 1])
+
+
+class Difference(unittest.TestCase):
+    def test_what_is_in_both_cancels_out(self):
+        found = calls.difference(made(200, accept4=100, recvfrom=300),
+                                 made(700, accept4=100, recvfrom=800, write=1000))
+        self.assertEqual(found.calls, {"recvfrom": 1.0, "write": 2.0})
+        self.assertEqual((found.requests, found.total), (500, 3.0))
+
+    def test_what_became_rarer_is_not_negative(self):
+        found = calls.difference(made(200, futex=9, recvfrom=200), made(300, recvfrom=300))
+        self.assertEqual(found.calls, {"recvfrom": 1.0})
+
+    def test_a_load_that_was_not_longer_is_trouble(self):
+        with self.assertRaises(Trouble):
+            calls.difference(made(200), made(200))
+
+
+@unittest.skipUnless(shutil.which("strace") and shutil.which("ab") and shutil.which("redis-server")
+                     and os.access(subjects.binary_of("prethreading"), os.X_OK),
+                     "needs strace, ab, redis-server and the servers")
+class Alive(unittest.TestCase):
+    """The figures are those of the servers as they are: they change if a server does."""
+
+    def per_request(self, name, kind):
+        self.addCleanup(processes.end_all)
+        with tempfile.TemporaryDirectory() as folder:
+            store = redis.start_private(folder, None)
+            store.seed()
+            return calls.per_request(name, kind, store, clients=10, requests=300)
+
+    def test_a_page_is_three_questions_to_redis_and_one_answer_to_the_client(self):
+        found = self.per_request("prethreading", "kept page")
+        for name, count in (("write", 3), ("read", 3), ("sendmsg", 1)):
+            self.assertAlmostEqual(found[name], count, delta=0.02, msg=name)
+
+    def test_a_new_connection_is_accepted_and_closed(self):
+        found = self.per_request("iterative", "new page")
+        for name in ("accept4", "close", "sendmsg"):
+            self.assertAlmostEqual(found[name], 1, delta=0.02, msg=name)
+
+
+if __name__ == "__main__":
+    unittest.main()

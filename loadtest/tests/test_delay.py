@@ -1,0 +1,284 @@
+"""The relay before Redis is late by what was asked, whatever passes, and loses nothing."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+
+from lib import Trouble, delay, machine, processes, redis
+from proc import cpu_seconds, runs
+
+DELAY_MS = 10
+SLACK_MS = 3
+TRIES = 10  # others may be at work on this machine: the quickest of so many counts
+
+
+class Echo:
+    """What stands in Redis' place: sends everything back until its client ends, or until it
+    has been asked `most` times."""
+
+    def __init__(self, path=None, most=None):
+        self.most = most
+        self.listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self.listener.bind(path or ("127.0.0.1", 0))
+        self.listener.listen(512)
+        name = self.listener.getsockname()
+        self.where = "unix:" + name if path else "%s:%d" % name
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with client, contextlib.suppress(OSError):
+            for _ in itertools.count() if self.most is None else range(self.most):
+                said = client.recv(65536)
+                if not said:
+                    return
+                client.sendall(said)
+
+
+@unittest.skipUnless(os.access(delay.path(), os.X_OK), "slow_redis is not built")
+class Relay(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def relay(self, ms=DELAY_MS, before=None):
+        """A relay before an Echo, until the test is over."""
+        if not before:
+            before = Echo("%s/%d.sock" % (self.folder, ms))
+            self.addCleanup(before.listener.close)
+        slow = delay.SlowRedis(before, ms, None, self.folder)
+        slow.__enter__()
+        self.addCleanup(slow.end)
+        return slow
+
+    def connect(self, slow):
+        if slow.where.startswith("unix:"):
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(slow.where[len("unix:"):])
+        else:
+            host, _, port = slow.where.rpartition(":")
+            client = socket.create_connection((host, int(port)))
+        client.settimeout(10)
+        self.addCleanup(client.close)
+        return client
+
+    def assertLate(self, ms, action, slack_ms=SLACK_MS):
+        """The action never takes less than `ms`, and at best hardly more."""
+        times = []
+        while len(times) < TRIES and (not times or min(times) >= ms + slack_ms):
+            start = time.monotonic()
+            action()
+            times.append((time.monotonic() - start) * 1000)
+        self.assertGreaterEqual(min(times), ms)
+        self.assertLess(min(times), ms + slack_ms)
+
+    def ask(self, client, said=b"x"):
+        client.sendall(said)
+        self.assertEqual(receive(client, len(said)), said)
+
+    def test_an_answer_is_late_by_the_delay_and_no_more(self):
+        for ms in (0, 1, DELAY_MS, 50):
+            with self.subTest(ms=ms):
+                client = self.connect(self.relay(ms))
+                self.assertLate(ms, lambda client=client: self.ask(client))
+
+    def test_three_questions_one_by_one_take_three_delays(self):
+        client = self.connect(self.relay())
+        self.assertLate(3 * DELAY_MS, lambda: [self.ask(client) for _ in range(3)])
+
+    def test_what_is_sent_at_once_is_late_once(self):
+        client = self.connect(self.relay())
+
+        def pipelined():
+            for _ in range(100):
+                client.sendall(b"0123456789")
+            self.assertEqual(receive(client, 1000), b"0123456789" * 100)
+
+        self.assertLate(DELAY_MS, pipelined)
+
+    def test_a_chunk_does_not_wait_for_the_answer_to_an_earlier_one(self):
+        client = self.connect(self.relay(100))
+
+        def three_at_intervals():
+            for _ in range(3):
+                client.sendall(b"x")
+                time.sleep(0.02)
+            receive(client, 3)
+
+        self.assertLate(140, three_at_intervals, slack_ms=30)  # the third was sent after 40 ms
+
+    def test_two_hundred_connections_are_late_together(self):
+        slow = self.relay(50)
+        clients = [self.connect(slow) for _ in range(200)]
+
+        def all_ask():
+            for client in clients:
+                client.sendall(b"y")
+            for client in clients:
+                self.assertEqual(receive(client, 1), b"y")
+
+        self.assertLate(50, all_ask, slack_ms=150)  # 200 times 50 ms would be 10 s
+
+    def test_large_answers_are_whole(self):
+        large = os.urandom(5 * 1024 * 1024)
+        client = self.connect(self.relay(1))
+        sender = threading.Thread(target=client.sendall, args=(large,))
+        sender.start()
+        self.assertEqual(receive(client, len(large)), large)
+        sender.join()
+
+    def test_it_holds_a_bounded_part_of_what_nobody_reads(self):
+        slow = self.relay(1)
+        client = self.connect(slow)
+        client.settimeout(0.5)
+        with self.assertRaises(socket.timeout):
+            for _ in range(64):
+                client.sendall(bytes(1 << 20))
+        self.assertLess(resident_bytes(slow._process.pid), 32 << 20)
+
+    def test_an_end_takes_as_long_as_an_answer(self):
+        slow = self.relay()
+
+        def one_connection():
+            client = self.connect(slow)
+            client.sendall(b"last words")
+            client.shutdown(socket.SHUT_WR)
+            self.assertEqual(receive(client, 100), b"last words")  # and then the end
+
+        self.assertLate(DELAY_MS, one_connection)
+
+    def test_closed_connections_leave_nothing(self):
+        slow = self.relay(1)
+        for _ in range(50):
+            client = self.connect(slow)
+            client.sendall(b"nobody will read the answer")
+            client.close()
+        before = self.connect(slow)
+        self.ask(before)
+        time.sleep(0.1)
+        self.assertLess(len(os.listdir("/proc/%d/fd" % slow._process.pid)), 12)
+        used = cpu_seconds(slow._process.pid)
+        time.sleep(0.2)
+        self.assertLess(cpu_seconds(slow._process.pid) - used, 0.05)  # it sleeps
+
+    def test_redis_may_end_first(self):
+        """Again and again: what one connection leaves serves the next."""
+        echo = Echo("%s/quits.sock" % self.folder, most=1)
+        self.addCleanup(echo.listener.close)
+        slow = self.relay(1, echo)
+        for _ in range(20):
+            clients = [self.connect(slow) for _ in range(3)]
+            for client in clients:
+                client.sendall(b"bye")
+            for client in clients:
+                self.assertEqual(receive(client, 4), b"bye")  # and then the end
+                client.close()
+        slow.must_live()
+
+    def test_a_redis_that_is_not_there_is_an_end(self):
+        class Nowhere:
+            where = "unix:%s/nobody.sock" % self.folder
+
+        slow = self.relay(before=Nowhere)
+        self.assertEqual(receive(self.connect(slow), 1), b"")
+        self.assertEqual(receive(self.connect(slow), 1), b"")
+        slow.must_live()
+
+    def test_why_it_did_not_start(self):
+        class Wrong:
+            where = "somewhere"
+
+        with self.assertRaisesRegex(Trouble, "'somewhere' is neither"):
+            self.relay(before=Wrong)
+
+    def test_over_tcp_it_is_late_by_the_same(self):
+        slow = self.relay(before=Echo())
+        self.assertTrue(slow.where.startswith("127.0.0.1:"))
+        client = self.connect(slow)
+        self.assertLate(DELAY_MS, lambda: self.ask(client))
+        self.assertLate(DELAY_MS, lambda: self.ask_in_two(client))
+
+    def ask_in_two(self, client):
+        """TCP would hold the second back until the first is acknowledged, unless told not to."""
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.sendall(b"a")
+        client.sendall(b"b")
+        self.assertEqual(receive(client, 2), b"ab")
+
+    @unittest.skipUnless(shutil.which("redis-server"), "there is no Redis")
+    def test_before_a_real_redis(self):
+        private = redis.start_private(self.folder, None)
+        self.addCleanup(processes.end, processes._running[-1])
+        slow = self.relay(before=private)
+        self.assertEqual(redis.Redis(slow.where).ask("PING"), "PONG")
+        client = self.connect(slow)
+        self.assertLate(DELAY_MS, lambda: self.ping(client))
+
+    def ping(self, client):
+        client.sendall(b"PING\r\n")
+        self.assertEqual(receive(client, 7), b"+PONG\r\n")
+
+
+@unittest.skipUnless(os.access(delay.path(), os.X_OK), "slow_redis is not built")
+class Killed(unittest.TestCase):
+    SCRIPT = """
+import sys, time
+sys.path.insert(0, %r)
+from lib import delay, redis
+with delay.SlowRedis(redis.Redis("127.0.0.1:1"), 5, None, sys.argv[1]) as slow:
+    print(slow._process.pid, flush=True)
+    time.sleep(60)
+"""
+
+    def test_it_ends_even_if_we_are_killed(self):
+        script = self.SCRIPT % os.path.join(machine.TOP, "loadtest")
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [sys.executable, "-B", "-c", script, folder],
+                stdout=subprocess.PIPE, encoding="utf-8") as program:
+            relay = int(program.stdout.readline())
+            program.send_signal(signal.SIGKILL)
+            program.wait()
+            deadline = time.monotonic() + 2
+            while runs(relay) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertFalse(runs(relay))
+
+
+def receive(client, length):
+    """So many bytes, or fewer if the end comes first."""
+    got = b""
+    while len(got) < length:
+        more = client.recv(min(length - len(got), 1 << 20))
+        if not more:
+            break
+        got += more
+    return got
+
+
+def resident_bytes(pid):
+    with open("/proc/%d/statm" % pid, encoding="utf-8") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,260 @@
+"""Four hosts, and what runs on them; and nothing of it afterwards, however it ended."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+
+from lib import Trouble, delay, lab, machine, processes, servers
+from proc import runs
+
+WHY_NOT = lab.why_not()
+SETTINGS = ["core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_tw_reuse",
+            "ipv4/tcp_max_syn_backlog", "ipv4/ip_forward"]
+
+
+class Configuration(unittest.TestCase):
+    def conf(self, kept):
+        return lab.nginx_conf("/f", "10.0.0.2:80", ["10.0.0.3:1", "10.0.0.3:2"], kept, 1000)
+
+    def test_every_instance_is_there_and_none_is_left_out_for_failing(self):
+        self.assertEqual(re.findall(r"server (\S+) max_fails=0;", self.conf(0)),
+                         ["10.0.0.3:1", "10.0.0.3:2"])
+
+    def test_connections_are_kept_only_if_asked(self):
+        self.assertIn('Connection "close"', self.conf(0))
+        self.assertNotIn("keepalive", self.conf(0))
+        self.assertIn('Connection ""', self.conf(32))
+        self.assertIn("keepalive 32;", self.conf(32))
+
+
+class WhereThereIsNone(unittest.TestCase):
+    def test_the_reason_is_said(self):
+        before, lab.COMMANDS = lab.COMMANDS, ["no-such-command"]
+        self.addCleanup(setattr, lab, "COMMANDS", before)
+        self.assertEqual(lab.why_not(), "missing: no-such-command")
+        with self.assertRaisesRegex(Trouble, "no-such-command"):
+            with lab.Lab():
+                self.fail("it is there")
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Hosts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.before = machine_s_own()
+        self.lab = lab.Lab()
+        self.lab.__enter__()
+        spaces = {network_namespace(self.lab.pid(host)) for host in lab.HOSTS}
+        self.assertEqual(len(spaces), 4)
+        self.addCleanup(self.must_be_gone, spaces)
+        self.addCleanup(self.lab.end)
+
+    def must_be_gone(self, spaces):
+        self.assertEqual(spaces & inhabited_namespaces(), set())
+        self.assertEqual(machine_s_own(), self.before)
+
+    def output(self, host, *command):
+        process = self.lab.run_in(host, list(command), stdout=subprocess.PIPE, encoding="utf-8",
+                                  stderr=subprocess.STDOUT)
+        with process.stdout:
+            text = process.stdout.read()
+        processes.wait(process, 5)
+        self.assertEqual(processes.end(process), 0, text)
+        return text
+
+    def instance(self, name, store):
+        """A server on `server`; returns its ADDRESS:PORT and pid."""
+        log = os.path.join(self.folder, "server.log")
+        with open(log, "wb") as out:
+            process = self.lab.run_in(
+                "server", [servers.path_of(name), "--port", "0", "--bind",
+                           self.lab.address("server"), "--redis", store.where],
+                cwd=machine.TOP, stdout=out, stderr=subprocess.STDOUT)
+        for _ in range(500):
+            with open(log, encoding="utf-8") as text:
+                banner = re.search(r"listening on http://(\S+)", text.read())
+            if banner:
+                return banner.group(1), process.pid
+            time.sleep(0.01)
+        self.fail("the server did not start")
+
+    def test_each_has_an_address_and_settings_of_its_own(self):
+        self.assertEqual(len({self.lab.address(host) for host in lab.HOSTS}), 4)
+        for host in lab.HOSTS:
+            with self.subTest(host=host):
+                self.assertIn(self.lab.address(host), self.output(host, "ip", "-4", "address"))
+                self.assertEqual(self.output(host, "cat", "/proc/sys/net/core/somaxconn",
+                                             "/proc/sys/net/ipv4/ip_local_port_range").split(),
+                                 ["65535", "1024", "65535"])
+
+    def test_the_machine_has_none_of_it(self):
+        self.assertEqual(machine_s_own(), self.before)
+
+    def test_the_server_is_alone_on_its_core(self):
+        if self.lab.cores.server is None:
+            self.skipTest("there is one core")
+        cores = {host: self.output(host, "grep", "Cpus_allowed_list",
+                                   "/proc/self/status").split()[-1] for host in lab.HOSTS}
+        self.assertEqual(cores["server"], str(self.lab.cores.server))
+        self.assertEqual({cores[host] for host in ("load", "lb", "redis")},
+                         {str(self.lab.cores.client)})
+
+    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
+    def test_a_page_comes_from_server_with_entries_from_redis(self):
+        store = self.lab.redis(self.folder)
+        store.seed()
+        where, _ = self.instance("epoll", store)
+        page = self.output("load", "curl", "-sS", "http://%s/guestbook" % where)
+        self.assertIn("Grace", page)
+        self.assertEqual(store.counts().visitors, 1)
+
+    @unittest.skipUnless(os.access(delay.path(), os.X_OK), "slow_redis is not built")
+    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
+    def test_redis_may_be_further_away(self):
+        store = self.lab.redis(self.folder)
+        with delay.SlowRedis(store, 100, self.lab.core("redis"), self.folder,
+                             self.lab.prefix("redis"), self.lab.address("redis")) as slow:
+            where, _ = self.instance("epoll", slow)
+            seconds = self.output("load", "curl", "-sS", "-o", "/dev/null", "-w", "%{time_total}",
+                                  "http://%s/guestbook" % where)
+        self.assertGreaterEqual(float(seconds), 0.3)  # three questions
+        self.assertLess(float(seconds), 1.0)
+
+    @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")
+    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
+    def test_the_balancer_takes_two_instances_in_turn(self):
+        store = self.lab.redis(self.folder)
+        store.seed()
+        instances = [self.instance("epoll", store) for _ in range(2)]
+        for kept in (0, 8):
+            with self.subTest(kept=kept), self.lab.balancer(
+                    [where for where, _ in instances], self.folder, kept) as balancer:
+                pages = self.output("load", "curl", "-sS", *[balancer.url + "/guestbook"] * 4)
+                self.assertEqual(pages.count("</html>"), 4)
+                balancer.must_live()
+        self.assertEqual(store.counts().visitors, 8)
+        for (_, pid) in instances:
+            os.kill(pid, signal.SIGTERM)
+
+    def test_whose_cpu_time_it_was(self):
+        self.output("load", "true")
+        before = self.lab.cpu()
+        script = ("import time\nuntil = time.thread_time() + 0.2\n"
+                  "while time.thread_time() < until: pass\nprint(flush=True); time.sleep(60)")
+        process = self.lab.run_in("lb", [sys.executable, "-c", script], stdout=subprocess.PIPE)
+        with process.stdout:
+            process.stdout.readline()
+        seen = self.lab.cpu()
+        processes.end(process)
+        after = self.lab.cpu()  # what has ended is not forgotten
+        for later in (seen, after):
+            self.assertGreater(later["lb"] - before["lb"], 0.19)
+            self.assertLess(later["lb"] - before["lb"], 0.5)
+            self.assertLess(later["server"] - before["server"], 0.1)
+
+    def test_who_is_still_there_goes_with_the_hosts(self):
+        process = self.lab.run_in("load", ["sh", "-c", "setsid sleep 60 & echo $!; wait"],
+                                  stdout=subprocess.PIPE, encoding="utf-8")
+        with process.stdout:
+            child = int(process.stdout.readline())
+        self.lab.end()
+        self.assertFalse(runs(child))
+
+    def test_a_balancer_that_does_not_start_says_why(self):
+        with self.assertRaisesRegex(Trouble, "nginx did not start: .*nobody"):
+            with self.lab.balancer(["nobody:1"], self.folder):
+                self.fail("it started")
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Killed(unittest.TestCase):
+    SCRIPT = """
+import subprocess, sys, time
+sys.path.insert(0, %r)
+from lib import lab, processes
+processes.stop_on_signals()
+try:
+    with lab.Lab() as four:
+        store = four.redis(sys.argv[1])
+        with four.balancer([four.address("server") + ":80"], sys.argv[1]):
+            four.run_in("load", ["sh", "-c", "echo $$; setsid sleep 60 & exec sleep 60"])
+            time.sleep(60)
+except processes.Stopped:
+    pass
+finally:
+    processes.end_for_good()
+"""
+
+    @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")
+    def test_nothing_is_left_however_we_end(self):
+        script = self.SCRIPT % os.path.join(machine.TOP, "loadtest")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            with self.subTest(signal=number), tempfile.TemporaryDirectory() as folder:
+                before, spaces_before = machine_s_own(), inhabited_namespaces()
+                with subprocess.Popen([sys.executable, "-B", "-c", script, folder],
+                                      stdout=subprocess.PIPE, encoding="utf-8") as program:
+                    child = int(program.stdout.readline())
+                    spaces = inhabited_namespaces() - spaces_before
+                    self.assertIn(network_namespace(child), spaces)
+                    self.assertGreaterEqual(len(spaces), 5)
+                    program.send_signal(number)
+                    program.wait(10)
+                self.assertTrue(gone_within(3, spaces))
+                self.assertFalse(runs(child))
+                self.assertEqual(machine_s_own(), before)
+
+    def test_even_if_the_keeper_is_killed(self):
+        before = inhabited_namespaces()
+        with subprocess.Popen([os.path.join(machine.TOP, "loadtest/hosts"), "one", "two"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
+            for _ in range(2):
+                keeper.stdout.readline()
+            spaces = inhabited_namespaces() - before
+            keeper.kill()
+        self.assertGreaterEqual(len(spaces), 3)
+        self.assertTrue(gone_within(3, spaces))
+
+
+def gone_within(seconds, spaces):
+    deadline = time.monotonic() + seconds
+    while spaces & inhabited_namespaces() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not spaces & inhabited_namespaces()
+
+
+def inhabited_namespaces():
+    """The network namespaces that somebody is in."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    return {network_namespace(pid) for pid in pids} - {None}
+
+
+def machine_s_own():
+    """Interfaces, namespaces with a name, and settings, as they are outside all labs."""
+    named = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
+    settings = []
+    for name in SETTINGS:
+        with open("/proc/sys/net/" + name, encoding="utf-8") as file:
+            settings.append(file.read())
+    return sorted(os.listdir("/sys/class/net")), named, settings
+
+
+def network_namespace(pid):
+    try:
+        return os.readlink("/proc/%d/ns/net" % pid)
+    except OSError:
+        return None
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,306 @@
+"""Each peer, the floor, and each tool, for a moment: the right bytes on kept and on closed
+connections, and nothing is left afterwards. What is not installed is skipped by name."""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from urllib.parse import urlsplit
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+
+from lib import Trouble, curl, h2load, httperf, machine, peers, processes, wrk
+from proc import gone_within
+
+PUBLIC = os.path.join(machine.TOP, "public")
+
+
+def contents(name):
+    with open(os.path.join(PUBLIC, name), "rb") as file:
+        return file.read()
+
+
+def fetch(url, times, **headers):
+    """Asks so often on one connection. Returns the last body, and how many connections it took,
+    by the client's ports."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
+    ports, body = set(), b""
+    for _ in range(times):
+        connection.request("GET", urlsplit(url).path, headers=headers)
+        ports.add(connection.sock.getsockname()[1])
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise AssertionError("%s: %d" % (url, answer.status))
+    connection.close()
+    return body, len(ports)
+
+
+class Live(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)  # Apache, run by root, serves as nobody
+        self.folder = folder.name
+        self.log = os.path.join(folder.name, "log")
+
+    def need(self, name):
+        reason = peers.missing(name)
+        if reason:
+            self.skipTest(reason)
+
+    def must_serve(self, server, name):
+        self.assertEqual(fetch(server.url + "/" + name, 3), (contents(name), 1))
+        self.assertEqual(fetch(server.url + "/" + name, 2, Connection="close"),
+                         (contents(name), 2))
+        server.must_live()
+
+    def must_be_gone(self, server):
+        self.assertEqual(server.end(), 0)
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", urlsplit(server.url).port), 1).close()
+        with self.assertRaises(ProcessLookupError):
+            os.killpg(server.pid, 0)
+
+
+class Peers(Live):
+    def check(self, name):
+        self.need(name)
+        core = min(os.sched_getaffinity(0))
+        for flavour in peers.FLAVOURS:
+            with self.subTest(flavour=flavour):
+                with peers.Peer(name, flavour, PUBLIC, core, self.log + flavour) as peer:
+                    self.assertEqual(os.sched_getaffinity(peer.pid), {core})
+                    self.must_serve(peer, "index.html")
+                    self.must_serve(peer, "tux.png")
+                self.must_be_gone(peer)
+
+    def test_lighttpd(self):
+        self.check("lighttpd")
+
+    def test_nginx(self):
+        self.check("nginx")
+
+    def test_apache(self):
+        self.check("apache")
+
+    def test_what_only_its_owner_may_read_is_served(self):
+        root = os.path.join(self.folder, "root")
+        os.mkdir(root, 0o700)
+        shutil.copy(os.path.join(PUBLIC, "index.html"), root)
+        for name in peers.NAMES:
+            with self.subTest(name=name):
+                self.need(name)
+                with peers.Peer(name, "tuned", root, None, self.log + name) as peer:
+                    self.must_serve(peer, "index.html")
+
+    def test_clients_that_are_still_there_do_not_spoil_an_end(self):
+        for name in peers.NAMES:
+            with self.subTest(name=name):
+                self.need(name)
+                with peers.Peer(name, "tuned", PUBLIC, None, self.log + name) as peer:
+                    client = http.client.HTTPConnection(urlsplit(peer.url).netloc, timeout=5)
+                    self.addCleanup(client.close)
+                    client.request("GET", "/index.html")
+                    client.getresponse().read()
+                    self.assertEqual(peer.end(), 0)
+
+    def test_one_that_ends_by_itself_is_noticed(self):
+        self.need("lighttpd")
+        with peers.Peer("lighttpd", "tuned", PUBLIC, None, self.log) as peer:
+            os.kill(peer.pid, signal.SIGKILL)
+            self.assertTrue(processes.wait(peer._process, 2))
+            with self.assertRaisesRegex(Trouble, "lighttpd ended under load"):
+                peer.must_live()
+            self.assertEqual(peer.end(), -signal.SIGKILL)
+
+    def test_two_at_once_have_ports_of_their_own(self):
+        self.need("lighttpd")
+        with peers.Peer("lighttpd", "tuned", PUBLIC, None, self.log + "1") as one, \
+                peers.Peer("lighttpd", "tuned", PUBLIC, None, self.log + "2") as other:
+            self.assertNotEqual(one.url, other.url)
+            self.must_serve(one, "index.html")
+            self.must_serve(other, "index.html")
+
+    def test_one_that_does_not_start_says_why(self):
+        self.need("nginx")
+        before, peers.placeholders = peers.placeholders, lambda port, root, folder: {
+            **before(port, root, folder), "connections": "many"}
+        self.addCleanup(setattr, peers, "placeholders", before)
+        with self.assertRaisesRegex(Trouble, "nginx did not start: .*many"):
+            with peers.Peer("nginx", "tuned", PUBLIC, None, self.log):
+                self.fail("it started")
+
+    def test_paths_that_a_configuration_cannot_hold(self):
+        with self.assertRaisesRegex(Trouble, "such a path"):
+            with peers.Peer("nginx", "tuned", '/tmp/"', None, self.log):
+                self.fail("it started")
+
+
+class Floor(Live):
+    def setUp(self):
+        super().setUp()
+        self.need("floor")
+
+    def floor(self, **options):
+        return peers.Floor(None, self.log, **options)
+
+    def test_it_answers_with_a_file_s_bytes(self):
+        with self.floor(file=os.path.join(PUBLIC, "tux.png")) as floor:
+            self.must_serve(floor, "tux.png")
+        self.must_be_gone(floor)
+
+    def test_or_with_so_many_letters(self):
+        for size in (0, 600, 65536):
+            with self.subTest(size=size), self.floor(body=size) as floor:
+                self.assertEqual(fetch(floor.url + "/", 2), (b"x" * size, 1))
+
+    def talk(self, floor, *pieces):
+        """Sends them one by one. Returns how many answers there were in the end, and whether the
+        floor then closed."""
+        port = urlsplit(floor.url).port
+        with socket.create_connection(("127.0.0.1", port), 5) as client:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            got = b""
+            for piece in pieces:
+                client.sendall(piece)
+                client.settimeout(0.1)
+                try:
+                    while True:
+                        more = client.recv(65536)
+                        if not more:
+                            return got.count(b"HTTP/1.1 200 OK\r\n"), True
+                        got += more
+                except socket.timeout:
+                    continue
+            return got.count(b"HTTP/1.1 200 OK\r\n"), False
+
+    def test_it_keeps_a_connection_if_the_client_does(self):
+        with self.floor() as floor:
+            for request, closes in [
+                    (b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", False),
+                    (b"GET / HTTP/1.1\r\nHost: h\r\nconnection: Close\r\n\r\n", True),
+                    (b"GET / HTTP/1.0\r\n\r\n", True),
+                    (b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", False)]:
+                with self.subTest(request=request):
+                    self.assertEqual(self.talk(floor, request), (1, closes))
+
+    def test_requests_in_pieces_and_several_at_once(self):
+        whole = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+        with self.floor() as floor:
+            self.assertEqual(self.talk(floor, whole * 3), (3, False))
+            self.assertEqual(self.talk(floor, whole[:9], whole[9:] + whole), (2, False))
+
+    def test_no_request_ends_it(self):
+        with self.floor() as floor:
+            for request in (b"\0" * 9000, b"x" * 100000, b"\r\n\r\n" * 5000):
+                self.talk(floor, request)
+                floor.must_live()
+            self.assertEqual(fetch(floor.url + "/", 1), (b"x" * 600, 1))
+
+    def test_a_file_that_is_not_there_says_so(self):
+        with self.assertRaisesRegex(Trouble, "floor did not start: .*No such file"):
+            with self.floor(file="/nowhere"):
+                self.fail("it started")
+
+
+class Tools(Live):
+    """Each against the floor, for as short as it can."""
+
+    def against_floor(self, tool):
+        if not shutil.which(tool):
+            self.skipTest("%s is not installed; `make deps-all` brings it" % tool)
+        self.need("floor")
+        floor = peers.Floor(None, self.log)
+        self.addCleanup(floor.__exit__)
+        return floor.__enter__().url + "/"
+
+    def test_wrk(self):
+        load = wrk.run(self.against_floor("wrk"), 5, 1, None, self.log + "-wrk")
+        self.assertEqual(load.errors, {})
+        self.assertGreater(load.requests, 100)
+        self.assertLess(load.rate * load.mean_ms / 1000, 5.5)
+        self.assertRegex(wrk.version(), r"^wrk \d")
+
+    def test_wrk_with_a_new_connection_a_request(self):
+        load = wrk.run(self.against_floor("wrk"), 5, 1, None, self.log + "-wrk",
+                       ["Connection: close"])
+        self.assertEqual(load.errors, {})
+        self.assertGreater(load.requests, 100)
+
+    def test_httperf(self):
+        report = httperf.run(self.against_floor("httperf"), 200, 0.2, None, self.log + "-httperf")
+        self.assertEqual((report.connections, report.statuses, report.errors), (40, {2: 40}, {}))
+        self.assertRegex(httperf.version(), r"^httperf \d")
+
+    def test_h2load_on_new_connections(self):
+        report = h2load.offer(self.against_floor("h2load"), 200, 0.2, None, self.log + "-h2load")
+        self.assertEqual((report.load().requests, report.load().errors), (40, {}))
+        self.assertRegex(h2load.version(), r"^h2load \d")
+
+    def test_h2load_on_kept_connections(self):
+        report = h2load.offer_kept(self.against_floor("h2load"), 200, 5, 0.2, None,
+                                   self.log + "-h2load")
+        self.assertEqual((report.load().requests, report.load().errors), (40, {}))
+
+    def test_curl(self):
+        url = self.against_floor("curl")
+        report = curl.run([url + str(number) for number in range(50)], None, self.log + "-curl", 5)
+        self.assertEqual((report.files, report.bytes, report.connections, report.errors),
+                         (50, 50 * 600, 1, {}))
+        self.assertRegex(curl.version(), r"^curl \d")
+
+    def test_nobody_there(self):
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))  # and does not listen
+            url = "http://127.0.0.1:%d/" % holder.getsockname()[1]
+            if shutil.which("wrk"):
+                with self.assertRaisesRegex(Trouble, "Connection refused"):
+                    wrk.run(url, 5, 1, None, self.log + "-wrk")
+            if shutil.which("h2load"):
+                load = h2load.offer(url, 100, 0.1, None, self.log + "-h2load").load()
+                self.assertEqual((load.requests, load.errors), (0, {"connect": 10}))
+
+
+class Killed(Live):
+    SCRIPT = """
+import os, signal, sys
+sys.path.insert(0, %r)
+from lib import peers
+started = [peers.Peer(name, "tuned", %r, None, "%s." + name) for name in peers.NAMES
+           if not peers.missing(name)]
+started += [] if peers.missing("floor") else [peers.Floor(None, "%s.floor")]
+print(*[each.__enter__().pid for each in started], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+    def test_nothing_outlives_who_started_it(self):
+        script = self.SCRIPT % (os.path.dirname(HERE), PUBLIC, self.log, self.log)
+        done = subprocess.run([sys.executable, "-B", "-c", script], stdout=subprocess.PIPE,
+                              encoding="utf-8", check=False)
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        for pid in done.stdout.split():
+            self.assertTrue(gone_within(3, int(pid)))
+
+
+class Missing(unittest.TestCase):
+    def test_the_reason_names_the_cure(self):
+        before, peers.BINARIES = peers.BINARIES, {"nginx": ["no-such-program"]}
+        self.addCleanup(setattr, peers, "BINARIES", before)
+        self.assertEqual(peers.missing("nginx"),
+                         "nginx is not installed; `make deps-all` brings it")
+
+
+def tearDownModule():
+    for process in list(processes._running):
+        processes.end(process)
+
+
+if __name__ == "__main__":
+    unittest.main()

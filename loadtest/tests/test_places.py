@@ -1,0 +1,300 @@
+"""Where things run: here, in a lab, or somewhere else; and that no program leaves a lab behind."""
+
+import argparse
+import contextlib
+import http.server
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+
+from lib import experiment, lab, machine, meter, places, servers, subjects
+from proc import runs
+from test_lab import gone_within, machine_s_own, network_namespace
+
+WHY_NOT = lab.why_not()
+PROGRAM = os.path.join(machine.TOP, "loadtest", "ramp")
+NEEDED = ["h2load", "nginx", "wrk", "ab", "curl", "redis-server"]
+MISSING = [tool for tool in NEEDED if not shutil.which(tool)]
+BUILT = os.access(servers.path_of("epoll"), os.X_OK)
+
+
+class Options(unittest.TestCase):
+    def parse(self, *words):
+        with mock.patch.object(sys, "argv", ["compare", *words]), \
+                mock.patch.dict(os.environ, clean_environment(), clear=True), \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            try:
+                return experiment.Experiment("")._parse()
+            except SystemExit:
+                return said.getvalue().splitlines()[-1]
+
+    def test_a_path_is_asked_of_our_own(self):
+        options = self.parse("--url", "/index.html")
+        self.assertEqual((options.url, options.elsewhere), ("/index.html", None))
+        self.assertEqual(options.servers, servers.NAMES)
+
+    def test_a_whole_url_is_one_server_that_somebody_else_has_started(self):
+        for url, base, path, name in (
+                ("http://10.1.2.3:8000/a?b", "http://10.1.2.3:8000", "/a?b", "10.1.2.3:8000"),
+                ("http://host:80", "http://host:80", "/", "host:80"),
+                ("http://[::1]:80/", "http://[::1]:80", "/", "[::1]:80")):
+            with self.subTest(url=url):
+                options = self.parse("--url", url)
+                self.assertEqual((options.elsewhere, options.url, options.servers),
+                                 (base, path, [name]))
+
+    def test_it_is_measured_alone(self):
+        for words in (["--lab"], ["--against", "v1"]):
+            with self.subTest(words=words):
+                self.assertIn("is measured alone", self.parse("--url", "http://h:1/", *words))
+
+    def test_what_is_neither_is_refused(self):
+        for text in ("index.html", "https://host/", "http://", "http:///a"):
+            with self.subTest(text=text), self.assertRaises(argparse.ArgumentTypeError):
+                experiment.path_or_url(text)
+
+    def test_a_lab_has_a_redis_of_its_own(self):
+        self.assertIn("has a Redis of its own", self.parse("--lab", "--redis", "h:1"))
+
+
+class WhoseLimit(unittest.TestCase):
+    HOSTS = {"load": 30, "lb": 45, "server": 60, "redis": 20}
+
+    def test_the_server_if_its_core_was_full(self):
+        self.assertEqual(lab.limit(75, 100, self.HOSTS), "server")
+
+    def test_else_whoever_had_most_of_the_other_one(self):
+        self.assertEqual(lab.limit(74, 75, self.HOSTS), "lb")
+        self.assertEqual(lab.limit(74, 95, {**self.HOSTS, "load": 50}), "load")
+
+    def test_others_if_the_work_was_on_no_host(self):
+        self.assertEqual(lab.limit(90, 20, {**self.HOSTS, "server": 44}), "others")
+        self.assertEqual(lab.limit(90, 20, {**self.HOSTS, "server": 45}), "server")
+        self.assertEqual(lab.limit(20, 80, {"load": 13, "lb": 13, "server": 20, "redis": 13}),
+                         "others")
+
+    def test_nobody_if_neither_was(self):
+        self.assertIsNone(lab.limit(74, 74, self.HOSTS))
+        self.assertIsNone(lab.limit(None, None, self.HOSTS))
+
+
+class Here(unittest.TestCase):
+    def test_only_the_server_s_core_differs(self):
+        here = places.Here(machine.Cores(3, 5))
+        self.assertEqual(here.place("server"), places.Place(3, (), None))
+        for host in ("load", "lb", "redis"):
+            self.assertEqual(here.place(host), places.Place(5, (), None))
+
+    def test_there_are_no_hosts_to_watch(self):
+        with places.Here(machine.Cores(None, None)).watch() as busy:
+            pass
+        self.assertEqual(busy, {})
+
+
+class Apart(unittest.TestCase):
+    """In a process of its own, because what it does to that cannot be undone."""
+
+    def test_a_crowd_finds_room_there_and_the_machine_stays_as_it_was(self):
+        if WHY_NOT:
+            self.skipTest(WHY_NOT)
+        before = machine_s_own()
+        done = subprocess.run(
+            [sys.executable, "-c", "from lib import machine, places\n"
+             "with places.Apart(machine.Cores(0, 0)):\n"
+             "    print(open('/proc/sys/net/core/somaxconn').read())\n"
+             "    import socket; door = socket.create_server(('127.0.0.1', 0))\n"
+             "    socket.create_connection(door.getsockname())"],
+            cwd=os.path.join(machine.TOP, "loadtest"), stdout=subprocess.PIPE, check=True)
+        self.assertEqual(done.stdout.split(), [b"65535"])
+        self.assertEqual(machine_s_own(), before)
+
+    def test_it_is_for_crowds_and_for_root_and_for_servers_started_here(self):
+        options = argparse.Namespace(lab=False, redis=None, elsewhere=None)
+        for user, crowded, redis, kind in ((0, True, None, places.Apart),
+                                           (0, False, None, places.Here),
+                                           (1000, True, None, places.Here),
+                                           (0, True, "h:1", places.Here)):
+            options.redis = redis
+            with self.subTest(user=user, crowded=crowded), \
+                    mock.patch.object(os, "geteuid", lambda user=user: user):
+                self.assertIs(type(experiment.open_hosts(options, crowded)), kind)
+
+
+class Elsewhere(unittest.TestCase):
+    def test_only_the_load_generator_s_core_is_known(self):
+        with meter.Meter(None, machine.Cores(0, max(os.sched_getaffinity(0)))) as watch:
+            pass
+        reading = watch.reading
+        self.assertEqual((reading.cpu_us, reading.cpu_system_us, reading.peak_pss), (None,) * 3)
+        self.assertIsNone(reading.busy.server)
+
+    @unittest.skipUnless(shutil.which("h2load"), "there is no h2load")
+    def test_it_is_measured_and_not_ended(self):
+        class Ok(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"ok")
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ok) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.addCleanup(server.shutdown)
+            url = "http://127.0.0.1:%d/" % server.server_port
+            done = ramp("--url", url, "--from", "50", "--to", "50", "--steps", "1",
+                        "--step-seconds", "0.2")
+            self.addCleanup(remove_results, done)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| 127.0.0.1:%d " % server.server_port, done.stdout)
+        self.assertIn("was there already", done.stdout)
+
+
+class Instances:
+    """What Balanced starts."""
+
+    def __init__(self, status=0):
+        self.name, self.url, self.pid = "epoll", "http://10.0.0.3:%d" % (8000 + status), 10 + status
+        self.status = status
+        self.ended = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.end()
+
+    def end(self):
+        self.ended = True
+        return self.status
+
+
+class Balanced(unittest.TestCase):
+    def setUp(self):
+        self.lab = mock.MagicMock()
+        self.lab.balancer.return_value.__enter__.return_value.url = "http://10.0.0.2:8000"
+
+    def open(self, instances):
+        return subjects.Balanced(instances, self.lab, "/tmp")
+
+    def test_is_asked_at_the_balancer_and_measured_at_all_instances(self):
+        with self.open([Instances(0), Instances(1), Instances(2)]) as many:
+            self.assertEqual((many.url, many.pid, many.other_pids),
+                             ("http://10.0.0.2:8000", 10, [11, 12]))
+        self.lab.balancer.assert_called_with(
+            ["10.0.0.3:8000", "10.0.0.3:8001", "10.0.0.3:8002"], "/tmp")
+
+    def test_ends_all_and_tells_who_did_not_end_well(self):
+        instances = [Instances(0), Instances(-11), Instances(0)]
+        with self.open(instances) as many:
+            self.assertEqual(many.end(), -11)
+        self.assertTrue(all(each.ended for each in instances))
+
+    def test_a_balancer_that_does_not_start_leaves_no_instance(self):
+        self.lab.balancer.return_value.__enter__.side_effect = KeyError
+        instances = [Instances(), Instances()]
+        with self.assertRaises(KeyError):
+            self.open(instances).__enter__()
+        self.assertTrue(all(each.ended for each in instances))
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+@unittest.skipIf(MISSING, "missing: %s" % ", ".join(MISSING))
+@unittest.skipUnless(BUILT, "epoll is not built")
+class ProgramsInTheLab(unittest.TestCase):
+    def test_ramp_climbs_directly_and_through_the_balancer(self):
+        before = machine_s_own()
+        done = ramp("--lab", "--servers", "epoll", "--instances", "2", "--from", "100",
+                    "--to", "200", "--steps", "2", "--step-seconds", "0.3")
+        self.addCleanup(remove_results, done)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| epoll, nginx before 2 | ", done.stdout)
+        self.assertEqual(machine_s_own(), before)
+
+    def test_killed_in_the_middle_it_leaves_what_was_measured_and_nothing_else(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(signal=number):
+                self.kill_one(number)
+
+    def kill_one(self, number):
+        before, own = machine_s_own(), network_namespace(os.getpid())
+        with tempfile.TemporaryDirectory() as temporary, subprocess.Popen(
+                [sys.executable, "-B", PROGRAM, "--lab", "--servers", "forking", "--instances", "2",
+                 "--from", "200", "--to", "400", "--steps", "2", "--step-seconds", "1"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env={**os.environ, "TMPDIR": temporary, "REDIS": ""}) as program:
+            people = self.await_people(program.pid, {"h2load", "nginx", "forking", "redis-server"})
+            spaces = set(map(network_namespace, people)) - {own, None}
+            self.assertEqual(len(spaces), 5)
+            folder = folder_of(people)
+            self.addCleanup(shutil.rmtree, folder)
+            program.send_signal(number)
+            program.wait(20)
+            self.assertTrue(gone_within(3, spaces))
+            self.assertEqual(left_after(3, people), [])
+            self.assertEqual((machine_s_own(), os.listdir(temporary)), (before, []))
+        with open(os.path.join(folder, "cells.tsv"), encoding="utf-8") as tsv:
+            self.assertGreater(len(tsv.readlines()), 2)  # its header, and the steps before nginx
+
+    def await_people(self, root, wanted):
+        """{pid: name} of all that has come from `root`, as soon as all those are there."""
+        tree = meter.Tree(root)
+        for _ in range(600):
+            people = {pid: name_of(pid) for pid in tree.pids()}
+            if wanted <= set(people.values()):
+                return people
+            time.sleep(0.05)
+        return self.fail("of %s there is only %s" % (wanted, people))
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items() if name not in ("REDIS", "QUICK")}
+
+
+def ramp(*words):
+    return subprocess.run([sys.executable, "-B", PROGRAM, *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          env=clean_environment(), timeout=60, check=False)
+
+
+def remove_results(done):
+    """The folder that a program names at last."""
+    found = re.search(r"^(\S+)/report\.html$", done.stderr, re.MULTILINE)
+    if found:
+        shutil.rmtree(found.group(1))
+
+
+def folder_of(people):
+    """Where the results go: Redis stands in it."""
+    store = next(pid for pid, name in people.items() if name == "redis-server")
+    return os.readlink("/proc/%d/cwd" % store)
+
+
+def left_after(seconds, people):
+    """The names of those who still run then."""
+    deadline = time.monotonic() + seconds
+    while any(map(runs, people)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return [name for pid, name in people.items() if runs(pid)]
+
+
+def name_of(pid):
+    return meter.read("/proc/%d/comm" % pid).strip()
+
+
+if __name__ == "__main__":
+    unittest.main()

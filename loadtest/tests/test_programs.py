@@ -1,0 +1,94 @@
+"""Every program, run for a second or two: equal work, no error, a table, a page that opens.
+
+Nothing here says how fast anything has to be."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "common/tests/clients"))
+
+import browser
+import chromium
+
+from lib import machine, peers
+
+LOADTEST = os.path.join(machine.TOP, "loadtest")
+
+
+class Programs(unittest.TestCase):
+    def run_briefly(self, program, options, tools=(), beside=()):
+        """Runs it, and looks at what it prints and leaves. Returns what it printed."""
+        missing = [tool for tool in tools if not shutil.which(tool)]
+        missing += [name for name in beside if peers.missing(name)]
+        if missing:
+            self.skipTest("not installed: %s" % ", ".join(missing))
+        done = subprocess.run([os.path.join(LOADTEST, program), *options.split()],
+                              cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, encoding="utf-8", timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        page = os.path.join(machine.TOP, done.stderr.strip().splitlines()[-1])
+        self.addCleanup(shutil.rmtree, os.path.dirname(page))
+        self.look_at_tables(done.stdout)
+        self.look_at_page(page)
+        return done.stdout
+
+    def look_at_tables(self, text):
+        """Each row has as many cells as its header, and at least one row has a figure."""
+        tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+        self.assertTrue(tables, text)
+        for table in tables:
+            rows = [line.strip("|").split(" | ") for line in table.splitlines()]
+            self.assertEqual({len(row) for row in rows}, {len(rows[0])}, table)
+            self.assertGreater(len(rows), 2, table)
+        self.assertRegex(text, r"\| +[1-9][\d,.]*")
+
+    def look_at_page(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("<table>", file.read())
+        if not chromium.find():
+            return
+        page = chromium.Page(browser.the_browser())
+        self.addCleanup(page.close)
+        page.open("file://" + path)
+        self.assertEqual(page.errors(), [])
+
+    def test_compare(self):
+        text = self.run_briefly(
+            "compare", "--quick --levels 20 --servers iterative,epoll,floor", ["ab", "wrk"])
+        self.assertIn("Equal work", text)
+
+    def test_compare_with_a_redis_far_away(self):
+        self.run_briefly("compare", "--quick --delay 0,10 --servers poll", ["ab"])
+
+    def test_sweep(self):
+        self.run_briefly("sweep", "--quick --levels 20,50 --servers preforking,threading", ["ab"])
+
+    def test_connections(self):
+        self.run_briefly("connections", "--quick --levels 200 --seconds 0.3 --servers epoll,nginx",
+                         ["httperf"], ["nginx"])
+
+    def test_files(self):
+        self.run_briefly("files", "--quick --small 50 --large 5 --rounds 1 "
+                         "--servers epoll,lighttpd,apache", ["curl"], ["lighttpd", "apache"])
+
+    def test_burst(self):
+        self.run_briefly("burst", "--quick --seconds 0.05 --rounds 1 --servers epoll",
+                         ["ab", "wrk"])
+
+    def test_ramp(self):
+        self.run_briefly("ramp", "--quick --servers epoll --from 200 --to 800 --steps 3 "
+                         "--step-seconds 0.3", ["h2load"])
+
+    def test_cost(self):
+        self.run_briefly("cost", "--quick --parts calls,cpu --servers epoll --levels 20 "
+                         "--seconds 0.05", ["ab", "wrk", "strace"])
+
+
+if __name__ == "__main__":
+    unittest.main()

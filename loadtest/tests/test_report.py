@@ -1,0 +1,164 @@
+"""The report: right HTML, everything escaped, the same figures as the Markdown."""
+
+import os
+import re
+import shutil
+import sys
+import unittest
+from html.parser import HTMLParser
+from unittest import mock
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__)))), "common", "tests", "clients"))
+
+import browser
+import chromium
+
+from lib import chart, gnuplot, machine, table
+from lib.report import Report
+
+EVIL = "<b>\"x\"</b> & 'y' <script>alert(1)</script>"
+HEADER = ["server", "20 clients: req/s", "verdict"]
+
+
+def sample():
+    """A report with one of everything."""
+    notes = table.Notes()
+    refused = notes.mark("12 of 9,211 requests failed: 12 reset")
+    rows = [["epoll", "14,652", "server-bound"], ["poll", "14,553 " + refused, "mixed"],
+            ["forking", "2,932 %s %s" % (refused, notes.mark("Little's law: 17 % off")), EVIL]]
+    report = Report("compare " + EVIL, "How many " + EVIL)
+    report.add_text("In every cell `INCR` " + EVIL)
+    report.add_table(HEADER, rows, "Requests a second", notes)
+    for name in ("bars", "again"):
+        report.add_chart(chart.bars(name, EVIL, chart.Axis("requests a second"), {
+            "": {"epoll": 14652, "poll": 14553, "forking": 2932}}), "Bars " + EVIL, HEADER, rows)
+    report.add_raw("cells.tsv", ["server", "clients", "notes"], [
+        ["epoll", 20, None], ["poll", 20, "a sentence that is rather too long for one line"]] * 40)
+    report.add_environment([("kernel", EVIL), ("cores", 2)])
+    return report
+
+
+class Balance(HTMLParser):
+    """Every element that is opened is closed, in order; collects ids, links and text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.ids, self.links, self.tags, self.words = [], [], [], [], ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [value for name, value in attrs if name in ("href", "xlink:href", "src")]
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            raise AssertionError("</%s> at %s" % (tag, self.getpos()))
+
+    def handle_data(self, data):
+        self.words += data
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.page = sample().html()
+        self.seen = Balance(self.page)
+
+    def test_everything_that_is_opened_is_closed(self):
+        self.assertEqual(self.seen.open, [])
+
+    def test_no_id_twice_and_no_link_to_nowhere(self):
+        self.assertEqual(len(self.seen.ids), len(set(self.seen.ids)))
+        inside = [link for link in self.seen.links if not link.startswith("data:")]
+        self.assertLessEqual(set(inside), {"#" + each for each in self.seen.ids})
+
+    def test_it_asks_for_nothing(self):
+        self.assertEqual(re.findall(r"url\(|@import|<(?:img|script|iframe)", self.page), [])
+
+    def test_what_was_given_is_text(self):
+        self.assertFalse({"script", "b"} & set(self.seen.tags))
+        self.assertGreaterEqual(self.seen.words.count("<script>alert(1)</script>"), 5)
+        self.assertIn("<code>INCR</code>", self.page)
+
+    def test_a_marked_figure_links_to_its_note(self):
+        self.assertEqual(self.page.count('href="#note-1-1"'), 2)
+        self.assertIn('<li id="note-1-2" value="2">Little&#x27;s law', self.page)
+
+    def test_figures_to_the_right_words_to_the_left(self):
+        self.assertIn('<td>14,652</td><td class="words long">server-bound</td>', self.page)
+
+    def test_the_fine_print_is_one_click_away(self):
+        for summary in ("cells.tsv: 80 rows", "environment.txt"):
+            self.assertIn("<details><summary>%s</summary>" % summary, self.page)
+
+    def test_without_gnuplot_one_line_says_so_and_the_figures_are_shown(self):
+        with mock.patch.object(gnuplot, "available", return_value=False):
+            page = sample().html()
+        self.assertEqual(page.count("No chart: gnuplot is not installed."), 2)
+        self.assertEqual(page.count("<details open><summary>The figures of this chart"), 2)
+
+
+class Text(unittest.TestCase):
+    def test_the_same_figures_and_the_notes_that_they_need(self):
+        text = sample().markdown()
+        self.assertIn(" 14,553 (1) |", text)
+        self.assertIn("- (1) 12 of 9,211 requests failed: 12 reset\n- (2) Little's law", text)
+        self.assertNotIn("<svg", text)
+
+    def test_a_table_has_only_the_notes_that_it_uses(self):
+        notes = table.Notes()
+        notes.mark("of another table")
+        report = Report("t", "q")
+        report.add_table(["a", "b"], [["x", "1 " + notes.mark("of this")]], notes=notes)
+        for text in (report.markdown(), report.html()):
+            self.assertIn("of this", text)
+            self.assertNotIn("of another", text)
+
+    def test_a_number_that_is_no_mark_stays_as_it_is(self):
+        report = Report("t", "q")
+        report.add_table(["a", "b"], [["x", "5 (3)"]], notes=table.Notes())
+        self.assertIn("<td>5 (3)</td>", report.html())
+
+
+class Browser(unittest.TestCase):
+    """Chromium shows it: on a desk, on a phone, without a word of complaint."""
+
+    def test_chromium_shows_the_report(self):
+        if not chromium.find():
+            self.skipTest("Chromium is not installed")
+        folder = os.path.join(machine.TOP, "build", "screenshots")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "report.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(sample().html())
+        page = chromium.Page(browser.the_browser())
+        self.addCleanup(page.close)
+        page.open("file://" + path)
+        self.assertEqual(page.errors(), [])
+        self.assertEqual([event["request"]["url"] for event
+                          in page.events("Network.requestWillBeSent")
+                          if not event["request"]["url"].startswith("data:")], ["file://" + path])
+        for device, width, height in (("phone", 360, 740), ("desktop", 1280, 1600)):
+            page.resize(width, height)
+            self.assertEqual(page.value("document.documentElement.scrollWidth"),
+                             page.value("document.documentElement.clientWidth"))
+            page.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+            self.assertEqual(page.value("document.documentElement.scrollWidth"),
+                             page.value("document.documentElement.clientWidth"))
+            page.value("document.querySelectorAll('details').forEach(each => each.open = false)")
+            page.save_screenshot(os.path.join(folder, "report-%s.png" % device))
+        if shutil.which("gnuplot"):
+            self.assertGreater(page.value(
+                "document.querySelector('.chart svg').getBoundingClientRect().height"), 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
