@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""book: is what the documents say still so? Reads every *.md of the project, or those it is given,
+and prints a line for each fault, as FILE:LINE: WHAT. Status 1 if there is one.
+
+    common/tests/book/book.py 03_preforking/README.md
+
+- Quoted code is the code. A fenced block names its file behind the language, from the top of the
+  project:
+
+      ```c 03_preforking/main.c
+
+  GitHub takes the first word for the colours and shows neither. All its lines stand in that file,
+  one after the other, all moved to the left by the same blanks if that reads better. A line with
+  nothing but ..., /* ... */ or # ... marks a cut; what follows it comes later in the file.
+- A block of C names its file, or says `c sketch` if it is in none.
+- A link leads to a file or a folder, its #anchor to a heading, or as #L12 to a line. Links to other
+  hosts are not followed.
+- A file or folder in backticks is there: seen from the document's folder or from the top; a name
+  without a slash anywhere in the project. Of a longer command, and of one in a block, those words
+  are looked at that begin with one of our folders or with ./
+- Commands stand in backticks, in indented blocks, in ```sh, and behind $ in ```console, whose other
+  lines are output, as all of ```text is.
+- A `make TARGET` is one of the Makefile's, and so are its VARIABLES=, before it or behind. Behind EX=
+  stands an exercise.
+- A row of a table that counts lines says `wc -l FILES`, and their number in its last cell, which is
+  off by a tenth of it at most.
+- Each --option behind one of our programs is in that program's --help. One alone in backticks is an
+  option of ours; another program's stands behind the program's name.
+
+Words in capitals (PID, NAME, NAME.c, 0N_name) stand for something, and are not looked up.
+"""
+
+import collections
+import itertools
+import os
+import re
+import sys
+import sysconfig
+import urllib.parse
+
+sys.dont_write_bytecode = True  # leaves no __pycache__ among the sources
+
+import markdown
+import project
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+Fault = collections.namedtuple("Fault", "path line what")
+
+CUT = re.compile(r"\s*(?:\.\.\.|/\* \.\.\. \*/|# \.\.\.)\s*$")
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+SUFFIXES = {"c", "h", "md", "py", "sh", "lua", "svg", "png", "html", "css", "js", "tsv", "conf"}
+PLACEHOLDER = re.compile(r"0N|(?!README|LICENSE)[A-Z][A-Z_]*(?:\.\w+)?$")  # NAME, NAME.c
+NO_NAME = re.compile(  # HTTP/1.1, text/html, requests/s, 1/2, I/O
+    r"[A-Za-z]+/\d|(?:text|image|audio|video|font|application|multipart)/|\w+/s$|\d+/\d+$|I/O$")
+MADE_LATER = {  # by a run, or by the reader who is told to
+    "report.html", "cells.tsv", "environment.txt", "raw/", "nginx.conf", "balancer.conf"}
+SYSTEM_HEADERS = ["/usr/include", "/usr/local/include",
+                  "/usr/include/%s" % sysconfig.get_config_var("MULTIARCH")]
+
+WORD = re.compile(r"""(?:[^\s'"|&;]|'[^']*'|"[^"]*")+|[|&;]+|['"]""")
+OPERATOR = re.compile(r"[|&;]+$")
+VARIABLE = re.compile(r"([A-Z][A-Z_]*)=")
+TARGET = re.compile(r"[a-z][\w-]*")
+OPTION = re.compile(r"--[a-z][\w-]*")
+
+
+def check(document, ours):
+    """All faults of one document, in the order of its lines."""
+    return sorted(fault for each in CHECKS for fault in each(document, ours))
+
+
+# ---- quoted code --------------------------------------------------------------------------------
+
+def quotes(document, ours):
+    for block in document.blocks:
+        language, _, path = block.info.partition(" ")
+        if path == "sketch":
+            continue
+        if language == "c" and not path:
+            yield Fault(document.path, block.line - 1,
+                        "a block of C names its file (```c 01_iterative/main.c), or is a `c sketch`")
+        elif path and path not in ours.files:
+            yield Fault(document.path, block.line - 1, "quotes %s, which is not there" % path)
+        elif path:
+            yield from quote(document, block, path, ours.text(path).split("\n"))
+
+
+def quote(document, block, path, code):
+    """The runs between the cuts, each to be found behind the one before."""
+    after, empty = 0, True
+    for line, run in runs(block):
+        empty = False
+        found = find(run, code, after)
+        if found is not None:
+            after = found + len(run)
+            continue
+        if find(run, code, 0) is not None:
+            yield Fault(document.path, line, "is in %s, but before what is quoted above: %s"
+                        % (path, run[0].strip()))
+            continue
+        wrong = max((agree(run, code, start) for start in range(after, len(code))), default=0)
+        yield Fault(document.path, line + wrong, "is not in %s%s: %s" % (
+            path, " at this place" if wrong else "", run[wrong].strip() or "(an empty line)"))
+    if empty:
+        yield Fault(document.path, block.line - 1, "quotes nothing of %s" % path)
+
+
+def runs(block):
+    """(line, lines) of each part between two cuts, without the empty lines around it."""
+    first, run = block.line, []
+    for number, line in enumerate(block.lines + ["..."], block.line):
+        if not CUT.match(line):
+            run.append(line.rstrip())
+            continue
+        while run and not run[0]:
+            run.pop(0)
+            first += 1
+        while run and not run[-1]:
+            run.pop()
+        if run:
+            yield first, run
+        first, run = number + 1, []
+
+
+def find(run, code, after):
+    return next((start for start in range(after, len(code) - len(run) + 1)
+                 if agree(run, code, start) == len(run)), None)
+
+
+def agree(run, code, start):
+    """How many lines of the run stand in the code from there on, all behind the same blanks."""
+    if not run[0] or not code[start].endswith(run[0]):
+        return 0
+    blanks = code[start][:len(code[start]) - len(run[0])]
+    if blanks.strip():
+        return 0
+    count = 0
+    for quoted, line in zip(run, code[start:]):
+        if (blanks + quoted if quoted else "") != line.rstrip():
+            break
+        count += 1
+    return count
+
+
+# ---- links --------------------------------------------------------------------------------------
+
+def links(document, ours):
+    for line, target in document.links:
+        if ELSEWHERE.match(target):
+            continue
+        path, _, anchor = urllib.parse.unquote(target).partition("#")
+        path = seen_from(document, path) if path else document.path
+        if not ours.exists(path):
+            yield Fault(document.path, line, "links to %s, which is not there" % target)
+        elif anchor and anchor not in anchors_of(document, path, ours):
+            yield Fault(document.path, line, "links to %s, and there is no #%s" % (target, anchor))
+
+
+def seen_from(document, path):
+    """A path in a link, from the top of the project."""
+    folder = "" if path.startswith("/") else os.path.dirname(document.path)
+    return os.path.join(folder, path.lstrip("/"))
+
+
+def anchors_of(document, path, ours):
+    """What #... may name there: a heading of a document; a line, or some, of another file."""
+    path = os.path.normpath(path)
+    if path == document.path:
+        return document.anchors
+    if path.endswith(".md"):
+        return markdown.Document(path, ours.text(path)).anchors
+    return Lines(ours.text(path).count("\n") if path in ours.files else 0)
+
+
+class Lines:
+    """L12 and L3-L12, in a file of so many lines."""
+
+    def __init__(self, count):
+        self._count = count
+
+    def __contains__(self, anchor):
+        found = re.fullmatch(r"L(\d+)(?:-L(\d+))?", anchor)
+        return bool(found) and all(1 <= int(each) <= self._count for each in found.groups() if each)
+
+
+# ---- names of files and folders -----------------------------------------------------------------
+
+def names(document, ours):
+    beneath_ours = re.compile(r"(?<![\w./~$*-])(?:\./[\w+-]|(?:%s)/)[\w./+-]*"
+                              % "|".join(map(re.escape, ours.folders)))
+    for line, text in commands_in(document):
+        words = [text] if is_name(text) else beneath_ours.findall(text)
+        for word in (word.rstrip(".") for word in words):
+            if not stands_for_something(word) and not is_there(document, ours, word):
+                yield Fault(document.path, line, "names %s, which is not there" % word)
+
+
+def is_name(word):
+    """Does it look like the name of a file or folder of this project?"""
+    if re.search(r"[^\w./+-]", word) or word.startswith(("/", "-")):
+        return False
+    stem, _, suffix = word.rpartition(".")
+    return not NO_NAME.match(word) if "/" in word else bool(stem) and suffix in SUFFIXES
+
+
+def stands_for_something(word):
+    parts = word.split("/")
+    return (parts[0] in project.NOT_OURS or "..." in word
+            or any(PLACEHOLDER.match(part) for part in parts))
+
+
+def is_there(document, ours, word):
+    if word.startswith("./"):
+        word = word[2:]
+        if ours.is_target(word):  # a program that make builds
+            return True
+    folder = os.path.dirname(document.path)
+    return (word in MADE_LATER or word in ours.names or ours.exists(word)
+            or ours.exists(os.path.join(folder, word))
+            or any(os.path.exists(os.path.join(each, word)) for each in SYSTEM_HEADERS))
+
+
+# ---- commands -----------------------------------------------------------------------------------
+
+def commands_in(document):
+    """(line, text) of all that may be a command; one that goes over several lines is joined."""
+    yield from document.spans
+    for block in document.blocks + document.indented:
+        if block.info not in ("", "sh", "console"):
+            continue
+        first, text = block.line, ""
+        for number, line in enumerate(block.lines, block.line):
+            text += line.lstrip() if text else line
+            if text.endswith("\\"):
+                text = text[:-1]
+                continue
+            if block.info != "console" or text.startswith("$ "):
+                yield first, text
+            first, text = number + 1, ""
+
+
+def split(text):
+    """The commands of one line, each as its words; without what stands behind a # or a wide gap."""
+    words = []
+    text = re.split(r"(?<=\S)\s{3,}|(?:^|\s)#", text.removeprefix("$ "))[0]
+    for word in WORD.findall(text):
+        if OPERATOR.match(word):
+            yield words
+            words = []
+        else:
+            words.append(word)
+    yield words
+
+
+def make(document, ours):
+    for line, text in commands_in(document):
+        for words in split(text):
+            before = list(itertools.takewhile(VARIABLE.match, words))
+            if words[len(before):len(before) + 1] != ["make"]:
+                continue
+            for word in before + words[len(before) + 1:]:
+                variable = VARIABLE.match(word)
+                if variable and variable.group(1) not in ours.variables:
+                    yield Fault(document.path, line, "make knows no %s=" % variable.group(1))
+                if word.startswith("EX=") and not stands_for_something(word[3:]) \
+                        and word[3:] not in ours.exercises:
+                    yield Fault(document.path, line, "there is no exercise %s" % word[3:])
+                if TARGET.fullmatch(word) and not PLACEHOLDER.match(word) \
+                        and not ours.is_target(word):
+                    yield Fault(document.path, line, "make has no target %s" % word)
+
+
+def options(document, ours):
+    for line, text in commands_in(document):
+        for words in split(text):
+            program, rest = program_of(words, ours)
+            known = ours.options(program) if program else set()
+            for option in filter(None, map(OPTION.match, rest)):
+                if option.group() not in known:
+                    yield Fault(document.path, line, "%s has no option %s" % (program, option.group()))
+    for line, text in document.spans:
+        option = OPTION.match(text)
+        if option and option.group() not in ours.all_options():
+            yield Fault(document.path, line, "%s is no option of ours; another program's stands "
+                        "behind the program's name" % option.group())
+
+
+def program_of(words, ours):
+    """Which of our programs a command runs, perhaps behind another (taskset -c 0 ./epoll), and the
+    words behind it."""
+    for place, word in enumerate(words):
+        name = word.removeprefix("./")
+        if name in ours.experiments or name in ours.servers and (place == 0 or word != name):
+            return name, words[place + 1:]
+        if place == 0 and "loadtest/" + name in ours.experiments:
+            return "loadtest/" + name, words[1:]
+    return None, []
+
+
+# ---- counted lines ------------------------------------------------------------------------------
+
+def counts(document, ours):
+    for line, text in document.spans:
+        stated = re.search(r"\|\s*([\d,]+)\s*\|\s*$", document.lines[line - 1])
+        if not text.startswith("wc -l ") or not stated:
+            continue
+        there = sum(ours.text(path).count("\n") for path in ours.matching(text.split()[2:]))
+        if abs(int(stated.group(1).replace(",", "")) - there) * 10 > there:
+            yield Fault(document.path, line, "says %s lines: there are %d" % (stated.group(1), there))
+
+
+CHECKS = (quotes, links, names, make, options, counts)
+
+
+def main(paths):
+    ours = project.Project(TOP, os.environ.get("SERVERS", "."))
+    faults = 0
+    for path in paths or ours.documents():
+        for fault in check(markdown.Document(path, ours.text(path)), ours):
+            print("%s:%d: %s" % fault)
+            faults += 1
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main([os.path.relpath(path, TOP) for path in sys.argv[1:]]))
+    except project.NotBuilt as program:
+        sys.exit("%s is not built, so its options cannot be looked up: make all" % program)

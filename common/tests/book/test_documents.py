@@ -1,0 +1,50 @@
+"""Is what the documents of this project say still so? See book for what is looked at."""
+
+import os
+import unittest
+
+import book
+import markdown
+import project
+
+
+class Documents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.ours = project.Project(book.TOP, os.environ.get("SERVERS", "."))
+        cls.documents = [markdown.Document(path, cls.ours.text(path))
+                         for path in cls.ours.documents()]
+
+    def test_there_are_documents(self):
+        self.assertIn("README.md", [document.path for document in self.documents])
+
+    def test_quoted_code_is_the_code(self):
+        self.look_for(book.quotes)
+
+    def test_links_lead_somewhere(self):
+        self.look_for(book.links)
+
+    def test_files_that_are_named_are_there(self):
+        self.look_for(book.names)
+
+    def test_make_knows_what_it_is_asked_for(self):
+        self.look_for(book.make)
+
+    def test_lines_are_as_many_as_it_says(self):
+        self.look_for(book.counts)
+
+    def test_programs_have_the_options(self):
+        try:
+            self.look_for(book.options)
+        except project.NotBuilt as program:
+            self.skipTest("%s is not built" % program)
+
+    def look_for(self, check):
+        faults = ["%s:%d: %s" % fault for document in self.documents
+                  for fault in check(document, self.ours)]
+        if faults:
+            self.fail("\n" + "\n".join(faults))
+
+
+if __name__ == "__main__":
+    unittest.main()
