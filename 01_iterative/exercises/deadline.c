@@ -1,0 +1,91 @@
+/* Exercise 01/deadline: patience has an end.
+ *
+ * A request's head has to be there within --timeout seconds, or its sender gets 408
+ * and is sent away. While one client takes its time, all others wait: without such
+ * a limit one of them could hold the server for as long as it likes.
+ *
+ * Some clients hold it all the same. Find out how, and see to it that they cannot.
+ *
+ * recv(2), socket(7), clock_gettime(2)
+ */
+#include "net.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HEAD_MAX = 4096 };
+
+struct visitor {
+    int fd;
+    int patience_ms;
+    char head[HEAD_MAX];
+    size_t len;
+};
+
+/* Takes what the visitor says next. 0: it has left; -1: it did not speak in time, or never will. */
+static ssize_t receive(struct visitor *visitor)
+{
+    int64_t deadline = net_now() + visitor->patience_ms;
+    do {
+        ssize_t n = recv(visitor->fd, visitor->head + visitor->len,
+                         sizeof(visitor->head) - visitor->len, 0);
+        if (n >= 0)
+            return n;
+        if (errno != EAGAIN) /* a tick, see net_listen() */
+            return -1;
+    } while (net_now() < deadline && !net_stopping());
+    return -1;
+}
+
+/* Reads up to the empty line. Returns the status to answer with; 0: nobody is there any more. */
+static int read_head(struct visitor *visitor)
+{
+    visitor->len = 0;
+    while (!memmem(visitor->head, visitor->len, "\r\n\r\n", 4)) {
+        if (visitor->len == sizeof(visitor->head))
+            return 431;
+        ssize_t n = receive(visitor);
+        if (n == 0)
+            return 0;
+        if (n < 0)
+            return 408;
+        visitor->len += (size_t)n;
+    }
+    return 200;
+}
+
+static void answer(int client, int status)
+{
+    char bytes[128];
+    int len = snprintf(bytes, sizeof(bytes),
+                       "HTTP/1.1 %d \r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status);
+    send(client, bytes, (size_t)len, MSG_NOSIGNAL);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    net_options(&options, argc, argv, "deadline", 0);
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    net_ready(&options, listener);
+
+    struct visitor visitor = {.patience_ms = options.timeout_ms};
+    while (!net_stopping()) {
+        visitor.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (visitor.fd < 0) {
+            net_accept_failed();
+            continue;
+        }
+        int status = read_head(&visitor);
+        if (status)
+            answer(visitor.fd, status);
+        close(visitor.fd);
+    }
+    close(listener);
+    return 0;
+}

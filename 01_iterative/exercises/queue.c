@@ -1,0 +1,32 @@
+/* Exercise 01/queue: how many stand in the accept queue?
+ *
+ *     queue BACKLOG SOMAXCONN HELD
+ *
+ * prints what ss(8) will show as Recv-Q of the iterative server's listener. It was
+ * started with --backlog BACKLOG on a machine whose /proc/sys/net/core/somaxconn is
+ * SOMAXCONN; it serves a client who has stopped in the middle of a request, and HELD
+ * more have tried to connect behind that one.
+ *
+ * listen(2), ss(8)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Here: what is your prediction? This one believes that the queue has no end. */
+static long predict(long backlog, long somaxconn, long held)
+{
+    (void)backlog;
+    (void)somaxconn;
+    return held;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: queue BACKLOG SOMAXCONN HELD\n");
+        return 2;
+    }
+    printf("%ld\n", predict(strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10),
+                            strtol(argv[3], NULL, 10)));
+    return 0;
+}

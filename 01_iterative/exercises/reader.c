@@ -1,0 +1,83 @@
+/* Exercise 01/reader: a head in a few reads.
+ *
+ * Reads the head of a request, and says how long it was. It does so one octet at
+ * a time, which is simple and right, and costs a system call for each octet.
+ *
+ * recv(2), memmem(3), tcp(7)
+ */
+#include "net.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HEAD_MAX = 4096 };
+
+/* Waits for what the client says next. 0 or less: it is gone, or we are to stop. */
+static ssize_t receive(int client, char *bytes, size_t room)
+{
+    ssize_t n;
+    do
+        n = recv(client, bytes, room, 0);
+    while (n < 0 && errno == EAGAIN && !net_stopping()); /* a tick: this client takes its time */
+    return n;
+}
+
+/* Reads a head, up to and with the empty line that ends it. Returns its length in octets; 0 if the
+ * client left before that, -1 if there is no end within HEAD_MAX.
+ * Here: as few calls as it takes, however the head was cut into pieces. */
+static long read_head(int client)
+{
+    char head[HEAD_MAX];
+    size_t len = 0;
+    while (len < sizeof(head)) {
+        if (receive(client, head + len, 1) <= 0)
+            return 0;
+        len++;
+        if (len >= 4 && memcmp(head + len - 4, "\r\n\r\n", 4) == 0)
+            return (long)len;
+    }
+    return -1;
+}
+
+static void answer(int client, const char *status, long octets)
+{
+    char body[64], bytes[256];
+    int body_len = snprintf(body, sizeof(body), "%ld\n", octets);
+    int len = snprintf(bytes, sizeof(bytes),
+                       "HTTP/1.1 %s\r\n"
+                       "Content-Type: text/plain\r\n"
+                       "Content-Length: %d\r\n"
+                       "Connection: close\r\n"
+                       "\r\n"
+                       "%s",
+                       status, body_len, body);
+    send(client, bytes, (size_t)len, MSG_NOSIGNAL);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    net_options(&options, argc, argv, "reader", 0);
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    net_ready(&options, listener);
+
+    while (!net_stopping()) {
+        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0) {
+            net_accept_failed();
+            continue;
+        }
+        long octets = read_head(client);
+        if (octets > 0)
+            answer(client, "200 OK", octets);
+        else if (octets < 0)
+            answer(client, "431 Request Header Fields Too Large", HEAD_MAX);
+        close(client);
+    }
+    close(listener);
+    return 0;
+}

@@ -1,0 +1,92 @@
+"""03/herd: four ways to wait for a client. How many wake for one, how many stand behind one?"""
+
+import re
+
+REASON = "accept: woken"
+WORKERS = 4
+CROWD = 100
+HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\nConnection: close\r\n\r\n"
+BY_CHANCE = {"reuseport": 25}  # of a hundred, on average: each hits the held one's queue or not
+CHANCE = 10  # so far from it is still near
+HINTS = {"accept": 1, "flock": 2, "reuseport": 2, "epoll": 3}
+MANUAL = {"accept": "accept(2)", "flock": "flock(2)", "reuseport": "socket(7)",
+          "epoll": "epoll_ctl(2)"}
+
+
+def check(ex):
+    run = ex.run("predictions")
+    predicted = {way: (int(woken), int(stuck)) for way, woken, stuck in re.findall(
+        r"^(\w+): (-?\d+) woken, (-?\d+) stuck$", run.stdout, re.MULTILINE)}
+    ex.expect("prints", "two predictions for each of %s" % ", ".join(HINTS),
+              lambda: set(predicted) == set(HINTS), saw=lambda: repr(run.stdout))
+    for way in HINTS:
+        woken, stuck = predicted[way]
+        server = ex.serve("--workers", str(WORKERS), "--timeout", "60", env={"WAY": way})
+        compare(ex, way, "woken", "workers woken by a client", woken,
+                count_woken(ex, server))
+        compare(ex, way, "stuck", "of the %d left waiting behind it" % CROWD, stuck,
+                count_stuck(ex, server), BY_CHANCE.get(way))
+        server.end()
+
+
+def compare(ex, way, key, what, predicted, measured, mean=None):
+    """The measured number stays a secret until the prediction is right. Where chance has a hand in
+    it, the prediction is compared with the mean, or the same one would be right only sometimes."""
+    near = predicted == measured if mean is None else abs(predicted - mean) <= CHANCE
+    ex.expect("%s: %s" % (way, key), "%s: as many %s as you predict" % (way, what),
+              lambda: near, saw=lambda: how_it_differs(predicted, mean or measured),
+              hint=HINTS[way], read=MANUAL[way])
+    ex.did("predicted %d, counted %d" % (predicted, measured))
+
+
+def how_it_differs(predicted, right):
+    if predicted < 0:
+        return "no prediction yet"
+    return "%s than your %d" % ("more" if right > predicted else "fewer", predicted)
+
+
+def count_woken(ex, server):
+    """A client comes and stays. How many workers have slept anew since?"""
+    ex.expect("starts", "four workers, asleep", lambda: len(server.children()) == WORKERS
+              and at_rest(server), within=2)
+    before = naps(server)
+    ex.hold(server, 1)
+    ex.wait(lambda: naps(server) != before and at_rest(server))
+    after = naps(server)
+    return sum(after[pid] != before[pid] for pid in before)
+
+
+def at_rest(server):
+    """Has everybody who was woken gone to sleep again? Who is found asleep may have been woken
+    while we looked at the next one: then he is awake at the second look, or has one nap more."""
+    first = naps(server)
+    return all_sleep(server) and all_sleep(server) and naps(server) == first
+
+
+def all_sleep(server):
+    return all(server.status("State", pid).startswith("S") for pid in server.children())
+
+
+def naps(server):
+    """How often each worker has gone to sleep so far."""
+    return {pid: server.status("voluntary_ctxt_switches", pid) for pid in server.children()}
+
+
+def count_stuck(ex, server):
+    """A hundred come while one is held. When all workers sleep, and each of the hundred has an
+    answer or stands in a queue, those in a queue stand behind the one."""
+    crowd = [ex.client(server) for _ in range(CROWD)]
+    for client in crowd:
+        client.say(HALF + REST)
+    ex.did("let %d others ask for a page" % CROWD)
+
+    def is_settled():
+        answered = sum(client.is_answered() for client in crowd)
+        return at_rest(server) and answered + server.waiting() == CROWD
+
+    ex.expect("settles", "an answer for each of them, or a place in a queue", is_settled,
+              within=5)
+    stuck = sum(not client.is_answered() for client in crowd)
+    for client in crowd:
+        client.reset()  # which leaves nothing in TIME_WAIT
+    return stuck

@@ -1,0 +1,76 @@
+"""03/politeness: whether idle clients make way for those who wait, and nobody else does."""
+
+REASON = "fifth"
+WORKERS = 4
+OPTIONS = ["--workers", str(WORKERS), "--keep-alive", "60", "--timeout", "60"]
+HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\n\r\n"
+LOOKS = 3  # a worker looks up at each tick, five times a second
+
+
+def check(ex):
+    server = ex.serve(*OPTIONS)
+    idle = [kept(ex, server) for _ in range(WORKERS)]
+    expect_left_alone(ex, server, idle)
+    fifth = ex.client(server)
+    fifth.say(HALF + REST)
+    ex.did("had a fifth client ask for the page")
+    ex.expect("fifth", "a page for it within two seconds", lambda: is_page(fifth), within=2,
+              saw=lambda: "nothing; %d in the queue" % server.waiting(), hint=1, read="tcp(7)")
+
+    server = ex.serve(*OPTIONS)
+    clients = [kept(ex, server) for _ in range(WORKERS)]
+    busy = clients[:2]
+    for client in busy:
+        client.say(HALF)
+    ex.did("had two of four clients ask for half of their next page")
+    for who in ("a fifth", "a sixth"):
+        client = ex.client(server)
+        client.say(HALF + REST)
+        ex.expect("others", "a page for %s" % who, lambda c=client: is_page(c), within=2, hint=1)
+    for client in busy:
+        client.say(REST)
+        ex.expect("busy", "a page for those two, when they have said the rest",
+                  lambda c=client: is_page(c), within=2, hint=2)
+
+    stops(ex)
+
+
+def kept(ex, server):
+    """A client that has got its page, and stays."""
+    client = ex.client(server)
+    client.say(HALF + REST)
+    ex.expect("page", "a page for a client who stays", lambda: is_page(client), within=2)
+    return client
+
+
+def is_page(client):
+    """Has a page come, or come to an end? Does not wait."""
+    if not client.is_answered():
+        return False
+    answer = client.hear()
+    return answer and answer.status == 200
+
+
+def expect_left_alone(ex, server, clients):
+    """Each worker has looked up some times, and nobody has been hung up on."""
+    before = {pid: ticks(server, pid) for pid in server.children()}
+    ex.wait(lambda: all(ticks(server, pid) >= before[pid] + LOOKS for pid in before))
+    ex.expect("alone", "that all four stay, while nobody else comes",
+              lambda: not any(client.is_closed() for client in clients),
+              saw=lambda: "%d closed" % sum(client.is_closed() for client in clients), hint=2)
+
+
+def ticks(server, pid):
+    """How often it has slept so far."""
+    return server.status("voluntary_ctxt_switches", pid)
+
+
+def stops(ex):
+    server = ex.serve(*OPTIONS)
+    idle = [kept(ex, server) for _ in range(WORKERS)]
+    server.end()
+    ex.did("asked the server to stop, with four idle clients")
+    ex.expect("stops", "that they are let go at once",
+              lambda: all(client.is_closed() for client in idle), within=1,
+              saw=lambda: "%d still there" % sum(not client.is_closed() for client in idle), hint=3,
+              read="signal(7)")

@@ -1,0 +1,113 @@
+/* Exercise 03/scoreboard: workers made beforehand, and how many of them are busy.
+ *
+ * The parent says it on standard output, whenever the number has changed: so
+ * it should. It says "busy: 0" and nothing else, however many clients come.
+ *
+ * fork(2), mmap(2) MAP_SHARED, waitpid(2)
+ */
+#include "children.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct board_slot slot; /* what serve_client() writes; each worker has a copy of its own */
+static pid_t *workers;         /* the processes, by their number from 0; only the parent's */
+static int busy;               /* how many workers have a client right now. Here: of which process
+                                  is this the memory? */
+
+/* Worker `number`'s whole life. The next one gets the number when it has died. */
+static _Noreturn void work(struct worker *worker, const struct redis_server *server, pid_t parent,
+                           int number)
+{
+    struct redis_pool redis;
+    char name[24];
+    snprintf(name, sizeof(name), "worker %d", number);
+    prctl(PR_SET_NAME, name);         /* shown by ps(1); the kernel keeps 15 octets */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
+    children_become_child();
+    if (getppid() != parent || !redis_pool_open(&redis, server, 1))
+        _exit(1);
+    while (!net_stopping()) {
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0) {
+            net_accept_failed();
+            continue;
+        }
+        busy++;
+        serve_client(worker, client, &redis); /* owns client now, closes it */
+        busy--;
+    }
+    _exit(0);
+}
+
+/* In the parent: makes worker `number`, the first one or the next. */
+static void start_worker(struct worker *worker, const struct redis_server *server, int number)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        work(worker, server, parent, number);
+    workers[number] = pid;
+}
+
+/* In the parent: buries the dead, and replaces them. */
+static void replace_the_dead(struct worker *worker, const struct redis_server *server)
+{
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        for (int number = 0; number < worker->options->workers; number++)
+            if (workers[number] == pid) {
+                start_worker(worker, server, number);
+                break;
+            }
+}
+
+/* In the parent: says how many are busy, if that has changed. */
+static void say_busy(void)
+{
+    static int said = -1;
+    if (said == busy)
+        return;
+    said = busy;
+    printf("busy: %d\n", said);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    net_options(&options, argc, argv, "scoreboard", 4);
+    app_start(&options);
+    redis_start(&server, &options);
+    int listener = net_listen(&options, true);
+    struct worker worker = {
+        .options = &options,
+        .slot = &slot,
+        .how_many_wait = serve_how_many_wait,
+        .listener = listener,
+    };
+
+    workers = calloc((size_t)options.workers, sizeof(*workers));
+    if (!workers)
+        net_die(options.name, "no memory");
+    net_catch_signals(true);
+    children_block_signal();
+    net_ready(&options, listener);
+    for (int number = 0; number < options.workers; number++)
+        start_worker(&worker, &server, number);
+    while (!net_stopping()) {
+        replace_the_dead(&worker, &server);
+        say_busy();
+        children_wait(TICK_MS / 4);
+    }
+    return 0; /* the workers end when we do */
+}

@@ -1,0 +1,89 @@
+/* Exercise 03/supervisor: workers made beforehand, and a parent who looks away.
+ *
+ * Each worker is chapter 1's server. One that is killed is missed by nobody:
+ * after a while the last one has gone. Have the parent replace them; and not
+ * as fast as it can, if they die at once.
+ *
+ * fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG
+ */
+#include "children.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct board_slot slot; /* each worker has a copy of its own */
+
+/* What a worker needs before it can serve: here a file, if PLUGIN in the environment names one. */
+static bool prepare(void)
+{
+    const char *plugin = getenv("PLUGIN");
+    return !plugin || access(plugin, R_OK) == 0;
+}
+
+/* A worker's whole life. The check counts its first line. */
+static _Noreturn void work(struct worker *worker, const struct redis_server *server, pid_t parent)
+{
+    struct redis_pool redis;
+    printf("worker %d begins\n", (int)getpid());
+    fflush(stdout);
+    children_become_child();
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
+    if (getppid() != parent || !prepare() || !redis_pool_open(&redis, server, 1))
+        _exit(1);
+    while (!net_stopping()) {
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client >= 0)
+            serve_client(worker, client, &redis); /* owns client now, closes it */
+        else
+            net_accept_failed();
+    }
+    _exit(0);
+}
+
+/* Returns its number; -1: the machine has no process to give right now. */
+static pid_t start_worker(struct worker *worker, const struct redis_server *server)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        work(worker, server, parent);
+    return pid;
+}
+
+/* The parent's whole life. Here: children end, and nobody looks. */
+static void supervise(struct worker *worker, const struct redis_server *server)
+{
+    for (int i = 0; i < worker->options->workers; i++)
+        start_worker(worker, server);
+    while (!net_stopping())
+        children_wait(TICK_MS);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    net_options(&options, argc, argv, "supervisor", 4);
+    app_start(&options);
+    redis_start(&server, &options);
+    int listener = net_listen(&options, true);
+    struct worker worker = {
+        .options = &options,
+        .slot = &slot,
+        .how_many_wait = serve_how_many_wait,
+        .listener = listener,
+    };
+
+    net_catch_signals(true);
+    children_block_signal();
+    net_ready(&options, listener);
+    supervise(&worker, &server); /* the workers end when we do */
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* Exercise 04/argument: a thread for every client, and --workers seats.
+ *
+ * A client is accepted at once and has a thread at once; but only so many threads
+ * serve at a time, the others wait until somebody gives up a seat. One client
+ * after the other is served well. When several come together, some of them never
+ * hear a word.
+ *
+ * pthread_create(3), sem_wait(3), accept4(2)
+ */
+#include "board.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+#include "status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 256 * 1024 };
+
+static struct redis_pool redis; /* locks itself */
+static struct board *board;     /* claimed from by the main thread only */
+static sem_t seats;             /* how many more may serve now */
+
+/* What one thread is given. */
+struct task {
+    int client;
+    struct worker worker;
+};
+
+/* The thread's whole life. */
+static void *serve_one(void *argument)
+{
+    struct task *task = argument;
+    sem_wait(&seats);
+    task->worker.slot->owner = gettid();
+    serve_client(&task->worker, task->client, &redis); /* owns client now, closes it */
+    board_release(task->worker.slot);
+    sem_post(&seats);
+    return NULL;
+}
+
+/* Detached, with a small stack, and deaf to signals: those are the main thread's. */
+static pthread_attr_t thread_attributes(void)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setsigmask_np(&attributes, &all);
+    return attributes;
+}
+
+static void accept_and_create(const struct worker *pattern)
+{
+    pthread_attr_t attributes = thread_attributes();
+    pthread_t thread;
+    struct task task = {.worker = *pattern};
+
+    while (!net_stopping()) {
+        int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0) {
+            net_accept_failed();
+            continue;
+        }
+        task.client = client;
+        task.worker.slot = board_claim(board, getpid());
+        if (pthread_create(&thread, &attributes, serve_one, &task) != 0) {
+            serve_busy(&task.worker, client); /* no thread to be had: 503, and the rest live */
+            board_release(task.worker.slot);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+
+    net_options(&options, argc, argv, "argument", 100);
+    app_start(&options);
+    redis_start(&server, &options);
+    board = board_open(16384);
+    if (!board || !redis_pool_open(&redis, &server, options.workers))
+        net_die(options.name, "%s", strerror(errno));
+    sem_init(&seats, 0, (unsigned)options.workers);
+    status_start(&options, board, STATUS_THREADS, "a thread for every connection, and seats");
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    net_ready(&options, listener);
+
+    accept_and_create(&(struct worker){
+        .options = &options,
+        .how_many_wait = serve_how_many_wait,
+        .listener = listener,
+    });
+    close(listener);
+    return 0;
+}

@@ -1,0 +1,129 @@
+"""04/exhausted: whether a server without descriptors, or without stacks, lives, rests, and is back.
+
+Both limits are set while it runs, from outside: prlimit(2).
+"""
+
+import os
+import resource
+import time
+
+from words import how_many
+
+REASON = "lives"
+
+WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+HALF, REST = WHOLE[:16], WHOLE[16:]
+ROOM = 8  # descriptors that are left for clients
+CLIENTS = 24
+REST_SECONDS = 2
+MOST_CPU_SECONDS = 0.15  # a tick costs next to nothing; who spins uses all there is
+MOST_THREADS = 200
+
+
+def check(ex):
+    server = ex.serve("--timeout", "60")
+    before = server.descriptors()
+    plenty = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
+    out_of_descriptors(ex, server)
+    ex.expect("closed", "as many descriptors open as before, when all have gone",
+              lambda: server.descriptors() <= before,
+              saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=2,
+              read="close(2)")
+    if os.environ.get("SAN"):
+        return  # a sanitizer needs addresses itself
+    allow(server, resource.RLIMIT_NOFILE, plenty)
+    out_of_stacks(ex, server)
+    ex.expect("given back", "as many descriptors open as before, once more",
+              lambda: server.descriptors() <= before,
+              saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=3,
+              read="close(2)")
+
+
+# ---- descriptors ---------------------------------------------------------------------------
+
+
+def out_of_descriptors(ex, server):
+    limit = max(map(int, os.listdir("/proc/%d/fd" % server.pid))) + 1 + ROOM
+    allow(server, resource.RLIMIT_NOFILE, limit)
+    ex.did("left it %d descriptors, with prlimit(2)" % ROOM)
+    with server.frozen():  # they are all in its queue before it notices anything
+        clients = ex.hold(server, CLIENTS, HALF)
+    ex.wait(lambda: not server.alive() or is_full(server, limit), 3)
+    ex.expect("lives", "a server that has used up its descriptors, and lives", server.alive,
+              hint=1, read="accept(2)")
+
+    used = cpu_seconds_within(server, REST_SECONDS)
+    ex.expect("rests", "hardly any processor time while nothing can be done",
+              lambda: used < MOST_CPU_SECONDS,
+              saw=lambda: "%.2f s of it in %d s" % (used, REST_SECONDS), hint=2,
+              read="accept(2)")
+    clients[0].say(REST)
+    ex.expect("serves", "an answer for a client who had been accepted before",
+              lambda: clients[0].status(), within=3, hint=2, read="accept(2)")
+    for client in clients[1:-1]:
+        client.close()
+    clients[-1].say(REST)
+    ex.did("let all leave but the last to come")
+    ex.expect("back", "an answer for the one who stayed", lambda: clients[-1].status(), within=5,
+              hint=2, read="accept(2)")
+    expect_page(ex, server)
+
+
+def is_full(server, limit):
+    """No descriptor is left, and the main thread has gone to sleep over it."""
+    return (server.descriptors() == limit and server.threads() > ROOM
+            and server.thread_states()[server.pid] == "S")
+
+
+def cpu_seconds_within(server, seconds):
+    """What it uses in so much time."""
+    before = server.cpu_seconds()
+    time.sleep(seconds)  # what is measured, not what is waited for
+    return server.cpu_seconds() - before
+
+
+def expect_page(ex, server):
+    client = ex.client(server)
+    client.say(WHOLE)
+    ex.expect("page", "a page for whoever comes then", lambda: client.status() == 200, within=3,
+              hint=2, read="accept(2)")
+
+
+# ---- stacks --------------------------------------------------------------------------------
+
+
+def out_of_stacks(ex, server):
+    allow(server, resource.RLIMIT_AS, (server.status("VmSize") + 1024) * 1024)
+    ex.did("left it addresses for a few stacks more, with prlimit(2)")
+    holding = []
+    while len(holding) < MOST_THREADS and add_one(ex, server, holding):
+        pass
+    ex.did("let %s say half a request, until there was no thread for one more" %
+           how_many(len(holding), "client"))
+    ex.expect("weather", "a server that has no thread for a client, and lives", server.alive,
+              hint=3, read="pthread_create(3)")
+    refused = ex.client(server)
+    refused.say(WHOLE)
+    ex.expect("told", "503 for the next one", lambda: refused.status() == 503,
+              saw=lambda: "status %s" % refused.status(), within=3, hint=3,
+              read="pthread_create(3)")
+    for client in holding:
+        client.close()
+    ex.wait(lambda: server.threads() == 1, 3)
+    expect_page(ex, server)
+
+
+def add_one(ex, server, holding):
+    """One client more, half a request said. False if there was no thread for it."""
+    before = server.threads()
+    client = ex.client(server)
+    client.say(HALF)
+    holding.append(client)
+    ex.wait(lambda: not server.alive() or client.is_answered() or server.threads() > before, 3)
+    return server.alive() and server.threads() > before
+
+
+def allow(server, what, soft):
+    """Sets a limit of the running server; the hard one stays, so that it can be lifted again."""
+    hard = resource.prlimit(server.pid, what)[1]
+    resource.prlimit(server.pid, what, (soft, hard))

@@ -1,0 +1,95 @@
+/* Exercise 04/pool: a thread for every client, and one Redis connection for them all.
+ *
+ * Whoever comes is counted, and told the number: INCR, and its reply. A visitor
+ * alone always gets the right one. Many at once get wrong numbers, or none, or
+ * the server ends.
+ *
+ * hiredis says of a context that it is not thread-safe, and means it: what has
+ * been received and not yet taken stands in one buffer, for all.
+ *
+ * pthread_mutex_lock(3), pthread_cond_wait(3)
+ */
+#include "net.h"
+#include "redis.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REDIS_CONNECTIONS = 8 }; /* Here: no more than these, however many clients come. */
+
+static redisContext *redis; /* what all threads ask over */
+
+static void connect_to(const struct redis_server *server, const char *name)
+{
+    redis =
+        server->path ? redisConnectUnix(server->path) : redisConnect(server->host, server->port);
+    if (!redis || redis->err)
+        net_die(name, "Redis: %s", redis ? redis->errstr : "out of memory");
+}
+
+/* Counts a visitor; -1 if Redis did not. */
+static long long count_visitor(void)
+{
+    redisReply *reply = redisCommand(redis, "INCR guestbook:visitors");
+    long long number = reply && reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
+    freeReplyObject(reply);
+    return number;
+}
+
+static void answer(int client, long long number)
+{
+    char body[64], text[256];
+    int len = snprintf(body, sizeof(body), "You are visitor %lld.\n", number);
+    len = snprintf(text, sizeof(text),
+                   "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n"
+                   "Connection: close\r\n\r\n%s",
+                   number < 0 ? "503 Service Unavailable" : "200 OK", len, body);
+    send(client, text, (size_t)len, MSG_NOSIGNAL);
+}
+
+/* A thread's whole life. (As in 01_iterative/bare.c, one recv() is taken for a request.) */
+static void *greet(void *argument)
+{
+    int client = (int)(intptr_t)argument; /* the number itself: it fits into a pointer */
+    char request[4096];
+    ssize_t n;
+    do
+        n = recv(client, request, sizeof(request), 0);
+    while (n < 0 && errno == EAGAIN && !net_stopping()); /* a tick */
+    if (n > 0)
+        answer(client, count_visitor());
+    close(client);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    net_options(&options, argc, argv, "pool", 0);
+    redis_start(&server, &options);
+    connect_to(&server, options.name);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    net_ready(&options, listener);
+
+    while (!net_stopping()) {
+        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0)
+            net_accept_failed();
+        else if (pthread_create(&thread, &attributes, greet, (void *)(intptr_t)client) != 0)
+            close(client);
+    }
+    close(listener);
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* Exercise 05/bounded: one thread accepts, four serve, and a queue lies between them.
+ *
+ * The queue takes whoever comes. When more come than four can serve, it grows, and
+ * with it the time that everybody waits, until all have given up before it is their
+ * turn: then the server works as hard as it can, for nobody.
+ *
+ * pthread_cond_wait(3), RFC 9110 section 15.6.4 for 503
+ */
+#include "board.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+#include "status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+enum { WORKERS = 4, QUEUE_MOST = 10 }; /* Here: so many may wait. The next one is told 503. */
+
+static struct redis_pool redis; /* locks itself */
+
+/* A client who waits for a worker. */
+struct visit {
+    int client;
+    STAILQ_ENTRY(visit) next;
+};
+
+/* All of them, the first to come first; read and written with `lock` held. */
+static struct {
+    STAILQ_HEAD(, visit) visits;
+    bool closed; /* nobody else will come */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} queue = {
+    .visits = STAILQ_HEAD_INITIALIZER(queue.visits),
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .changed = PTHREAD_COND_INITIALIZER,
+};
+
+/* False if there is no memory for it. */
+static bool put(int client)
+{
+    struct visit *visit = malloc(sizeof(*visit));
+    if (!visit)
+        return false;
+    visit->client = client;
+    pthread_mutex_lock(&queue.lock);
+    STAILQ_INSERT_TAIL(&queue.visits, visit, next);
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_signal(&queue.changed);
+    return true;
+}
+
+/* The next client, as soon as there is one; -1: nobody else will come. */
+static int take(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    while (STAILQ_EMPTY(&queue.visits) && !queue.closed)
+        pthread_cond_wait(&queue.changed, &queue.lock);
+    struct visit *visit = STAILQ_FIRST(&queue.visits);
+    if (visit)
+        STAILQ_REMOVE_HEAD(&queue.visits, next);
+    pthread_mutex_unlock(&queue.lock);
+    int client = visit ? visit->client : -1;
+    free(visit);
+    return client;
+}
+
+static void close_queue(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    queue.closed = true;
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_broadcast(&queue.changed);
+}
+
+/* A worker's whole life. */
+static void *work(void *argument)
+{
+    int client;
+    while ((client = take()) >= 0)
+        serve_client(argument, client, &redis); /* owns client now, closes it */
+    return NULL;
+}
+
+/* The main thread's work, until the signal to stop, to which only this thread listens. */
+static void accept_clients(struct worker *worker)
+{
+    while (!net_stopping()) {
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0)
+            net_accept_failed();
+        else if (!put(client))
+            serve_busy(worker, client);
+    }
+    close(worker->listener);
+}
+
+static void create_threads(const struct options *options, pthread_t *threads,
+                           struct worker *workers)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
+    for (int i = 0; i < WORKERS; i++)
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            net_die(options->name, "cannot create %d threads", WORKERS);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread */
+    pthread_t threads[WORKERS];
+
+    net_options(&options, argc, argv, "bounded", 0);
+    app_start(&options);
+    redis_start(&server, &options);
+    struct board *board = board_open(WORKERS + 1);
+    if (!board || !redis_pool_open(&redis, &server, WORKERS))
+        net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    for (int i = 0; i <= WORKERS; i++)
+        workers[i] = (struct worker){
+            .options = &options,
+            .slot = board_claim(board, getpid()),
+            .how_many_wait = serve_how_many_wait,
+            .listener = listener,
+        };
+    create_threads(&options, threads, workers);
+    net_ready(&options, listener);
+
+    accept_clients(&workers[WORKERS]);
+    close_queue();
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}

@@ -1,0 +1,46 @@
+"""05/bounded: whether ten may wait, and the next is told 503 at once."""
+
+from words import how_many
+
+REASON = "refused"
+
+WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+HALF, REST = WHOLE[:16], WHOLE[16:]
+WORKERS, WAITING, TOO_MANY = 4, 10, 5
+
+
+def check(ex):
+    server = ex.serve("--timeout", "60")
+    before = server.descriptors()
+    for again in ["", ", and again"]:  # whoever counts has to count down as well
+        holding = ex.hold(server, WORKERS, HALF)
+        ex.expect("taken", "a worker for each of them", lambda: server.unread() == 0, within=3)
+        waiting = ex.hold(server, WAITING, WHOLE)
+        ex.expect("accepted", "room in the queue for these %d%s" % (WAITING, again),
+                  lambda: server.descriptors() == before + WORKERS + WAITING,
+                  saw=lambda: "%d accepted and open" % (server.descriptors() - before - WORKERS),
+                  within=3, hint=2)
+        refused = ex.hold(server, TOO_MANY, WHOLE)
+        ex.expect("refused", "503 for each of these %d, while the others wait" % TOO_MANY,
+                  lambda: answers(refused, 503) == TOO_MANY,
+                  saw=lambda: "%d of %d" % (answers(refused, 503), TOO_MANY), within=2, hint=1)
+        ex.expect("wait", "that the %d still wait, neither served nor refused" % WAITING,
+                  lambda: not any(client.is_answered() for client in waiting),
+                  saw=lambda: how_many(sum(client.is_answered() for client in waiting), "answer"),
+                  hint=2, read="pthread_mutex_lock(3)")
+        for client in holding:
+            client.say(REST)
+        ex.did("let the four with a worker finish")
+        ex.expect("served", "a page for each of the four, and then of the %d" % WAITING,
+                  lambda: answers(holding + waiting, 200) == WORKERS + WAITING,
+                  saw=lambda: "%d of %d" % (
+                      answers(holding + waiting, 200), WORKERS + WAITING), within=3, hint=3,
+                  read="pthread_cond_wait(3)")
+        ex.expect("closed", "no descriptor left open", lambda: server.descriptors() == before,
+                  saw=lambda: "%d too many" % (server.descriptors() - before), within=3, hint=3,
+                  read="close(2)")
+
+
+def answers(clients, status):
+    """How many have got one with that status."""
+    return sum(client.status() == status for client in clients)

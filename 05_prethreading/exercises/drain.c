@@ -1,0 +1,137 @@
+/* Exercise 05/drain: one thread accepts, four serve, and a queue lies between them.
+ *
+ * Whoever has been accepted is this server's guest: the kernel has let go of them,
+ * and nobody else will serve them. Asked to stop, the server lets the workers finish
+ * what they are at, and ends with status 0. On a busy evening, visitors complain:
+ * with each restart some of them lose their page.
+ *
+ * pthread_cond_wait(3), pthread_join(3), signal(7)
+ */
+#include "board.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+#include "status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKERS = 4, QUEUE_MOST = 1024 };
+
+static struct redis_pool redis; /* locks itself */
+
+/* Clients who wait for a worker: a ring, read and written with `lock` held. */
+static struct {
+    int clients[QUEUE_MOST];
+    int first, count;
+    bool closed; /* nobody else will come */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* False if it is full. */
+static bool put(int client)
+{
+    pthread_mutex_lock(&queue.lock);
+    bool room = queue.count < QUEUE_MOST;
+    if (room)
+        queue.clients[(queue.first + queue.count++) % QUEUE_MOST] = client;
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_signal(&queue.changed);
+    return room;
+}
+
+/* The next client, as soon as there is one; -1: nobody else will come. */
+static int take(void)
+{
+    int client = -1;
+    pthread_mutex_lock(&queue.lock);
+    while (queue.count == 0 && !queue.closed)
+        pthread_cond_wait(&queue.changed, &queue.lock);
+    if (!queue.closed) {
+        client = queue.clients[queue.first];
+        queue.first = (queue.first + 1) % QUEUE_MOST;
+        queue.count--;
+    }
+    pthread_mutex_unlock(&queue.lock);
+    return client;
+}
+
+static void close_queue(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    queue.closed = true;
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_broadcast(&queue.changed);
+}
+
+/* A worker's whole life. */
+static void *work(void *argument)
+{
+    int client;
+    while ((client = take()) >= 0)
+        serve_client(argument, client, &redis); /* owns client now, closes it */
+    return NULL;
+}
+
+/* The main thread's work, until the signal to stop, to which only this thread listens. */
+static void accept_clients(struct worker *worker)
+{
+    while (!net_stopping()) {
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0)
+            net_accept_failed();
+        else if (!put(client))
+            serve_busy(worker, client);
+    }
+    close(worker->listener);
+}
+
+static void create_threads(const struct options *options, pthread_t *threads,
+                           struct worker *workers)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
+    for (int i = 0; i < WORKERS; i++)
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            net_die(options->name, "cannot create %d threads", WORKERS);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread */
+    pthread_t threads[WORKERS];
+
+    net_options(&options, argc, argv, "drain", 0);
+    app_start(&options);
+    redis_start(&server, &options);
+    struct board *board = board_open(WORKERS + 1);
+    if (!board || !redis_pool_open(&redis, &server, WORKERS))
+        net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    for (int i = 0; i <= WORKERS; i++)
+        workers[i] = (struct worker){
+            .options = &options,
+            .slot = board_claim(board, getpid()),
+            .how_many_wait = serve_how_many_wait,
+            .listener = listener,
+        };
+    create_threads(&options, threads, workers);
+    net_ready(&options, listener);
+
+    accept_clients(&workers[WORKERS]);
+    close_queue();
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}

@@ -1,0 +1,153 @@
+/* Exercise 05/wakeup: one thread accepts, four serve, and a queue lies between them.
+ *
+ * When many come at once, the acceptor takes all who stand in the kernel's queue,
+ * and puts them into its own under one lock. One visitor after the other is served
+ * well. Now and then, one who comes together with others waits for seconds, though
+ * three of the four have nothing to do.
+ *
+ * pthread_cond_wait(3), pthread_cond_signal(3)
+ */
+#include "board.h"
+#include "net.h"
+#include "redis.h"
+#include "serve.h"
+#include "status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKERS = 4, QUEUE_MOST = 1024 };
+
+static struct redis_pool redis; /* locks itself */
+
+/* Clients who wait for a worker: a ring, read and written with `lock` held. */
+static struct {
+    int clients[QUEUE_MOST];
+    int first, count;
+    bool closed; /* nobody else will come */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* Adds as many as there is room for; returns how many. */
+static int put(const int *clients, int count)
+{
+    int added = 0;
+    pthread_mutex_lock(&queue.lock);
+    while (added < count && queue.count < QUEUE_MOST)
+        queue.clients[(queue.first + queue.count++) % QUEUE_MOST] = clients[added++];
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_signal(&queue.changed);
+    return added;
+}
+
+/* The next client, as soon as there is one; -1: nobody else will come. */
+static int take(void)
+{
+    int client = -1;
+    pthread_mutex_lock(&queue.lock);
+    while (queue.count == 0 && !queue.closed)
+        pthread_cond_wait(&queue.changed, &queue.lock);
+    if (queue.count > 0) {
+        client = queue.clients[queue.first];
+        queue.first = (queue.first + 1) % QUEUE_MOST;
+        queue.count--;
+    }
+    pthread_mutex_unlock(&queue.lock);
+    return client;
+}
+
+static void close_queue(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    queue.closed = true;
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_broadcast(&queue.changed);
+}
+
+/* A worker's whole life. */
+static void *work(void *argument)
+{
+    int client;
+    while ((client = take()) >= 0)
+        serve_client(argument, client, &redis); /* owns client now, closes it */
+    return NULL;
+}
+
+/* Sleeps until somebody comes, and takes all who have come by then. Returns how many. */
+static int accept_all(int listener, int *clients, int most)
+{
+    int count = 0;
+    do {
+        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0) {
+            net_accept_failed();
+            break;
+        }
+        clients[count++] = client;
+    } while (count < most && net_how_many_wait(listener) > 0);
+    return count;
+}
+
+/* The main thread's work, until the signal to stop, to which only this thread listens. */
+static void accept_clients(struct worker *worker)
+{
+    int clients[64];
+    while (!net_stopping()) {
+        int count = accept_all(worker->listener, clients, 64);
+        if (count == 0)
+            continue; /* a tick, or a signal */
+        for (int i = put(clients, count); i < count; i++)
+            serve_busy(worker, clients[i]);
+    }
+    close(worker->listener);
+}
+
+static void create_threads(const struct options *options, pthread_t *threads,
+                           struct worker *workers)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
+    for (int i = 0; i < WORKERS; i++)
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            net_die(options->name, "cannot create %d threads", WORKERS);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread */
+    pthread_t threads[WORKERS];
+
+    net_options(&options, argc, argv, "wakeup", 0);
+    app_start(&options);
+    redis_start(&server, &options);
+    struct board *board = board_open(WORKERS + 1);
+    if (!board || !redis_pool_open(&redis, &server, WORKERS))
+        net_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
+    int listener = net_listen(&options, true);
+    net_catch_signals(true);
+    for (int i = 0; i <= WORKERS; i++)
+        workers[i] = (struct worker){
+            .options = &options,
+            .slot = board_claim(board, getpid()),
+            .how_many_wait = serve_how_many_wait,
+            .listener = listener,
+        };
+    create_threads(&options, threads, workers);
+    net_ready(&options, listener);
+
+    accept_clients(&workers[WORKERS]);
+    close_queue();
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* Exercise 06/deaf: a poll() loop that serves files, and does something wrong.
+ *
+ * Visitors are served well. But when some of them are slow to read what they
+ * have asked for, a core of the machine is busy, and nothing gets done. Fifty
+ * do it reliably: they ask for a hundred files each, and never read.
+ *
+ * There is no Redis here: the guestbook says 503, and that is no mistake.
+ *
+ * poll(2), sendmsg(2), tcp(7)
+ */
+#include "board.h"
+#include "conn.h"
+#include "net.h"
+#include "status.h"
+#include "waiting.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_CLIENTS = 1000, ACCEPTS_A_ROUND = 64 };
+enum { LISTENER, SIGNALS, CLIENTS }; /* places in fds; clients from CLIENTS on */
+
+static struct worker worker;
+static struct waiting waiting; /* every client, by what it waits for */
+static int listener;           /* -1 once we are stopping */
+static int signals;
+
+static struct pollfd fds[CLIENTS + MOST_CLIENTS];
+static struct conn *whose[CLIENTS + MOST_CLIENTS];
+static int count;
+
+/* What poll() is asked about a client. One who is to be written to may speak as
+ * well, or may leave, and we want to hear of that. */
+static short interest(const struct conn *client)
+{
+    short events = POLLIN;
+    if (client->state == CONN_WRITING)
+        events |= POLLOUT;
+    return events;
+}
+
+static void go_on(struct conn *client)
+{
+    conn_advance(client);
+    while (client->state == CONN_ASKING) {
+        conn_reply(client, NULL, REDIS_NO_CONNECTION);
+        conn_advance(client);
+    }
+    waiting_update(&waiting, client);
+}
+
+static void accept_clients(void)
+{
+    for (int i = 0; i < ACCEPTS_A_ROUND && waiting.count < MOST_CLIENTS; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct conn *client = fd >= 0 ? malloc(sizeof(*client)) : NULL;
+        if (!client) {
+            if (fd >= 0)
+                close(fd);
+            return;
+        }
+        conn_open(client, fd, &worker); /* owns fd now */
+        waiting_add(&waiting, client);  /* owns client now */
+        go_on(client);
+    }
+}
+
+static void add(int fd, short events, struct conn *client)
+{
+    fds[count] = (struct pollfd){.fd = fd, .events = events};
+    whose[count++] = client;
+}
+
+static void collect(void)
+{
+    count = 0;
+    add(waiting.count < MOST_CLIENTS ? listener : -1, POLLIN, NULL);
+    add(signals, POLLIN, NULL);
+    for (enum conn_state state = CONN_FRESH; state < CONN_DONE; state++)
+        for (struct conn *client = waiting.queues[state]; client; client = client->next)
+            add(client->fd, interest(client), client);
+}
+
+static void begin_to_stop(void)
+{
+    net_take_signal(signals);
+    waiting_stop(&waiting);
+    close(listener);
+    listener = -1;
+}
+
+static void one_round(void)
+{
+    collect();
+    if (poll(fds, (nfds_t)count, waiting_timeout(&waiting)) < 0)
+        return;
+
+    for (int i = CLIENTS; i < count; i++)
+        if (fds[i].revents)
+            go_on(whose[i]);
+    if (fds[LISTENER].revents)
+        accept_clients();
+    if (fds[SIGNALS].revents)
+        begin_to_stop();
+
+    waiting_expire(&waiting, go_on);
+    waiting_bury(&waiting); /* the arrays have named them until here */
+}
+
+static int how_many_wait(const struct worker *unused)
+{
+    (void)unused;
+    return waiting.stop_asked != 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+
+    net_options(&options, argc, argv, "deaf", 0);
+    app_start(&options);
+    struct board *board = board_open(1);
+    if (!board)
+        net_die(options.name, "out of memory");
+    status_start(&options, board, STATUS_EVENT_LOOP, "one process, poll()");
+    signals = net_open_signals(&options);
+    listener = net_listen(&options, false);
+    worker = (struct worker){
+        .options = &options,
+        .slot = board_claim(board, getpid()),
+        .how_many_wait = how_many_wait,
+    };
+    net_ready(&options, listener);
+
+    while (!waiting_is_over(&waiting))
+        one_round();
+
+    waiting_close(&waiting);
+    net_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}

@@ -1,0 +1,68 @@
+"""06/sleeper: whether a file is served while Redis does not answer."""
+
+from loop import Sleeps
+from stand_in import ANSWER, HOLD, SILENCE
+from words import how_many
+
+REASON = "awake"
+
+PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
+FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\n\r\n"
+VISITORS = 3
+
+
+def check(ex):
+    serves_meanwhile(ex)
+    is_not_patient_for_ever(ex)
+
+
+def serves_meanwhile(ex):
+    """--timeout is long: Redis must not be given up while the check looks."""
+    redis = ex.stand_in()
+    redis.manner("INCR", HOLD)
+    server = ex.serve("--timeout", "500", redis=redis)
+    pages = ex.hold(server, VISITORS, PAGE)
+    ex.expect("asks", "that Redis is asked", lambda: redis.held() == 1, within=5)
+    ex.did("let Redis think about it, and one more client ask for a file")
+    file = ex.client(server)
+    file.say(FILE)
+    ex.expect("awake", "the file, while Redis is silent", file.is_answered, within=2,
+              saw=lambda: "nothing: the loop waits for Redis", hint=1, read="poll(2)")
+    ex.expect("file", "the whole file", lambda: file.hear().status == 200)
+    ex.expect("one", "one process with one thread",
+              lambda: not server.children() and server.threads() == 1,
+              saw=lambda: "%s, %s" % (how_many(len(server.children()), "child", "children"),
+                                      how_many(server.threads(), "thread")))
+
+    pages[0].say(PAGE)
+    ex.did("let one of those who wait for a page ask for another one")
+    sleeps = Sleeps(server)
+    ex.expect("sleeps", "a loop that sleeps until there is something to do", sleeps, within=5,
+              saw=sleeps.saw, hint=3, read="poll(2)")
+
+    ex.did("let Redis answer")
+    redis.manner("INCR", ANSWER)
+    redis.release()
+    for page in [*pages, pages[0]]:
+        ex.expect("pages", "a page for each who asked", lambda: page.hear().status == 200, hint=2)
+    ex.expect("once", "that Redis was asked once for each of them", lambda: count(redis) == 4,
+              saw=lambda: "INCR, %s" % how_many(count(redis), "time"), hint=3)
+    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
+
+
+def count(redis):
+    return sum(command.startswith("INCR") for command in redis.asked())
+
+
+def is_not_patient_for_ever(ex):
+    """A fifth of --timeout is what Redis has."""
+    redis = ex.stand_in()
+    redis.manner("INCR", SILENCE)
+    server = ex.serve("--timeout", "1", redis=redis)
+    client = ex.client(server)
+    client.say(PAGE)
+    ex.expect("deadline", "504 when Redis does not answer at all",
+              lambda: client.hear().status == 504, hint=3)
+    redis.manner("INCR", ANSWER)
+    ex.expect("again", "a page when it answers again",
+              lambda: ex.client(server).get("/guestbook").status == 200, within=1, hint=3)

@@ -1,0 +1,34 @@
+/* Exercise 06/slope: how much is looked at for one request?
+ *
+ * No server this time, but your guesses about chapters 6 and 7. Some clients
+ * are connected, and silent. One more asks for a small file, reads it, asks
+ * again, a hundred times over the same connection.
+ *
+ * Here: write what each of these requests costs. The kernel sees it:
+ *    poll(fds, nfds, ms)             how many entries it is shown
+ *    epoll_wait(...) = count         how many events it brings back
+ * There is no Redis in this, but the server was given one.
+ *
+ * poll(2), epoll_wait(2), and collect() in 06_poll/main.c
+ */
+#include <stdio.h>
+
+struct guess {
+    const char *server;
+    int silent;    /* clients */
+    int a_request; /* entries, or events */
+};
+
+static const struct guess guesses[] = {
+    {"poll", 10, 0},
+    {"poll", 500, 0},
+    {"epoll", 10, 0},
+    {"epoll", 500, 0},
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++)
+        printf("%s %d %d\n", guesses[i].server, guesses[i].silent, guesses[i].a_request);
+    return 0;
+}

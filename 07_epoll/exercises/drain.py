@@ -1,0 +1,57 @@
+"""07/drain: whether SIGTERM lets those be served who have asked, and nobody else in."""
+
+import os
+import signal
+import socket
+
+from loop import Sleeps
+from stand_in import ANSWER, HOLD
+
+REASON = "answered"
+
+PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
+ASKING = 200
+SILENT = 20
+
+
+def check(ex):
+    redis = ex.stand_in()
+    redis.manner("INCR", HOLD)
+    server = ex.serve("--timeout", "60", "--keep-alive", "60", redis=redis)
+    kept = ex.client(server)
+    ex.expect("serves", "a file", lambda: kept.get("/style.css").status == 200)
+    silent = ex.hold(server, SILENT, b"")
+    asking = ex.hold(server, ASKING, PAGE)
+    everybody = ASKING + SILENT + 1
+    ex.wait(lambda: redis.held() == 1 and server.descriptors() > everybody)
+    ex.wait(Sleeps(server))
+
+    ex.did("sent SIGTERM, while Redis thinks about %d pages" % ASKING)
+    os.kill(server.pid, signal.SIGTERM)
+    ex.expect("shut", "that nobody new gets in", lambda: not gets_in(server), within=2, hint=2,
+              read="close(2)")
+    ex.expect("silent", "that whoever is silent is not waited for",
+              lambda: all(client.is_closed() for client in [kept, *silent]), within=2, hint=3)
+
+    ex.did("let Redis answer")
+    redis.manner("INCR", ANSWER)
+    redis.release()
+    answers = [client.hear() for client in asking]
+    ex.expect("answered", "%d pages" % ASKING,
+              lambda: all(answer and answer.status == 200 for answer in answers),
+              saw=lambda: "%d of them" % sum(
+                  bool(answer) and answer.status == 200 for answer in answers),
+              hint=3 if server.alive() else 1, read="signalfd(2)")
+    ex.expect("closed", "that each is told: Connection: close", lambda: all(
+        answer.fields.get("connection") == "close" for answer in answers), hint=3)
+    ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,
+              saw=lambda: "status %d" % server.end(None), hint=3)
+
+
+def gets_in(server):
+    """Is a connection accepted, or at least put into the queue?"""
+    try:
+        socket.create_connection((server.host, server.port), 1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,152 @@
+/* Exercise 07/edge: an edge-triggered loop, which loses something.
+ *
+ * It answers every request with the same page, and has a way of its own to do
+ * that: what is still to be sent to a client is a number, since all pages are
+ * alike. Clients who ask and wait for the answer are content. One who asks for
+ * many pages at once gets some of them, and then nothing more.
+ *
+ * To be mended: it must remain edge-triggered, each client told to the kernel
+ * once, and a client may cost no more memory than it does.
+ *
+ * epoll(7), recv(2), send(2)
+ */
+#include "http.h"
+#include "net.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#define PAGE "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\nHello, network\n"
+
+enum { EVENTS_A_ROUND = 256, ROOM = 4096, PAGE_LEN = sizeof(PAGE) - 1 };
+
+struct client {
+    int fd;    /* owned */
+    bool over; /* it will ask for nothing more, and goes when nothing is owed */
+    struct http_parser parser;
+    size_t len;  /* octets in `in`: received, and not yet answered */
+    size_t owed; /* octets of pages that are still to be sent */
+    char in[ROOM];
+    struct client *prev, *next; /* utlist's DL */
+};
+
+static struct client *clients;
+static int epoll, listener, signals;
+static bool stopping;
+
+/* Every whole request in the buffer is owed a page. */
+static void understand(struct client *client)
+{
+    struct http_request request;
+    int used;
+    while ((used = http_parse(&client->parser, client->in, &client->len, &request)) > 0) {
+        client->len -= (size_t)used;
+        memmove(client->in, client->in + used, client->len);
+        http_parser_reset(&client->parser);
+        client->owed += PAGE_LEN;
+    }
+    if (used < 0 || client->len == ROOM)
+        client->over = true; /* not HTTP, or a request larger than the buffer */
+}
+
+static void receive(struct client *client)
+{
+    ssize_t n = recv(client->fd, client->in + client->len, ROOM - client->len, 0);
+    if (n > 0) {
+        client->len += (size_t)n;
+        understand(client);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        client->over = true;
+    }
+}
+
+/* Sends what is owed, page by page, until nothing is left or the socket is full. */
+static void transmit(struct client *client)
+{
+    while (client->owed > 0) {
+        size_t begin = (PAGE_LEN - client->owed % PAGE_LEN) % PAGE_LEN;
+        ssize_t n = send(client->fd, &PAGE[begin], PAGE_LEN - begin, MSG_NOSIGNAL);
+        if (n >= 0) {
+            client->owed -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            return; /* an event will come when there is room */
+        } else if (errno != EINTR) {
+            client->over = true;
+            client->owed = 0; /* nobody is there to take it */
+        }
+    }
+}
+
+static void close_client(struct client *client)
+{
+    DL_DELETE(clients, client);
+    close(client->fd); /* which ends the watching too */
+    free(client);
+}
+
+/* Something is new about a client: it may have spoken, it may have room, or both. */
+static void go_on(struct client *client)
+{
+    if (!client->over)
+        receive(client);
+    transmit(client);
+    if (client->over && client->owed == 0)
+        close_client(client); /* one event a round for each: nothing names it any more */
+}
+
+/* The listener is watched by level, so that one at a time will do. */
+static void accept_client(void)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct client *client = fd >= 0 ? calloc(1, sizeof(*client)) : NULL;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = client};
+    if (!client || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
+        if (fd >= 0)
+            close(fd);
+        free(client);
+        return;
+    }
+    client->fd = fd;
+    DL_APPEND(clients, client);
+}
+
+static void one_round(void)
+{
+    struct epoll_event events[EVENTS_A_ROUND];
+    int count = epoll_wait(epoll, events, EVENTS_A_ROUND, -1);
+    for (int i = 0; i < count; i++)
+        if (events[i].data.ptr == &listener)
+            accept_client();
+        else if (events[i].data.ptr == &signals)
+            stopping = true;
+        else
+            go_on(events[i].data.ptr);
+}
+
+static void watch(int fd, void *whose)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = whose};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    net_options(&options, argc, argv, "edge", 0);
+    signals = net_open_signals(&options);
+    listener = net_listen(&options, false);
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    watch(listener, &listener);
+    watch(signals, &signals);
+    net_ready(&options, listener);
+    while (!stopping)
+        one_round();
+    while (clients)
+        close_client(clients);
+    return 0;
+}

@@ -1,0 +1,95 @@
+"""07/edge: whether an edge-triggered loop answers all of a burst, and is still edge-triggered."""
+
+import re
+
+from outcome import Missed
+from words import how_many
+
+REASON = "burst"
+
+# Longer than its answer, so that the answers never fill a socket: room would be an edge, too.
+REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nX: %s\r\n\r\n" % (b"x" * 250)
+BURST = 100 * 1000 // len(REQUEST)  # requests: 100 kB
+FIRST = REQUEST[:7]  # of a request cut in two
+CROWD = 200
+MOST_KB = 16  # of memory for a client
+
+
+def check(ex):
+    server = ex.serve("--timeout", "500")
+    client = ex.client(server)
+    ex.expect("one", "an answer", lambda: client.get().status == 200)
+    burst(ex, server, client)
+    asks_and_ends(ex, server)
+    crowd(ex, server)
+    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
+    stays_edge_triggered(ex)
+
+
+def burst(ex, server, client):
+    """The server is stopped while the client speaks, so that all of it is one edge."""
+    ex.did("let a client ask %d times at once, %d bytes, while the server is stopped (SIGSTOP)" % (
+        BURST, BURST * len(REQUEST)))
+    with server.frozen():
+        client.say(REQUEST * BURST + FIRST)
+    answers = []
+
+    def all_have_come():
+        try:
+            while len(answers) < BURST:
+                answers.append(client.hear())
+        except Missed:
+            return False
+        return all(answer and answer.status == 200 for answer in answers)
+
+    ex.expect("burst", "%d answers" % BURST, all_have_come,
+              saw=lambda: how_many(len(answers), "answer") + ", and then nothing more", hint=1,
+              read="epoll(7)")
+    ex.did("let it say the rest of a request that it had begun")
+    client.say(REQUEST[len(FIRST):])
+    ex.expect("rest", "an answer to that", lambda: client.hear().status == 200, hint=2)
+
+
+def asks_and_ends(ex, server):
+    """The question and the end of the connection are one edge."""
+    client = ex.client(server)
+    with server.frozen():
+        client.say(REQUEST)
+        client.half_close()
+    ex.did("let a client ask once, and end its side of the connection, while the server is stopped")
+    ex.expect("last", "an answer to its last request", lambda: client.hear().status == 200, hint=2)
+    ex.expect("let go", "an end of the connection", lambda: client.is_closed(2),
+              saw=lambda: "a connection that stays", hint=2)
+
+
+def crowd(ex, server):
+    before = server.status("VmData")
+    clients = [ex.client(server) for _ in range(CROWD)]
+    for client in clients:
+        client.say(REQUEST + FIRST)
+    ex.did("let %d clients ask, and begin to ask once more" % CROWD)
+    ex.expect("crowd", "an answer for each of them",
+              lambda: all(client.hear().status == 200 for client in clients), hint=2)
+    grown = (server.status("VmData") - before) / CROWD
+    ex.expect("memory", "at most %d KiB of memory for a client" % MOST_KB, lambda: grown <= MOST_KB,
+              saw=lambda: "%d KiB" % grown, hint=3)
+    for client in clients:
+        client.close()
+    ex.expect("closes", "that those who leave are noticed", lambda: server.descriptors() < CROWD,
+              within=2, saw=lambda: "%d descriptors" % server.descriptors(), hint=2)
+
+
+def stays_edge_triggered(ex):
+    """A burst each time, after which a loop that is told by level would have been told again."""
+    server = ex.serve("--timeout", "500", under=ex.traced("epoll_ctl"))
+    for _ in range(3):
+        client = ex.client(server)
+        client.say(REQUEST * 50)
+        for _ in range(50):
+            client.hear()
+    server.end()
+    told = [call for call in server.calls if re.search("EPOLLOUT|EPOLLET", call.arguments)]
+    ex.expect("edge", "three clients, each told to the kernel once, with EPOLLET",
+              lambda: len(told) == 3 and all("EPOLLET" in call.arguments for call in told),
+              saw=lambda: "; ".join("epoll_ctl(%s)" % call.arguments for call in told) or "none",
+              hint=3, read="epoll_ctl(2)")

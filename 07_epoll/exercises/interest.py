@@ -1,0 +1,70 @@
+"""07/interest: how often the kernel is told of a change; and whether the loop still sleeps."""
+
+from loop import Sleeps
+from stand_in import ANSWER, HOLD
+
+REASON = "epoll_ctl"
+
+PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
+LARGE = b"GET /tux.png HTTP/1.1\r\nHost: here\r\n\r\n"
+REQUESTS = 100
+CLIENTS = 5
+MOST = 1.2  # epoll_ctl() a request
+
+
+def check(ex):
+    counts(ex)
+    sleeps_while_redis_is_asked(ex)
+
+
+def counts(ex):
+    """By several clients in turn, all over kept connections: their beginning counts, too."""
+    server = ex.serve("--timeout", "500", redis=ex.stand_in(), under=ex.traced("epoll_ctl"))
+    clients = [ex.client(server) for _ in range(CLIENTS)]
+    statuses = [clients[number % CLIENTS].get("/guestbook" if number % 4 else "/style.css").status
+                for number in range(REQUESTS)]
+    ex.did("let %d clients ask %d times over kept connections, for pages and files" % (
+        CLIENTS, REQUESTS))
+    ex.expect("answers", "200 each time", lambda: set(statuses) == {200}, saw=lambda: set(statuses))
+    server.end()
+    each = len(server.calls) / REQUESTS
+    ex.expect("epoll_ctl", "at most %g calls of epoll_ctl() a request" % MOST,
+              lambda: each <= MOST, saw=lambda: "%.2f" % each, hint=1 if each > 2 else 2,
+              read="epoll_ctl(2)")
+
+
+def sleeps_while_redis_is_asked(ex):
+    redis = ex.stand_in()
+    redis.manner("INCR", HOLD)
+    server = ex.serve("--timeout", "500", redis=redis)
+    talks, leaves, resets, slow = clients = [ex.client(server) for _ in range(4)]
+    for client in clients:
+        client.get("/style.css")  # so that the kernel has been told of each
+        client.say(PAGE)
+    ex.did("let four clients ask for a page")
+    ex.expect("asks", "that Redis is asked", lambda: redis.held() == 1, within=5)
+    ex.wait(Sleeps(server))  # then all four have been read
+    talks.say(PAGE)
+    slow.say(LARGE * 100)
+    leaves.half_close()
+    resets.reset()
+    ex.did("let them talk, leave and be reset, while Redis is silent")
+    sleeps = Sleeps(server)
+    ex.expect("sleeps", "a loop that sleeps until Redis answers", sleeps, within=5, saw=sleeps.saw,
+              hint=3, read="epoll_ctl(2)")
+
+    redis.manner("INCR", ANSWER)
+    redis.release()
+    ex.did("let Redis answer")
+    for client, which in ((talks, "the first of two pages"), (talks, "the second one"),
+                          (leaves, "the page of one who has no more to ask")):
+        ex.expect("pages", which, lambda: client.hear().status == 200, hint=3)
+    ex.expect("begins", "that the one who does not read is sent something", slow.is_answered,
+              within=5)
+    sleeps = Sleeps(server)
+    ex.expect("full", "a loop that sleeps when the socket is full", sleeps, within=5,
+              saw=sleeps.saw, hint=2)
+    answers = [slow.hear() for _ in range(101)]
+    ex.expect("rest", "all the rest, when it reads", lambda: all(
+        answer and answer.status == 200 for answer in answers), hint=2)
+    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)

@@ -1,0 +1,79 @@
+"""07/loops: whether there is a loop for each worker, and whom one of them keeps waiting."""
+
+import select
+
+import diag
+from loop import computing_redis, computing_root, descriptors_named
+
+REASON = "listeners"
+
+LOOPS = 4
+CROWD = 100
+WALKS = 5  # of the page: about a second
+AT_WORK = 0.05  # seconds of CPU time: more than it takes to come there, far less than the page
+FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+
+
+def check(ex):
+    server = ex.serve("--root", computing_root(ex.folder, WALKS), "--timeout", "60",
+                      "--workers", str(LOOPS), redis=computing_redis(ex))
+    ex.expect("listeners", "%d listeners for port %d" % (LOOPS, server.port),
+              lambda: listeners(server) == LOOPS, saw=lambda: listeners(server), hint=1,
+              read="socket(7)")
+    ex.expect("loops", "%d epolls" % LOOPS,
+              lambda: descriptors_named(server, "[eventpoll]") == LOOPS,
+              saw=lambda: descriptors_named(server, "[eventpoll]"), within=2, hint=2,
+              read="epoll_create1(2)")
+    crowd = ex.hold(server, CROWD, FILE)
+    ex.expect("all", "a file for each of them",
+              lambda: all(client.hear().status == 200 for client in crowd),
+              saw=lambda: "%d without an answer: a queue that nobody empties?" % sum(
+                  not client.is_answered() for client in crowd), hint=3, read="socket(7)")
+    holds_one(ex, server)
+    children = server.children()
+    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0,
+              saw=lambda: "status %d" % server.end(), within=0, hint=3, read="wait(2)")
+    ex.expect("leaves", "that none of its processes is left", lambda: not any(
+        is_ours(server, pid) for pid in children), within=2, hint=3, read="prctl(2)")
+
+
+def holds_one(ex, server):
+    """A page that computes keeps one loop busy, whichever it is. The crowd has loops already."""
+    crowd = ex.hold(server, CROWD, b"")
+    begun = server.cpu_seconds()
+    page = ex.client(server)
+    page.say(PAGE)
+    ex.wait(lambda: server.cpu_seconds() - begun > AT_WORK)
+    ex.did("let one loop compute a page for a second, and all of them ask for a file")
+    for client in crowd:
+        client.say(FILE)
+    answered = set()
+
+    def some_are_served():
+        """Those who are before the page is. The kernel gives each loop a share, by chance."""
+        if not page.is_answered():
+            answered.update(client for client in crowd if client.is_answered())
+        return len(answered) >= CROWD // LOOPS
+
+    ex.expect("held", "that at least %d of %d are served meanwhile" % (CROWD // LOOPS, CROWD),
+              some_are_served, within=5, saw=lambda: len(answered), hint=2, read="epoll(7)")
+    select.select([page.socket], [], [], 60)
+    ex.expect("page", "the page", lambda: page.hear().status == 200)
+    ex.expect("others", "files for the others, when it is done",
+              lambda: all(client.hear().status == 200 for client in crowd))
+
+
+def listeners(server):
+    """As `ss -ltn` shows them."""
+    return sum(each.state == diag.LISTEN for each in diag.connections(server.port))
+
+
+def is_ours(server, pid):
+    """Does it still run? Its session tells it from a stranger who has got its number since."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
+            words = stat.read().rpartition(") ")[2].split()
+    except OSError:
+        return False
+    return words[0] != "Z" and int(words[3]) == server.pid

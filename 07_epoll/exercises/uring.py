@@ -1,0 +1,141 @@
+"""07/uring: whether the eighth way serves as the other seven do. `make grade` looks closer."""
+
+import ctypes
+import errno
+import os
+import re
+import signal
+
+from lib import machine
+from loop import Sleeps, descriptors_named
+from stand_in import ANSWER, HOLD
+from words import how_many
+
+REASON = "held"
+
+HELD = 200
+PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
+HALF = b"GET /style.css HTTP/1.1\r\n"
+REST = b"Host: here\r\n\r\n"
+FORM = b"guest-name=Ada&guest-remarks=The+eighth"
+POST = (b"POST /guestbook HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n"
+        b"Content-Type: application/x-www-form-urlencoded\r\n\r\n" % len(FORM)) + FORM
+IO_URING_SETUP = 425  # on every machine since Linux 5.1
+MULTISHOT_ACCEPT = (5, 19)  # since that one
+
+
+def check(ex):
+    need_io_uring(ex)
+    serves(ex)
+    has_deadlines(ex)
+    drains(ex)
+
+
+def need_io_uring(ex):
+    """Many container runtimes forbid it, and an administrator may (kernel.io_uring_disabled)."""
+    release = os.uname().release
+    if tuple(map(int, re.findall(r"\d+", release)[:2])) < MULTISHOT_ACCEPT:
+        ex.skip("io_uring needs Linux %d.%d here, and this is %s" % (*MULTISHOT_ACCEPT, release))
+    libc = ctypes.CDLL(None, use_errno=True)
+    parameters = ctypes.create_string_buffer(120)  # struct io_uring_params
+    ring = libc.syscall(IO_URING_SETUP, 1, parameters)
+    if ring < 0:
+        ex.skip("io_uring: %s" % os.strerror(ctypes.get_errno() or errno.ENOSYS))
+    os.close(ring)
+
+
+def serves(ex):
+    redis = ex.stand_in()
+    server = ex.serve("--timeout", "500", redis=redis)
+    ex.expect("ring", "a ring, and no epoll", lambda: descriptors_named(server, "[io_uring]") == 1
+              and descriptors_named(server, "[eventpoll]") == 0, read="io_uring_queue_init(3)")
+    silent, half = ex.hold(server, HELD // 2, b""), ex.hold(server, HELD // 2, HALF)
+    client = ex.client(server)
+    client.say(HALF + REST)
+    ex.expect("held", "a file for somebody else", client.is_answered, within=2,
+              saw=lambda: "nothing: it waits for one client's operation at a time", hint=1,
+              read="io_uring(7)")
+    with open(os.path.join(machine.TOP, "public", "style.css"), "rb") as file:
+        style = file.read()
+    ex.expect("file", "the file as it is", lambda: client.hear().body == style, hint=2)
+    with open(os.path.join(machine.TOP, "public", "tux.png"), "rb") as file:
+        tux = file.read()
+    ex.expect("large", "a larger one", lambda: client.get("/tux.png").body == tux, hint=2)
+    sleeps = Sleeps(server)
+    ex.expect("sleeps", "a loop that sleeps while nobody says anything", sleeps, within=5,
+              saw=sleeps.saw, hint=3)
+    for each in silent:
+        each.say(HALF)
+    for each in [*silent, *half]:
+        each.say(REST)
+    ex.did("let those %d say the rest" % HELD)
+    ex.expect("rest", "a file for each of them",
+              lambda: all(each.hear().status == 200 for each in [*silent, *half]), hint=2)
+    ex.expect("one", "one process with one thread",
+              lambda: not server.children() and threads(server) == 1,
+              saw=lambda: "%s, %s" % (how_many(len(server.children()), "child", "children"),
+                                      how_many(threads(server), "thread")))
+    guestbook(ex, server, redis, client)
+    for each in [*silent, *half]:
+        each.close()
+    ex.expect("closes", "that those who leave are let go", lambda: server.descriptors() < HELD,
+              within=2, saw=lambda: "%d descriptors" % server.descriptors(), hint=3)
+
+
+def threads(server):
+    """Those of the ring's own are the kernel's, if it makes any: iou-wrk, iou-sqp."""
+    folder = "/proc/%d/task" % server.pid
+    number = 0
+    for task in os.listdir(folder):
+        with open(os.path.join(folder, task, "comm"), encoding="ascii") as name:
+            number += not name.read().startswith("iou-")
+    return number
+
+
+def guestbook(ex, server, redis, client):
+    client.say(POST)
+    ex.expect("post", "303 for an entry", lambda: client.hear().status == 303, hint=3)
+    ex.expect("page", "a page that shows it",
+              lambda: b"The eighth" in client.get("/guestbook").body, hint=3)
+    ex.expect("connection", "one connection to Redis", lambda: redis.connections() == 1,
+              saw=redis.connections, hint=3)
+    redis.hang_up()
+    ex.did("let Redis hang up, as one does that is started again")
+    ex.expect("again", "a page over a new connection",
+              lambda: client.get("/guestbook").status == 200, within=2, hint=3)
+    redis.manner("INCR", HOLD)
+    asks = ex.client(server)
+    asks.say(PAGE)
+    ex.wait(lambda: redis.held() == 1)
+    ex.expect("meanwhile", "a file, while Redis is silent",
+              lambda: client.get("/style.css").status == 200, hint=3)
+    redis.manner("INCR", ANSWER)
+    redis.release()
+    ex.expect("answered", "the page, when it is not", lambda: asks.hear().status == 200, hint=3)
+
+
+def has_deadlines(ex):
+    server = ex.serve("--timeout", "1", "--keep-alive", "1")
+    silent, half = ex.client(server), ex.client(server)
+    half.say(HALF)
+    ex.expect("408", "408 for half a request", lambda: half.hear().status == 408, hint=3,
+              read="io_uring_submit_and_wait_timeout(3)")
+    ex.expect("silent", "an end for a client that says nothing", silent.is_closed, within=3, hint=3)
+    ex.expect("503", "503 for a page without a Redis",
+              lambda: ex.client(server).get("/guestbook").status == 503, hint=3)
+
+
+def drains(ex):
+    redis = ex.stand_in()
+    redis.manner("INCR", HOLD)
+    server = ex.serve("--timeout", "20", redis=redis)
+    asks = ex.client(server)
+    asks.say(PAGE)
+    ex.wait(lambda: redis.held() == 1)
+    os.kill(server.pid, signal.SIGTERM)
+    ex.did("sent SIGTERM, while Redis thinks about a page")
+    redis.manner("INCR", ANSWER)
+    redis.release()
+    ex.expect("drains", "the page", lambda: asks.hear().status == 200, hint=3, read="signalfd(2)")
+    ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,
+              saw=lambda: "status %d" % server.end(None), hint=3)

@@ -1,0 +1,262 @@
+"""checks: what the check of an exercise is given, as `ex`.
+
+    REASON = "replaced"        # the expectation that the starting file misses
+
+    def check(ex):
+        server = ex.serve("--workers", "4")
+        victim = server.children()[0]
+        ex.did("killed worker %d" % victim)
+        os.kill(victim, signal.SIGKILL)
+        ex.expect("replaced", "a fourth worker again within a second",
+                  lambda: len(server.children()) == 4, saw=lambda: len(server.children()),
+                  within=1, hint=2, read="waitpid(2)")
+
+A check does something to the learner's program, from outside, and says what it expects then. It
+waits for events, with limits that end it and measure nothing (see outcome). Whatever it starts ends
+with it, however it ends.
+"""
+
+import contextlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import exercises
+
+sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
+
+import client
+import served
+import stand_in
+from lib import Trouble, delay, machine, processes, redis, servers
+from outcome import Missed, Skipped, patient, until
+from words import how_many
+
+NOBODY = "127.0.0.1:1"  # a port where no Redis is
+RUN_SECONDS = 10
+AN_END = "an end of the connection, and no answer"
+NO_ANSWER = "'NoneType' object has no attribute"  # client.hear().status, where hear() gave None
+
+__all__ = ["Exercise", "Missed", "Skipped", "Trouble", "judge", "load"]
+
+
+class Exercise:
+    """One check of one program, for the time of a `with`."""
+
+    cage = ()  # what comes right before the learner's program: another user and limits, if at all
+
+    def __init__(self, program, say=print):
+        self.program = program  # the path of the learner's program, built
+        self.folder = None  # for the check's own files; it goes with it
+        self._say = say
+        self._stack = contextlib.ExitStack()
+        self._redis = None
+        self._servers = []
+
+    def __enter__(self):
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="zerohttpd."))
+        self.folder = folder
+        return self
+
+    def __exit__(self, *exception):
+        self._stack.close()
+
+    # ---- programs ------------------------------------------------------------------------
+
+    def serve(self, *options, redis=None, under=(), env=None, built=None):
+        """Starts the learner's program on a free port, and returns its Server when it has printed
+        its banner. `redis`: what ex.redis() and its like return; without it there is none. `under`:
+        what comes before the command, as ex.traced(). `env`: further variables of its environment.
+        `built`: another program of make's instead, as "build/plain/loadtest/floor"."""
+        program = make(built) if built else self.program
+        return self._serve(program, options, redis, under, env)
+
+    def project(self, name, *options, redis=None, under=(), env=None):
+        """The same for one of the project's seven servers."""
+        make(name)
+        return self._serve(servers.path_of(name), options, redis, under, env)
+
+    def _serve(self, program, options, redis, under, env):
+        variables = ["%s=%s" % pair for pair in (env or {}).items()]
+        self.did("started %s" % " ".join([*variables, os.path.basename(program), *options]))
+        prefix = [*(["env", *variables] if variables else []), *under,
+                  *(self.cage if program == self.program else [])]
+        log = os.path.join(self.folder, "server-%d" % len(self._servers))
+        server = served.Server(program, redis.where if redis else NOBODY, log, options, prefix,
+                               getattr(under, "trace", None))
+        self._servers.append(self._stack.enter_context(server))
+        return server
+
+    def traced(self, calls):
+        """For `under`: strace writes down these system calls, "accept4,recvfrom"; server.calls has
+        them when it has ended."""
+        served.need_strace()
+        return served.Traced(calls, os.path.join(self.folder, "trace-%d" % len(self._servers)))
+
+    def run(self, *arguments, limit=RUN_SECONDS):
+        """Runs the learner's program to its end. Returns .status, .stdout and .stderr."""
+        command = [self.program, *map(str, arguments)]
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+            process = processes.start([*self.cage, *command], cwd=machine.TOP,
+                                      stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+            ended = processes.wait(process, patient(limit))
+            if not ended:
+                process.kill()
+            status = processes.end(process)
+            said = [read_all(file) for file in (out, errors)]
+        if not ended:
+            raise Missed("ends", "a program that ends by itself",
+                         "that it still ran after %g s" % patient(limit))
+        self.did("ran %s" % " ".join([os.path.basename(self.program), *command[1:]]))
+        return Finished(status, *said)
+
+    # ---- Redis ---------------------------------------------------------------------------
+
+    def redis(self):
+        """A Redis for this check alone; the same each time."""
+        if not self._redis:
+            self._redis = redis.start_private(os.path.join(self.folder, "redis"), None)
+        return self._redis
+
+    def slow_redis(self, ms):
+        """The same Redis, each answer so many ms later."""
+        make("instruments")
+        return self._stack.enter_context(delay.SlowRedis(self.redis(), ms, None, self.folder))
+
+    def stand_in(self):
+        """A Redis that behaves as it is told, badly too: see stand_in.StandIn."""
+        return self._stack.enter_context(stand_in.StandIn())
+
+    # ---- clients -------------------------------------------------------------------------
+
+    def client(self, server):
+        """A new connection to a server."""
+        return self._stack.enter_context(contextlib.closing(
+            client.Client(server.host, server.port)))
+
+    def hold(self, server, number, text=b"GET / HTTP/1.1\r\n"):
+        """So many clients who have said that, one after the other, and then fall silent. Each is
+        connected: it has been accepted, or stands in the queue."""
+        clients = []
+        for _ in range(number):
+            clients.append(self.client(server))
+            clients[-1].say(text)
+        self.did("let %s %s" % (how_many(number, "client"), in_words(text)))
+        return clients
+
+    # ---- the verdict ---------------------------------------------------------------------
+
+    def did(self, text):
+        """Says what the check has done."""
+        self._say("  did     %s" % text)
+
+    def wait(self, test, seconds=5):
+        """Waits until it is true, for so long at most, and says whether it is: between two steps of
+        a check, where nothing is expected."""
+        return until(test, seconds)
+
+    def expect(self, key, expected, test, saw=None, within=0, hint=None, read=None):
+        """Tests until it is true, for `within` seconds at most. If it never is: Missed, with what
+        was seen instead, the hint to open and the man page to read. A test may raise what a client
+        raises, or /proc: that is not true, and the error is what was seen."""
+        error = None
+
+        def holds():
+            nonlocal error
+            try:
+                error = None
+                return test()
+            except (Missed, OSError) as raised:
+                error = raised
+            except AttributeError as raised:
+                if NO_ANSWER not in str(raised):
+                    raise
+                error = Missed(key, expected, AN_END)
+            return False
+
+        if until(holds, within):
+            self._say("  ok      %s" % expected)
+            return
+        raise Missed(key, expected, self._what_was_seen(saw, error), hint, read)
+
+    def _what_was_seen(self, saw, error):
+        try:
+            seen = saw() if saw else ""
+            seen = AN_END if seen is None else str(seen)  # None: what hear() gave
+        except (Missed, OSError, LookupError, AttributeError) as raised:
+            error = error or raised
+            seen = None
+        if error:
+            seen = error.saw if isinstance(error, Missed) else str(error)
+        deaths = [server.death() for server in self._servers]
+        return "; ".join(filter(None, [seen, *deaths])) or "that it is not so"
+
+    def skip(self, why):
+        """This check cannot be made here."""
+        raise Skipped(why)
+
+
+def in_words(text):
+    """What clients do who say that, and no more."""
+    whole = re.fullmatch(r"(?:GET|HEAD) (\S+) .*\r\n\r\n", text.decode("latin-1"), re.DOTALL)
+    if not text:
+        return "connect, and say nothing"
+    if whole:
+        return "ask for %s" % whole.group(1)
+    return "say %r, and no more" % text.decode("latin-1")
+
+
+class Finished:
+    """A run of a program that has ended."""
+
+    def __init__(self, status, stdout, stderr):
+        self.status = status  # -N: signal N ended it
+        self.stdout = stdout
+        self.stderr = stderr
+
+
+def read_all(file):
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
+
+
+def make(target, san=""):
+    """Builds what make knows by that name, if it is not there or too old. Returns its path.
+    Skipped, if it takes a library that is not there; Trouble, with the compiler's words, if it
+    cannot be built."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}  # of the make around us
+    done = subprocess.run(["make", "--no-print-directory", "-s", "-j%d" % (os.cpu_count() or 1),
+                           "SAN=" + san, target],
+                          cwd=exercises.TOP, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                          errors="replace", check=False)
+    lacking = re.search(r"^skipped: (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode and lacking:
+        raise Skipped(lacking.group(1))
+    if done.returncode:
+        raise Trouble(done.stdout.strip() or "make %s: status %d" % (target, done.returncode))
+    return os.path.join(exercises.TOP, target)
+
+
+def load(exercise):
+    """The check of an exercise, as a module."""
+    name = "check_%s_%s" % (exercise.chapter, exercise.name)
+    spec = importlib.util.spec_from_file_location(name, exercise.at(exercise.check))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def judge(exercise, program, say=print):
+    """Checks a program. Returns None if it passes, or the Missed; raises Skipped."""
+    module = load(exercise)
+    with Exercise(program, say) as ex:
+        try:
+            module.check(ex)
+        except Missed as missed:
+            return missed
+    return None

@@ -1,0 +1,45 @@
+"""outcome: how a check may end but by passing, and how long it waits for anything.
+
+Every wait has a limit, which is there to end the check and not to measure: it is far more than what
+a right program needs. On a slow machine, or under sanitizers, PATIENCE in the environment makes all
+limits so many times longer.
+"""
+
+import os
+import time
+
+POLL_SECONDS = 0.005
+PATIENCE = float(os.environ.get("PATIENCE", "2"))
+
+
+class Missed(Exception):
+    """The program under test did something else than was expected."""
+
+    def __init__(self, key, expected, saw, hint=None, read=None):
+        super().__init__("%s: expected %s; saw %s" % (key, expected, saw))
+        self.key = key  # the expectation's name
+        self.expected = expected
+        self.saw = saw
+        self.hint = hint  # the number of the hint to open
+        self.read = read  # a man page: "waitpid(2)"
+
+
+class Skipped(Exception):
+    """The check cannot be made here, and why."""
+
+
+def patient(seconds):
+    """A limit of time, as long as it is here."""
+    return seconds * PATIENCE
+
+
+def until(test, seconds):
+    """Tests again and again until it is true, for so long at most; at least once. Returns the last
+    answer."""
+    deadline = time.monotonic() + patient(seconds)
+    while True:
+        late = time.monotonic() >= deadline  # asked before the test: it gets a last chance
+        answer = test()
+        if answer or late:
+            return answer
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,28 @@
+"""place: where the programs under test lie, and how to run them."""
+
+import os
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+EXERCISES = os.path.join(TOP, "common", "exercises")
+sys.dont_write_bytecode = True
+sys.path.insert(0, EXERCISES)
+
+# The checks share the machine with each other here: what should come gets twice the time that a
+# learner's program has alone.
+ALONE = 2 * float(os.environ.get("PATIENCE", "1"))
+ENVIRONMENT = {**os.environ, "DEPS": "no", "PATIENCE": str(2 * ALONE)}
+
+
+def run(program, *arguments, top=TOP, **environment):
+    """Its status, and what it printed."""
+    done = subprocess.run([os.path.join(top, "common", "exercises", program), *arguments],
+                          env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                          check=False)
+    return done.returncode, done.stdout
+
+
+def last_line(printed):
+    return (printed.strip().splitlines() or [""])[-1]

@@ -1,0 +1,204 @@
+"""What checks are made of: expectations, clients, what strace writes, a Redis that misbehaves."""
+
+import socket
+import struct
+import unittest
+import unittest.mock
+
+import place  # first: it says where the rest lies
+import checks
+import client
+import outcome
+import served
+import stand_in
+import words
+
+
+class Expecting(unittest.TestCase):
+    def setUp(self):
+        self.said = []
+        self.ex = checks.Exercise("/bin/echo", self.said.append)
+        self.ex.__enter__()
+        self.addCleanup(self.ex.__exit__)
+
+    def missed(self, test, **more):
+        with self.assertRaises(checks.Missed) as caught:
+            self.ex.expect("key", "something", test, **more)
+        return caught.exception
+
+    def test_what_is_true_is_said_and_nothing_else_happens(self):
+        self.ex.expect("key", "something", lambda: True)
+        self.assertEqual(self.said, ["  ok      something"])
+
+    def test_what_is_not_true_is_missed_with_all_that_helps(self):
+        missed = self.missed(lambda: False, saw=lambda: 3, hint=2, read="fork(2)")
+        self.assertEqual((missed.key, missed.expected, missed.saw, missed.hint, missed.read),
+                         ("key", "something", "3", 2, "fork(2)"))
+
+    def test_it_waits_for_what_becomes_true(self):
+        answers = iter([False, False, True])
+        self.ex.expect("key", "something", lambda: next(answers), within=60)
+
+    def test_what_goes_wrong_in_a_test_is_what_was_seen(self):
+        def gone():
+            raise ProcessLookupError("nobody is there")
+
+        def silent():
+            raise checks.Missed("answers", "an answer", "nothing")
+
+        self.assertEqual(self.missed(gone).saw, "nobody is there")
+        self.assertEqual(self.missed(silent, saw=lambda: [][0]).saw, "nothing")
+
+    def test_what_clients_do_is_said_in_words(self):
+        self.assertEqual(checks.in_words(b""), "connect, and say nothing")
+        self.assertEqual(checks.in_words(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"), "ask for /a")
+        self.assertEqual(checks.in_words(b"GET / HTTP/1.1\r\n"),
+                         "say 'GET / HTTP/1.1\\r\\n', and no more")
+
+    def test_numbers_are_said_as_one_would_say_them(self):
+        self.assertEqual([words.how_many(number, "zombie") for number in (0, 1, 2)],
+                         ["0 zombies", "1 zombie", "2 zombies"])
+        self.assertEqual(words.how_many(2, "child", "children"), "2 children")
+
+    def test_a_mistake_in_a_check_is_not_taken_for_the_learners(self):
+        with self.assertRaises(ZeroDivisionError):
+            self.ex.expect("key", "something", lambda: 1 / 0)
+
+    def test_a_run_has_its_status_and_its_words(self):
+        run = self.ex.run("a", 1)
+        self.assertEqual((run.status, run.stdout, run.stderr), (0, "a 1\n", ""))
+
+    def test_a_run_that_does_not_end_is_missed(self):
+        self.ex.program = "/bin/sleep"
+        with self.assertRaisesRegex(checks.Missed, "still ran"):
+            self.ex.run(60, limit=0.01)
+
+    def test_a_server_that_does_not_start_is_missed_with_its_words(self):
+        self.ex.program = "/bin/false"
+        with self.assertRaisesRegex(checks.Missed, "starts: .* status 1"):
+            self.ex.serve()
+
+
+class Conversation(unittest.TestCase):
+    """A client, and this test at the other end."""
+
+    def setUp(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.client = client.Client(*listener.getsockname())
+            self.other, _ = listener.accept()
+        self.addCleanup(self.client.close)
+        self.addCleanup(self.other.close)
+
+    def test_answers_are_taken_one_by_one(self):
+        self.other.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
+                           b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"
+                           b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
+                           b"HTTP/1.1 200 OK\r\n\r\nall of it")
+        self.other.shutdown(socket.SHUT_WR)
+        self.assertEqual(self.client.hear(), (200, {"content-length": "2", "a": "b"}, b"hi"))
+        self.assertEqual(self.client.hear().status, 304)
+        self.assertEqual(self.client.hear(head=True).body, b"")
+        self.assertEqual(self.client.hear().body, b"all of it")
+        self.assertIsNone(self.client.hear())
+        self.assertTrue(self.client.is_closed())
+        self.assertFalse(self.client.was_reset)
+
+    def test_an_end_in_the_middle_is_missed(self):
+        for cut in (b"HTTP/1.1 200", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"):
+            with self.subTest(cut=cut):
+                self.setUp()
+                self.other.sendall(cut)
+                self.other.close()
+                with self.assertRaisesRegex(checks.Missed, "an end after"):
+                    self.client.hear()
+
+    def test_a_silence_is_missed(self):
+        with unittest.mock.patch.object(outcome, "PATIENCE", 0.01):
+            self.other.sendall(b"HTTP/1.1 200 OK\r\n")
+            with self.assertRaisesRegex(checks.Missed, "nothing more within .* 200 OK"):
+                self.client.hear()
+            self.assertFalse(self.client.is_closed(1))
+
+    def test_what_is_no_http_is_missed(self):
+        self.other.sendall(b"hello\r\n\r\n")
+        with self.assertRaisesRegex(checks.Missed, "hello"):
+            self.client.hear()
+
+    def test_a_reset_is_an_end_of_another_kind(self):
+        self.other.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.other.close()
+        self.assertTrue(self.client.is_closed(10))
+        self.assertTrue(self.client.was_reset)
+
+
+class Trace(unittest.TestCase):
+    def test_calls_are_read_and_halves_joined(self):
+        calls = list(served.parse_trace("""\
+7 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 4
+7 recvfrom(4,  <unfinished ...>
+8 accept4(3, NULL, NULL, SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)
+7 <... recvfrom resumed>"GET / \\"", 4096, 0, NULL, NULL) = 7
+7 --- SIGTERM {si_signo=SIGTERM} ---
+7 exit_group(0)                     = ?
+7 +++ exited with 0 +++
+"""))
+        self.assertEqual(calls, [
+            (7, "accept4", "3, NULL, NULL, SOCK_CLOEXEC", 4, None),
+            (8, "accept4", "3, NULL, NULL, SOCK_CLOEXEC", -1, "EAGAIN"),
+            (7, "recvfrom", '4, "GET / \\"", 4096, 0, NULL, NULL', 7, None),
+            (7, "exit_group", "0", None, None)])
+
+
+class Redis(unittest.TestCase):
+    """The stand-in, asked by hand."""
+
+    def setUp(self):
+        self.redis = stand_in.StandIn()
+        self.redis.__enter__()
+        self.addCleanup(self.redis.__exit__)
+
+    def ask(self, *commands):
+        """Sends commands on a new connection. Returns it, to be read as a stream."""
+        host, _, port = self.redis.where.rpartition(":")
+        connection = socket.create_connection((host, int(port)), 10)
+        self.addCleanup(connection.close)
+        for command in commands:
+            words = [word.encode() for word in command.split()]
+            connection.sendall(b"*%d\r\n" % len(words)
+                               + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+        stream = connection.makefile("rb")
+        self.addCleanup(stream.close)
+        return stream
+
+    def test_it_keeps_a_guestbook(self):
+        replies = self.ask("INCR v", "INCR v", "GET v", "RPUSH e one", "LRANGE e 0 -1", "PING")
+        self.assertEqual([replies.readline() for _ in range(9)],
+                         [b":1\r\n", b":2\r\n", b"$1\r\n", b"2\r\n", b":1\r\n",
+                          b"*1\r\n", b"$3\r\n", b"one\r\n", b"-ERR unknown command\r\n"])
+        self.assertEqual(self.redis.asked()[:2], ["INCR v", "INCR v"])
+
+    def test_it_holds_an_answer_until_it_is_released(self):
+        self.redis.manner("INCR", stand_in.HOLD)
+        replies = self.ask("GET v", "INCR v")
+        self.assertEqual((replies.readline(), replies.readline()), (b"$1\r\n", b"0\r\n"))
+        self.assertTrue(outcome.until(lambda: self.redis.held() == 1, 10))
+        self.redis.release()
+        self.assertEqual(replies.readline(), b":1\r\n")
+
+    def test_it_falls_silent_hangs_up_or_talks_nonsense(self):
+        self.redis.manner("GET", stand_in.SILENCE)
+        self.redis.manner("INCR", b"+what?\r\n")
+        self.redis.manner("LRANGE", stand_in.CLOSE)
+        self.assertEqual(self.ask("GET v", "INCR v", "LRANGE e 0 -1").read(), b"+what?\r\n")
+
+    def test_it_ends_all_connections(self):
+        replies = self.ask("INCR v")
+        replies.readline()
+        self.assertEqual(self.redis.connections(), 1)
+        self.redis.hang_up()
+        self.assertEqual(replies.read(), b"")
+        self.assertTrue(outcome.until(lambda: self.redis.connections() == 0, 10))
+
+
+if __name__ == "__main__":
+    unittest.main()

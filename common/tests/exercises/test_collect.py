@@ -1,0 +1,248 @@
+"""`make collect`: what students hand in is checked by our checks, and does us no harm."""
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+import place  # first: it says where the rest lies
+
+COURSE = os.path.join(place.TOP, "common", "course")
+sys.path[1:1] = [COURSE, os.path.join(place.TOP, "common", "grader")]
+import cage
+import checks
+import exercises
+import handed_in
+import jail
+
+KEY = "01/queue"  # it prints a number, and the check compares it
+FILE = "01_iterative/queue.c"
+MOST_TASKS, MOST_MIB = 20, 200
+
+LOOPS = "int main(void)\n{\n    for (;;)\n        ;\n}\n"
+FORKS = "#include <unistd.h>\n\nint main(void)\n{\n    for (;;)\n        fork();\n}\n"
+EATS = """\
+#include <stdlib.h>
+#include <string.h>
+
+int main(void)
+{
+    for (;;) {
+        char *piece = malloc(1 << 20);
+        if (piece)
+            memset(piece, 1, 1 << 20);
+    }
+}
+"""
+LIES = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(void)
+{
+    char words[200];
+    puts("passed");
+    fflush(stdout);
+    snprintf(words, sizeof words,
+             "for pid in %d 1; do"
+             "  echo passed >/proc/$pid/fd/1; echo passed >/proc/$pid/fd/2; kill -9 $pid;"
+             "done; touch PLACE/harm .mine/01_iterative/queue.done", (int)getppid());
+    return system(words) & 0;
+}
+"""
+ENDLESS = '#include "/dev/zero"\n'
+
+
+def archive(members, mode="w:gz"):
+    """The octets of an archive with these TarInfos, and what is in them."""
+    octets = io.BytesIO()
+    with tarfile.open(fileobj=octets, mode=mode) as tar:
+        for member, content in members:
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return octets.getvalue()
+
+
+def named(name, kind=tarfile.REGTYPE, leads_to=""):
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    member.linkname = leads_to
+    return member
+
+
+class Place(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="zerohttpd.")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def hand_in(self, path, content):
+        path = os.path.join(self.folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+
+class Reading(Place):
+    def read(self):
+        known = [each for each in exercises.every() if each.key in (KEY, "01/reader")]
+        return {one.student: one for one in handed_in.read(self.folder, known)}
+
+    def test_a_folder_is_a_mine_or_holds_one(self):
+        self.hand_in("anna/.mine/" + FILE, "1")
+        self.hand_in("ben/" + FILE, "2")
+        self.hand_in("ben/01_iterative/queue.done", "a hash")
+        self.hand_in("ben/result.json", '{"passed": 100}')
+        work = self.read()
+        self.assertEqual({name: one.sources for name, one in work.items()},
+                         {"anna": {KEY: b"1"}, "ben": {KEY: b"2"}})
+
+    def test_an_archive_may_have_it_in_any_folder(self):
+        for number, begin in enumerate((".mine/", "./", "anna/.mine/", "")):
+            self.hand_in("%d.tar.gz" % number, archive([(named(begin + FILE), b"1")]))
+        self.hand_in("plain.tar", archive([(named(FILE), b"1")], "w"))
+        work = self.read()
+        self.assertEqual(len(work), 5)
+        for one in work.values():
+            self.assertEqual((one.sources, one.notes), ({KEY: b"1"}, []))
+
+    def test_what_leads_out_of_an_archive_is_not_read(self):
+        for name in ("../" + FILE, "/" + FILE, ".mine/../../" + FILE):
+            self.hand_in("eve.tar.gz", archive([(named(name), b"1"),
+                                                (named("01_iterative/reader.c"), b"2")]))
+            one = self.read()["eve"]
+            self.assertEqual(one.sources, {"01/reader": b"2"})
+            self.assertRegex(one.notes[0], "leads out")
+        self.assertEqual(os.listdir(self.folder), ["eve.tar.gz"])
+
+    def test_links_are_not_followed(self):
+        secret = self.hand_in("secret.txt", "a secret")
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
+            self.hand_in("eve.tar.gz", archive([(named(FILE, kind, secret), b"")]))
+            self.assertEqual(self.read()["eve"].sources, {})
+        os.unlink(os.path.join(self.folder, "eve.tar.gz"))
+        os.makedirs(os.path.join(self.folder, "file", "01_iterative"))
+        os.symlink(secret, os.path.join(self.folder, "file", FILE))
+        os.makedirs(os.path.join(self.folder, "pipe", "01_iterative"))
+        os.mkfifo(os.path.join(self.folder, "pipe", FILE))
+        self.hand_in("real/" + FILE, "1")
+        os.mkdir(os.path.join(self.folder, "folder"))
+        os.symlink("../real/01_iterative", os.path.join(self.folder, "folder", "01_iterative"))
+        os.symlink("real", os.path.join(self.folder, "student"))
+        work = self.read()
+        for name in ("file", "pipe", "folder", "student", "secret.txt"):
+            self.assertEqual(work[name].sources, {}, name)
+        self.assertEqual(work["real"].sources, {KEY: b"1"})
+
+    def test_what_is_too_large_is_not_read(self):
+        large = b"/" * (handed_in.MOST_SOURCE + 1)
+        self.hand_in("folder/" + FILE, large)
+        self.hand_in("archive.tar.gz", archive([(named(FILE), large)]))
+        self.hand_in("bomb.tgz", gzip.compress(bytes(handed_in.MOST_ARCHIVE + 1)))
+        self.hand_in("half.tar.gz", archive([(named(FILE), os.urandom(9000))])[:5000])
+        self.hand_in("nonsense.tar.gz", b"what is this?" * 100)
+        for one in self.read().values():
+            self.assertEqual(one.sources, {}, one.student)
+            self.assertEqual(len(one.notes), 1, one.student)
+
+    def test_a_folder_without_students_is_said(self):
+        with self.assertRaisesRegex(handed_in.Unreadable, "is empty"):
+            self.read()
+        self.hand_in("anna/" + FILE, "")
+        self.hand_in("anna.tar.gz", archive([]))
+        with self.assertRaisesRegex(handed_in.Unreadable, "twice"):
+            self.read()
+
+    def test_names_are_harmless(self):
+        self.hand_in("\x1b[31mred\n/" + FILE, "")
+        self.assertEqual(list(self.read()), ["?[31mred?".replace("[", "?")])
+
+
+class Collecting(Place):
+    """Once, with a student for each kind of program."""
+
+    def collect(self, *options):
+        done = subprocess.run([os.path.join(COURSE, "collect"), *options, self.folder],
+                              env=place.ENVIRONMENT, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_each_gets_what_is_due(self):
+        exercise, = exercises.find(KEY, exercises.every())
+        handed = {"loops": LOOPS, "eats": EATS, "lies": LIES.replace("PLACE", self.folder),
+                  "endless": ENDLESS, "broken": "int main(", "starts": text_of(exercise.start)}
+        due = {"loops": "over the limit", "eats": "over the limit", "lies": "not yet",
+               "endless": "over the limit", "broken": "does not compile", "starts": "not yet"}
+        if can_be_counted():
+            handed["forks"] = FORKS
+            due["forks"] = "over the limit"
+        if os.path.exists(exercise.at(exercise.solution)):
+            solution = "build/" + "solutions/" + FILE
+            checks.make(solution)
+            handed["honest"] = text_of(solution)
+            due["honest"] = "passed"
+        for student, source in handed.items():
+            self.hand_in("%s.tar.gz" % student, archive([(named(".mine/" + FILE), source.encode()),
+                                                         (named("../" + FILE), b"#error\n")]))
+        logs = os.path.join(tempfile.mkdtemp(prefix="zerohttpd."), "logs")
+        self.addCleanup(shutil.rmtree, os.path.dirname(logs))
+        before = os.listdir(self.folder)
+        os.chmod(self.folder, 0o777)
+        found = json.loads(self.collect("--json", "--only", KEY, "--logs", logs, "--most-tasks",
+                                        str(MOST_TASKS), "--most-memory", str(MOST_MIB)))
+        outcomes = {one["student"]: one["exercises"][KEY]["outcome"] for one in found["students"]}
+        if outcomes.get("endless") == "does not compile":  # the compiler was told first
+            due["endless"] = "does not compile"
+        self.assertEqual(outcomes, due, logs_in(logs))
+        for one in found["students"]:
+            self.assertIn("leads out", one["notes"][0])
+            self.assertTrue(os.path.exists(one["exercises"][KEY]["log"]))
+        if jail.build().spaces:
+            self.assertEqual(os.listdir(self.folder), before, "nobody wrote outside")
+
+    def test_the_table_has_a_row_for_each_student(self):
+        self.hand_in("anna/" + FILE, "int main(")
+        self.hand_in("anna/01_iterative/gone.c", "int main(")
+        self.hand_in("ben/" + FILE, "int main(")
+        os.mkdir(os.path.join(self.folder, "carl"))
+        printed = self.collect("--logs", os.path.join(self.folder, ".logs"))
+        self.assertRegex(printed, r"(?m)^01 +(gone +queue|queue +gone)$")
+        self.assertRegex(printed, r"(?m)^anna +does not compile +does not compile$")
+        self.assertRegex(printed, r"(?m)^ben +(–|does not compile) +(–|does not compile)$")
+        self.assertRegex(printed, r"(?m)^carl +– +–$")
+        self.assertIn("anna: 0 passed of 2 handed in\n", printed)
+
+
+def can_be_counted():
+    """May a program that forks without end be tried here? Not without a count that binds it."""
+    group = cage.Group(MOST_TASKS)
+    group.remove()
+    return bool(group.path or jail.build().user)
+
+
+def text_of(path):
+    with open(os.path.join(place.TOP, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def logs_in(folder):
+    texts = []
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(where, name), encoding="utf-8") as file:
+                texts.append("\n%s\n%s" % (where, re.sub("(?m)^", "  ", file.read()[-2000:])))
+    return "".join(texts)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,128 @@
+"""`make course`: is the copy whole without the solutions, and does nothing in it give them away?"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import place  # first: it says where the rest lies
+import exercises
+
+COURSE = os.path.join(place.TOP, "common", "course", "course")
+LEAST_LINES = 3  # that follow each other: fewer may stand in any program
+
+
+class Course(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.copy = os.path.join(cls.folder, "new", "course")
+        cls.status, cls.printed = run([COURSE, cls.copy], cls.folder)
+
+    def setUp(self):
+        self.assertEqual(self.status, 0, self.printed)
+
+    def test_what_is_there_is_not_overwritten(self):
+        there = os.path.join(self.folder, "there")
+        os.mkdir(there)
+        self.assertEqual(run([COURSE, there], self.folder)[0], 0, "an empty folder will do")
+        before = os.listdir(there)
+        status, printed = run([COURSE, there], self.folder)
+        self.assertEqual(status, 2, printed)
+        self.assertIn("not empty", printed)
+        self.assertEqual(os.listdir(there), before)
+
+    def test_no_folder_is_refused(self):
+        self.assertEqual(run([COURSE, ""], self.folder)[0], 2)
+
+    def test_each_exercise_is_there_without_its_solution(self):
+        known = exercises.every(self.copy)
+        self.assertEqual([each.key for each in known], [each.key for each in exercises.every()])
+        for each in known:
+            self.assertEqual([path for path in each.files() if not os.path.exists(each.at(path))],
+                             [each.solution])
+        self.assertEqual([path for path in files_of(self.copy)
+                          if "/solutions/" in path or "/mutants/" in path], [])
+
+    def test_no_lines_of_a_solution_are_anywhere(self):
+        """But those that the project's servers have, too."""
+        solutions = [each for each in exercises.every() if os.path.exists(each.at(each.solution))]
+        if not solutions:
+            self.skipTest("a course's copy has no solutions")
+        texts = {path: squeezed(os.path.join(self.copy, path)) for path in files_of(self.copy)}
+        servers = "".join(text for path, text in texts.items()
+                          if re.match(r"(0\d_\w+|common)/\w+\.c$", path))
+        for each in solutions:
+            for block in added(each.at(each.solution)):
+                if block not in servers:
+                    found = [path for path, text in texts.items() if block in text]
+                    self.assertEqual(found, [], block)
+
+    def test_its_history_is_one_commit(self):
+        if not shutil.which("git"):
+            self.skipTest("git is not here")
+        self.assertEqual(git(self.copy, "rev-list", "--count", "--all").strip(), "1")
+        self.assertEqual(git(self.copy, "status", "--porcelain"), "")
+        self.assertNotIn("/solutions/", git(self.copy, "ls-files"))
+
+    def test_make_knows_what_to_do_in_it(self):
+        for targets in (["all"], ["exercise-programs"]):
+            status, printed = run(["make", "-n", "SAN=", *targets], self.copy)
+            self.assertEqual(status, 0, printed)
+            self.assertIn("main.o" if targets == ["all"] else "build/exercises/", printed)
+
+    def test_its_exercises_are_listed_and_none_is_done(self):
+        status, printed = run(["make", "-s", "exercises"], self.copy)
+        self.assertEqual(status, 0, printed)
+        number = len(exercises.every())
+        self.assertIn("%d exercises: 0 done, 0 begun" % number, printed)
+
+    def test_its_documents_name_nothing_that_was_left_out(self):
+        status, printed = run(["python3", "-B", "-m", "unittest", "discover", "-s",
+                               "common/tests/book", "-p", "test_documents.py"], self.copy,
+                              SERVERS=place.TOP)
+        faults = re.sub("(?m)^", "  ", printed)  # common/tests/run reads what begins a line
+        self.assertEqual(status, 0, "\n" + faults)
+
+
+def run(command, folder, **more):
+    """Its status, and what it printed. Of the make that runs us it hears nothing."""
+    environment = {name: value for name, value in place.ENVIRONMENT.items()
+                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN")}
+    done = subprocess.run(command, cwd=folder, env={**environment, **more},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+    return done.returncode, done.stdout
+
+
+def git(folder, *words):
+    return run(["git", *words], folder)[1]
+
+
+def files_of(folder):
+    found = (os.path.relpath(os.path.join(where, name), folder)
+             for where, _, names in os.walk(folder) for name in names)
+    return [path for path in found if not path.startswith(".git/")]
+
+
+def squeezed(path):
+    """A file's text, without the blanks at both ends of its lines, and without empty lines."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return "\n".join(filter(None, map(str.strip, file))) + "\n"
+
+
+def added(patch):
+    """What a patch brings: blocks of lines, squeezed too, that follow each other in it."""
+    with open(patch, encoding="utf-8") as file:
+        signs = "".join(line for line in file if line.strip("+ \n") and not line.startswith("+++"))
+    for block in re.findall(r"(?:^\+.*\n)+", signs, re.MULTILINE):
+        lines = [line[1:].strip() for line in block.splitlines()]
+        if len(lines) >= LEAST_LINES:
+            yield "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+"""What `make exercise` and `make exercises` do for a learner, in a project of the test's own."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import place  # first: it says where the rest lies
+import checks
+
+TASK = """\
+# A number
+
+Chapter 1 · %s · %d minutes
+
+Print the right number.
+
+    make exercise EX=01/%s
+"""
+START = """\
+#include <stdio.h>
+
+int main(void)
+{
+    printf("41\\n");
+    return 0;
+}
+"""
+CHECK = '''\
+import os
+
+REASON = "right"
+
+
+def check(ex):
+    if os.environ.get("NOT_HERE"):
+        ex.skip("the moon is not full")
+    if os.environ.get("BROKEN"):
+        print(1 / 0)
+    run = ex.run()
+    ex.expect("right", "the number 42", lambda: run.stdout == "42\\n",
+              saw=lambda: run.stdout.strip(), hint=2, read="printf(3)")
+'''
+HANGS = '''\
+REASON = "none"
+
+
+def check(ex):
+    print("redis:", ex.redis().where, flush=True)
+    ex.wait(lambda: False, 60)
+'''
+
+
+class Learner(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.top = tempfile.mkdtemp(prefix="zerohttpd.")
+        cls.addClassCleanup(shutil.rmtree, cls.top)
+        checks.make("iterative")
+        shutil.copy(os.path.join(place.TOP, "Makefile"), cls.top)
+        for each in ("common", "loadtest/lib", "build/plain/common"):  # as new as the originals are
+            shutil.copytree(os.path.join(place.TOP, each), os.path.join(cls.top, each),
+                            ignore=shutil.ignore_patterns("tests", "__pycache__"))
+        for name, kind, minutes, check in (("number", "predict", 10, CHECK),
+                                           ("hang", "build", 20, HANGS),
+                                           ("numbers", "build", 5, CHECK)):
+            files = "01_iterative/exercises/"
+            cls.write(files + name + ".md", TASK % (kind, minutes, name))
+            cls.write(files + name + ".c", START)
+            cls.write(files + name + ".py", check)
+            cls.write(files + "solutions/%s.patch" % name, PATCH.replace("NAME", name))
+
+    def setUp(self):
+        shutil.rmtree(os.path.join(self.top, ".mine"), ignore_errors=True)
+
+    @classmethod
+    def write(cls, path, text):
+        path = os.path.join(cls.top, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def run_exercise(self, *arguments, **environment):
+        return place.run("run", *arguments, top=self.top, SAN="", **environment)
+
+    def listed(self, key):
+        """What the list says of one."""
+        status, printed = place.run("list", top=self.top)
+        self.assertEqual(status, 0, printed)
+        return re.search(r"^  (\S+) +%s " % key, printed, re.MULTILINE).group(1), printed
+
+    def mine(self, name="number"):
+        return os.path.join(self.top, ".mine", "01_iterative", name + ".c")
+
+    # ---- the copy ------------------------------------------------------------------------
+
+    def test_the_first_time_gives_a_copy_and_says_what_is_missing(self):
+        status, printed = self.run_exercise("01/number")
+        self.assertEqual(status, 1, printed)
+        with open(self.mine(), encoding="utf-8") as file:
+            self.assertEqual(file.read(), START)
+        for words in (".mine/01_iterative/number.c, new", "expected: the number 42", "saw:      41",
+                      "open hint 2 in 01_iterative/exercises/number.md", "man 3 printf"):
+            self.assertIn(words, printed)
+        self.assertEqual(place.last_line(printed), "not yet: right")
+
+    def test_a_copy_is_never_overwritten(self):
+        self.run_exercise("01/number")
+        self.write(".mine/01_iterative/number.c", START.replace("41", "43"))
+        status, printed = self.run_exercise("01/number")
+        self.assertEqual(status, 1, printed)
+        self.assertIn("saw:      43", printed)
+        self.assertNotIn(", new", printed)
+
+    def test_the_right_answer_passes_and_is_done_until_it_is_changed(self):
+        self.assertEqual(self.listed("01/number")[0], "–")
+        self.run_exercise("01/number")
+        self.assertEqual(self.listed("01/number")[0], "begun")
+        self.write(".mine/01_iterative/number.c", START.replace("41", "42"))
+        status, printed = self.run_exercise("01/number")
+        self.assertEqual((status, place.last_line(printed)), (0, "passed"), printed)
+        self.assertEqual(self.listed("01/number")[0], "done")
+        self.write(".mine/01_iterative/number.c", START.replace("41", "40 + 2"))
+        self.assertEqual(self.listed("01/number")[0], "begun")
+
+    def test_what_does_not_compile_is_said_in_the_compilers_words(self):
+        self.write(".mine/01_iterative/number.c", START.replace("return 0", "return zero"))
+        status, printed = self.run_exercise("01/number")
+        self.assertEqual(status, 2, printed)
+        self.assertRegex(printed, r"number\.c:6:.*zero")
+
+    def test_the_starting_file_and_the_solution_leave_the_copy_alone(self):
+        self.assertEqual(self.run_exercise("01/number", "--of", "exercises")[0], 1)
+        status, printed = self.run_exercise("01/number", "--of", "solutions")
+        self.assertEqual(status, 0, printed)
+        self.assertFalse(os.path.exists(self.mine()))
+        self.assertEqual(self.listed("01/number")[0], "–")
+
+    # ---- names ---------------------------------------------------------------------------
+
+    def test_a_name_may_be_short_or_long(self):
+        for name in ("number", "01/number", "01_iterative/number"):
+            self.assertEqual(self.run_exercise(name)[0], 1, name)
+
+    def test_a_wrong_name_lists_near_ones(self):
+        for wrong, near in (("01/nmber", "01/number"), ("01/xyz", "01/hang"),
+                            ("", "make exercises")):
+            status, printed = self.run_exercise(wrong)
+            self.assertEqual(status, 2, printed)
+            self.assertIn(near, printed)
+
+    # ---- the rest ------------------------------------------------------------------------
+
+    def test_a_check_that_cannot_be_made_here_is_skipped_and_says_why(self):
+        status, printed = self.run_exercise("01/number", NOT_HERE="1")
+        self.assertEqual((status, place.last_line(printed)), (77, "skipped: the moon is not full"))
+
+    def test_a_check_that_fails_itself_is_no_verdict(self):
+        status, printed = self.run_exercise("01/number", BROKEN="1")
+        self.assertEqual(status, 2, printed)
+        self.assertIn("ZeroDivisionError", printed)
+        self.assertIn("the check itself has failed", place.last_line(printed))
+
+    def test_the_list_counts_and_says_what_is_next(self):
+        _, printed = self.listed("01/number")
+        self.assertIn("Chapter 1: iterative\n", printed)
+        self.assertRegex(printed, r" 01/number +10 min +predict +A number\n")
+        self.assertIn("3 exercises: 0 done, 0 begun\n", printed)
+        self.assertEqual(place.last_line(printed), "next: make exercise EX=01/numbers")  # 5 minutes
+
+    def test_ctrl_c_ends_the_check_and_all_it_started(self):
+        command = [os.path.join(self.top, "common", "exercises", "run"), "01/hang"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8",
+                              env={**place.ENVIRONMENT, "SAN": ""}) as process:
+            for line in process.stdout:
+                if line.startswith("redis: unix:"):
+                    break
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(20), 130)
+        socket = line.strip().partition("unix:")[2]
+        self.assertFalse(os.path.exists(socket))
+
+
+PATCH = """\
+--- NAME.c
++++ NAME.c
+@@ -2,6 +2,6 @@
+ 
+ int main(void)
+ {
+-    printf("41\\n");
++    printf("42\\n");
+     return 0;
+ }
+"""
+
+if __name__ == "__main__":
+    unittest.main()
