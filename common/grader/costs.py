@@ -1,0 +1,50 @@
+"""costs: system calls a request, against the budget of the model (loadtest/lib/calls.py).
+
+    costs.py BINARY MODEL      prints JSON: for each kind of request what it took, and what it may
+
+BINARY has the model's name: how many clients are held to warm it up depends on that.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+import cage
+import places  # noqa: F401  (finds lib)
+from lib import Trouble, calls, machine, processes, redis, servers
+
+
+def measure(binary, model):
+    """A list of dicts: kind, most, and either total and calls, or trouble."""
+    cores = machine.choose_cores()
+    found = []
+    with tempfile.TemporaryDirectory(prefix="costs-", dir=os.environ.get("FOLDERS")) as folder:
+        private = redis.start_private(folder, None)
+        private.seed()
+
+        def open_server(log, under):
+            return servers.Server(binary, private.where, cores.server, log,
+                                  prefix=[*cage.LIMITS, *under])
+
+        for kind, most in calls.budgets(model).items():
+            row = {"kind": kind, "most": most}
+            found.append(row)
+            try:
+                save_as = os.path.join(folder, kind.replace(" ", "-"))
+                with calls.Traced(open_server, save_as, cores.client) as traced:
+                    each = traced.per_request(kind, *calls.budget_load(kind, model))
+                    row.update(total=each.total, calls=each.calls)
+            except (Trouble, OSError) as error:
+                row["trouble"] = str(error)
+    return found
+
+
+if __name__ == "__main__":
+    processes.stop_on_signals()
+    try:
+        print(json.dumps(measure(*sys.argv[1:])))
+    except Trouble as trouble:
+        sys.exit(str(trouble))
+    finally:
+        processes.end_for_good()

@@ -1,0 +1,116 @@
+"""Is each of the seven its own model, and none of the others?"""
+
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import models
+import places
+import portrait
+
+SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+WITH_WORKERS = {"forking", "preforking", "threading", "prethreading"}
+MOST_AS_ANOTHER = 8  # of 25
+
+
+def paint(name):
+    """The Portrait of one of the seven; in a process of its own, which ends what it starts."""
+    command = [sys.executable, "-B", os.path.join(HERE, "portrait.py"),
+               os.path.join(SERVERS, name), "yes" if name in WITH_WORKERS else "no"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8", check=False)
+    if done.returncode:
+        raise AssertionError("%s: %s" % (name, done.stdout))
+    return portrait.from_dict(json.loads(done.stdout))
+
+
+@unittest.skipIf("build/san-" in SERVERS, "a sanitizer has threads and memory of its own")
+class Matrix(unittest.TestCase):
+    """They mostly wait: all seven at once."""
+
+    @classmethod
+    def setUpClass(cls):
+        with concurrent.futures.ThreadPoolExecutor(len(places.MODELS)) as pool:
+            cls.seen = dict(zip(places.MODELS, pool.map(paint, places.MODELS)))
+        cls.points = models.matrix(cls.seen)
+
+    def explain(self, server, model):
+        return "\n".join("%s: %s: %s" % (verdict.holds, verdict.trait.says, verdict.saw)
+                         for verdict in models.judge(model, self.seen[server]))
+
+    def test_each_is_its_own_model(self):
+        for name in places.MODELS:
+            with self.subTest(server=name):
+                self.assertEqual(25, self.points[name][name], self.explain(name, name))
+
+    def test_none_is_another(self):
+        for server, each in self.points.items():
+            for model in set(each) - {server}:
+                with self.subTest(server=server, model=model):
+                    self.assertLessEqual(each[model], MOST_AS_ANOTHER,
+                                         self.explain(server, model))
+
+    def test_the_table_in_the_documentation_is_this_one(self):
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            table = models.table(self.points)
+            self.assertIn(table, file.read(), "\n" + table)
+
+
+class Rule(unittest.TestCase):
+    def verdicts(self, *holds):
+        """Two that define, and the others."""
+        traits = [models.Trait("", number < 2, "", None, None, "") for number in range(len(holds))]
+        return [models.Verdict(trait, each, "") for trait, each in zip(traits, holds)]
+
+    def test_all_is_all(self):
+        self.assertEqual(25, models.points(self.verdicts(True, True, True, True, True), 25))
+
+    def test_a_trait_that_goes_along_costs_its_share(self):
+        self.assertEqual(20, models.points(self.verdicts(True, True, True, True, False), 25))
+
+    def test_a_defining_one_costs_most(self):
+        self.assertEqual(8, models.points(self.verdicts(True, False, True, True, True), 25))
+        self.assertEqual(5, models.points(self.verdicts(False, False, True, False, False), 25))
+
+    def test_each_model_is_defined_by_something(self):
+        for model, traits in models.TRAITS.items():
+            self.assertGreaterEqual(sum(trait.defines for trait in traits), 2, model)
+
+    def test_who_shows_nothing_gets_nothing(self):
+        for model in places.MODELS:
+            verdicts = models.judge(model, portrait.Portrait(trouble="it fell over"))
+            self.assertEqual(0, models.points(verdicts, 25), model)
+            self.assertIn("it fell over", verdicts[0].saw)
+
+
+class Record(unittest.TestCase):
+    """What strace writes."""
+
+    def test_who_accepts(self):
+        text = ("10 accept4(3, NULL, NULL, SOCK_CLOEXEC) = -1 EAGAIN (Resource unavailable)\n"
+                "10 accept4(3, NULL, NULL, SOCK_CLOEXEC <unfinished ...>\n"
+                "11 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 7\n"
+                "10 <... accept4 resumed>)           = 6\n"
+                "11 accept(3, NULL, NULL) = 8\n")
+        self.assertEqual({10: 1, 11: 2}, dict(portrait.accepts(text)))
+
+    def test_who_connects(self):
+        text = ('10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110) = 0\n'
+                '10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110 <unfinished ...>\n'
+                '10 <... connect resumed>) = 0\n')
+        self.assertEqual({10: 2}, dict(portrait.connects(text)))
+
+    def test_how_many_are_polled(self):
+        text = ("10 poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\n"
+                "10 poll([{fd=3, events=POLLIN}, {fd=5, events=POLLIN}, ...], 40, 200"
+                " <unfinished ...>\n10 ppoll([{fd=3, events=POLLIN}], 2, NULL, NULL, 8) = 1\n")
+        self.assertEqual(40, portrait.most_polled(text))
+        self.assertEqual(0, portrait.most_polled(""))
+
+
+if __name__ == "__main__":
+    unittest.main()
