@@ -2,11 +2,7 @@
 
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -108,51 +104,6 @@ int count_workers(void)
 }
 
 /* ---- sockets ------------------------------------------------------------------------------- */
-
-enum { ANSWER_ROOM = 64 * 1024 };
-
-/* Counts, in a piece of the kernel's answer, the sockets that a program has a descriptor of, or
- * those that nobody has. False: there is no more to come. */
-static bool count_in(const struct nlmsghdr *message, ssize_t len, bool has_owner, int *count)
-{
-    for (; NLMSG_OK(message, (size_t)len); message = NLMSG_NEXT(message, len)) {
-        const struct inet_diag_msg *socket = NLMSG_DATA(message);
-        check(message->nlmsg_type != NLMSG_ERROR, "the kernel does not tell of its sockets");
-        if (message->nlmsg_type == NLMSG_DONE)
-            return false;
-        *count += (socket->idiag_inode != 0) == has_owner;
-    }
-    return true;
-}
-
-/* Asks the kernel about the server's ends of all connections that are in one of these states
- * (sock_diag(7)). /proc/net/tcp would tell some of a crowd twice, and needs ten times as long. */
-static int count_sockets(unsigned states, bool has_owner)
-{
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 request;
-    } question = {
-        .header = {.nlmsg_len = sizeof(question),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .request = {.sdiag_family = AF_INET,
-                    .sdiag_protocol = IPPROTO_TCP,
-                    .idiag_states = states,
-                    .id.idiag_sport = htons((uint16_t)server_port)},
-    };
-    static _Alignas(struct nlmsghdr) char answer[ANSWER_ROOM];
-    int netlink = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), count = 0;
-    check(netlink >= 0 && send(netlink, &question, sizeof(question), 0) > 0, "%s", strerror(errno));
-    bool more = true;
-    while (more) {
-        ssize_t len = recv(netlink, answer, sizeof(answer), 0);
-        check(len > 0, "%s", strerror(errno));
-        more = count_in((const struct nlmsghdr *)answer, len, has_owner, &count);
-    }
-    close(netlink);
-    return count;
-}
 
 int count_clients(void)
 {

@@ -264,6 +264,14 @@ void reset(struct client *);   /* the same, the rude way */
  * there is none any more. /proc/net/tcp is long after other tests, and no snapshot. */
 bool find_server_end(const struct client *, struct inet_diag_msg *);
 
+/* How many octets the server has written to this client so far, whoever has them now; -1: its end
+ * of the connection is gone. */
+int64_t count_written(const struct client *);
+
+/* The server's ends of all connections in one of these states, a set of bits (1U <<
+ * TCP_ESTABLISHED): those that a program has a descriptor of, or those that only the kernel has. */
+int count_sockets(unsigned states, bool has_owner);
+
 /* Has the server accepted this client, and read all that it said? And has it closed? */
 bool is_read(const struct client *);
 bool is_closed_by_server(const struct client *);

@@ -6,9 +6,6 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -354,55 +351,7 @@ const struct answer *hear_head(struct client *c)
     return a;
 }
 
-/* ---- the other side, as the kernel shows it ------------------------------------------------ */
-
-/* The server's end of a connection, over IPv4, as sock_diag(7) is asked about it. */
-static struct inet_diag_req_v2 server_end(const struct client *c)
-{
-    struct sockaddr_in own = {0};
-    socklen_t size = sizeof(own);
-    getsockname(c->fd, (struct sockaddr *)&own, &size);
-    struct sockaddr_in other = own; /* where they cannot say any more: the same host */
-    other.sin_port = htons((uint16_t)server_port);
-    getpeername(c->fd, (struct sockaddr *)&other, &size);
-    return (struct inet_diag_req_v2){
-        .sdiag_family = AF_INET,
-        .sdiag_protocol = IPPROTO_TCP,
-        .id = {.idiag_sport = other.sin_port,
-               .idiag_dport = own.sin_port,
-               .idiag_src = {other.sin_addr.s_addr},
-               .idiag_dst = {own.sin_addr.s_addr},
-               .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
-    };
-}
-
-/* Where there is no such connection, the listener is what the kernel finds. */
-bool find_server_end(const struct client *c, struct inet_diag_msg *found)
-{
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 request;
-    } question = {
-        .header = {.nlmsg_len = sizeof(question),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST},
-        .request = server_end(c),
-    };
-    union {
-        struct nlmsghdr header;
-        char bytes[4096];
-    } answer;
-    static int netlink = -1; /* asked thousands of times by those who cut requests in two */
-    if (netlink < 0)
-        netlink = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    check(netlink >= 0 && send(netlink, &question, sizeof(question), 0) > 0 &&
-              recv(netlink, &answer, sizeof(answer), 0) > 0,
-          "the kernel does not tell of its sockets: %s", strerror(errno));
-    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
-        return false;
-    memcpy(found, NLMSG_DATA(&answer.header), sizeof(*found));
-    return found->idiag_state != TCP_LISTEN;
-}
+/* ---- the other side ------------------------------------------------------------------------- */
 
 bool is_read(const struct client *c)
 {
