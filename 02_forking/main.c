@@ -71,7 +71,8 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
     }
     close(client); /* the child's now; the connection ends when its copy is closed too */
     if (!children_add(children, pid, worker->slot)) {
-        waitpid(pid, NULL, 0); /* no memory to remember it by: wait for it, as chapter 1 would */
+        /* no memory to remember it by: wait for it, as chapter 1 would */
+        TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
         board_release(worker->slot);
     }
 }
