@@ -169,7 +169,8 @@ tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
 
 ## test      everything: unit tests, then every case, every fault and every client against all seven
 ##           (PARTS="unit book servers weather crowds clients mutants exercises grader
-##           loadtest", ONLY='poll/*' for one server's cases, SAN=thread)
+##           loadtest", ONLY='poll/*' for one server's cases, SAN=thread, AGAIN=3: one that fails
+##           has to fail again, by itself, within three times)
 PARTS = unit book servers weather crowds clients mutants exercises grader loadtest
 test: deps-test all
 	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' \
