@@ -168,10 +168,10 @@ $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
 tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
 
 ## test      everything: unit tests, then every case, every fault and every client against all seven
-##           (PARTS="unit book servers weather crowds clients mutants exercises grader
+##           (PARTS="unit book servers weather crowds clients grader mutants exercises
 ##           loadtest", ONLY='poll/*' for one server's cases, SAN=thread, AGAIN=3: one that fails
 ##           has to fail again, by itself, within three times)
-PARTS = unit book servers weather crowds clients mutants exercises grader loadtest
+PARTS = unit book servers weather crowds clients grader mutants exercises loadtest
 test: deps-test all
 	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' \
 	    common/tests/run $(PARTS)
