@@ -23,6 +23,7 @@
 #include "status.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -71,8 +72,8 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
     }
     close(client); /* the child's now; the connection ends when its copy is closed too */
     if (!children_add(children, pid, worker->slot)) {
-        /* no memory to remember it by: wait for it, as chapter 1 would */
-        TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+        kill(pid, SIGTERM); /* no memory to remember it by: this request is to be its last, */
+        TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0)); /* and we wait, as chapter 1 would */
         board_release(worker->slot);
     }
 }

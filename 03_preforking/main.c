@@ -143,6 +143,7 @@ int main(int argc, char **argv)
     supervise(&children, &worker, board, &server, &signals);
 
     close(listener);
+    net_release_signals();                        /* who started us may have ignored them */
     sigprocmask(SIG_SETMASK, &only_deaths, NULL); /* a second signal ends us at once */
     children_stop(&children, STOP_MS);
     net_report(&options, board_requests(board), board_connections(board));

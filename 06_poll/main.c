@@ -173,8 +173,8 @@ static void begin_to_stop(void)
 static void one_round(void)
 {
     collect();
-    if (poll(fds, (nfds_t)count, time_out()) < 0)
-        return; /* EINTR; or ENOMEM, and the next round may have better luck */
+    if (poll(fds, (nfds_t)count, time_out()) < 0 && net_out_of_resources(errno))
+        poll(NULL, 0, TICK_MS); /* nobody is ready, as far as we know; the rest frees memory */
 
     for (int i = CLIENTS; i < count; i++)
         if (fds[i].revents)

@@ -83,7 +83,8 @@ static void read_template(struct template *t)
                     strerror(errno));
         return;
     }
-    if (about.st_mtim.tv_sec == t->modified.tv_sec && about.st_mtim.tv_nsec == t->modified.tv_nsec)
+    if (t->page && about.st_mtim.tv_sec == t->modified.tv_sec &&
+        about.st_mtim.tv_nsec == t->modified.tv_nsec)
         return;
     struct page *page = page_load(root, t->file, t->names, error, sizeof(error));
     if (page || errno == 0) /* what could not even be read is tried again at the next look */

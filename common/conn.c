@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -462,6 +463,7 @@ static void write_log(const struct conn *c)
     strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &utc);
     int len = snprintf(line, sizeof(line), "%s - - [%s] \"%s\" %d %llu\n", peer, when, shown,
                        c->app.response.status, (unsigned long long)c->length);
-    if (write(STDOUT_FILENO, line, (size_t)len) < 0)
-        return; /* nobody to tell */
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, 0) != 1 || write(STDOUT_FILENO, line, (size_t)len) < 0)
+        return; /* nobody to tell; or a full pipe, and a client is worth more than a line */
 }

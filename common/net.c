@@ -209,8 +209,38 @@ int net_linger_ms(const struct options *o)
 /* ---- the listener -------------------------------------------------------------------------- */
 
 /* /proc/self/status, for the statistics at the end; opened at the start, because a server that runs
- * opens what is in public/ and templates/, and nothing else. */
+ * opens what is in public/ and templates/, and nothing else, unless it is asked for its status. */
 static int own_status = -1;
+
+/* What was used by this process and its children; times in seconds, sizes in KiB. */
+struct usage {
+    double user, system;
+    long voluntary, involuntary; /* context switches */
+    long own_kib, child_kib;     /* the largest that this process, and that any child, has been */
+};
+
+/* getrusage(2) counts from before execve(2), which may have been a shell's busy life. */
+static struct usage before_start;
+
+static double seconds(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static struct usage usage_so_far(void)
+{
+    struct rusage self, children;
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return (struct usage){
+        .user = seconds(self.ru_utime) + seconds(children.ru_utime),
+        .system = seconds(self.ru_stime) + seconds(children.ru_stime),
+        .voluntary = self.ru_nvcsw + children.ru_nvcsw,
+        .involuntary = self.ru_nivcsw + children.ru_nivcsw,
+        .own_kib = self.ru_maxrss,
+        .child_kib = children.ru_maxrss,
+    };
+}
 
 /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
 static void raise_descriptor_limit(void)
@@ -269,6 +299,7 @@ int net_listen(const struct options *o, bool blocking)
 
     raise_descriptor_limit();
     own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    before_start = usage_so_far();
     int type = SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK);
     int listener = socket(address->ai_family, type, 0);
     if (listener < 0)
@@ -411,6 +442,8 @@ void net_take_signal(int signals)
     sigset_t set = stop_signals();
     while (read(signals, &info, sizeof(info)) > 0)
         ; /* taken before they are unblocked, or this one would end us */
+
+    net_release_signals(); /* who started us may have ignored them */
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     stop(SIGTERM);
 }
@@ -453,23 +486,16 @@ static long own_peak_kib(long maxrss)
     return peak ? strtol(peak + strlen("VmHWM:"), NULL, 10) : maxrss;
 }
 
-static double seconds(struct timeval a, struct timeval b)
-{
-    return (double)(a.tv_sec + b.tv_sec) + (double)(a.tv_usec + b.tv_usec) / 1e6;
-}
-
 void net_report(const struct options *o, uint64_t requests, uint64_t connections)
 {
-    struct rusage self, children;
-    getrusage(RUSAGE_SELF, &self);
-    getrusage(RUSAGE_CHILDREN, &children);
-    long peak = own_peak_kib(self.ru_maxrss);
-    if (children.ru_maxrss > peak)
-        peak = children.ru_maxrss;
+    struct usage now = usage_so_far();
+    long peak = own_peak_kib(now.own_kib);
+    if (now.child_kib > peak && now.child_kib > before_start.child_kib)
+        peak = now.child_kib;
     printf("%s: %llu requests on %llu connections; CPU %.2f s user, %.2f s system; "
            "peak memory %ld KiB; context switches %ld voluntary, %ld involuntary\n",
            o->name, (unsigned long long)requests, (unsigned long long)connections,
-           seconds(self.ru_utime, children.ru_utime), seconds(self.ru_stime, children.ru_stime),
-           peak, self.ru_nvcsw + children.ru_nvcsw, self.ru_nivcsw + children.ru_nivcsw);
+           now.user - before_start.user, now.system - before_start.system, peak,
+           now.voluntary - before_start.voluntary, now.involuntary - before_start.involuntary);
     fflush(stdout);
 }

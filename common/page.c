@@ -275,15 +275,18 @@ struct page *page_load(int root, const char *file, const struct page_name *names
     struct buffer text = {0};
     struct page *page = NULL;
     int fd = openat(root, file, O_RDONLY | O_CLOEXEC);
-    int read_error = fd >= 0 && read_file(fd, &text) ? 0 : errno;
-    if (read_error)
-        snprintf(error, error_size, "%s: %s", file, strerror(read_error));
-    else
+    int why = fd >= 0 && read_file(fd, &text) ? 0 : errno;
+    if (why) {
+        snprintf(error, error_size, "%s: %s", file, strerror(why));
+    } else {
+        errno = 0;
         page = page_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
+        why = errno; /* ENOMEM is not the template's fault */
+    }
     if (fd >= 0)
         close(fd);
     buffer_free(&text);
-    errno = read_error;
+    errno = why;
     return page;
 }
 

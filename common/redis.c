@@ -32,8 +32,11 @@ const char *redis_locate(struct redis_server *server, const char *where)
     if (end == colon + 1 || *end != '\0' || port < 1 || port > 65535)
         return "host:port, with a port from 1 to 65535";
 
-    struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM};
-    if (getaddrinfo(host, NULL, &hints, &address) != 0)
+    /* where "localhost" is both, Redis more often listens on 127.0.0.1 */
+    struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
+    struct addrinfo hints_6 = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET6};
+    if (getaddrinfo(host, NULL, &hints, &address) != 0 &&
+        getaddrinfo(host, NULL, &hints_6, &address) != 0)
         return "a host that can be found";
     getnameinfo(address->ai_addr, address->ai_addrlen, server->host, sizeof(server->host), NULL, 0,
                 NI_NUMERICHOST);

@@ -2,6 +2,8 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <regex.h>
 #include <stdio.h>
@@ -195,6 +197,28 @@ EVERY_SERVER(verbose_means_a_line_a_request)
     check_log(3, "\"HEAD / HTTP/1.1\" 200 0\n");
 }
 
+/* A process stays the same through execve(2), with all that its program before it has used: a shell
+ * that compiles first, and then becomes the server. */
+EVERY_SERVER(the_statistics_are_of_the_server_alone)
+{
+    enum { BEFORE_KIB = 200 * 1024 };
+    double user = -1, system = -1;
+    long peak = -1;
+    run_under("python3", "-c",
+              "import os, sys\n"
+              "if os.fork() == 0: bytearray(200 << 20); sum(range(5 * 10 ** 6)); os._exit(0)\n"
+              "os.wait(); sum(range(5 * 10 ** 6)); os.execvp(sys.argv[1], sys.argv[1:])");
+    start_server();
+    get("/");
+    stop_server();
+    const char *cpu = strstr(server_output(), "CPU ");
+    check(cpu && sscanf(cpu, "CPU %lf s user, %lf s system; peak memory %ld KiB", &user, &system,
+                        &peak) == 3,
+          "%s", server_output());
+    check(peak > 0 && peak < BEFORE_KIB, "%ld KiB", peak);
+    check(user + system < 0.1 * (double)patience(1), "%.2f s", user + system);
+}
+
 EVERY_SERVER(a_hostile_request_cannot_forge_a_line_of_the_log)
 {
     static const char *const hostile[] = {
@@ -210,6 +234,32 @@ EVERY_SERVER(a_hostile_request_cannot_forge_a_line_of_the_log)
     stop_server();
     check_log(5, "\"nonsense\" 400 ");
     check(!strstr(server_output(), "\n127.0.0.1 - - [forged]"), "%s", server_output());
+}
+
+/* `epoll -v | less`, and nobody scrolls: what does not fit into the pipe is left out. */
+EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
+{
+    enum { REQUESTS = 300, LONG = 500 }; /* lines of more octets than a pipe holds */
+    char target[LONG + 2];
+    snprintf(target, sizeof(target), "/%0*d", LONG, 0);
+    start_server("-v");
+    for (int i = 0; i < REQUESTS; i++)
+        check(get(target)->status == 404, "not found");
+    check(stop_server().requests == REQUESTS, "not counted");
+    int lines = count_lines(server_output()) - 2; /* whole ones */
+    check(lines > REQUESTS / 10 && lines < REQUESTS, "%d lines of %d", lines, REQUESTS);
+    check_log(lines, target);
+}
+
+/* As they come out of an archive that was to be the same each time: `tar --mtime=@0`. */
+EVERY_SERVER(a_template_may_be_of_1970)
+{
+    static const struct timespec epoch[2] = {{0}, {0}};
+    const char *root = make_root();
+    check(utimensat(AT_FDCWD, place("root/templates/status/index.html"), epoch, 0) == 0, "%s",
+          strerror(errno));
+    start_server("--root", root);
+    check(get("/not-there")->status == 404, "not found");
 }
 
 /* ---- IPv6 ---------------------------------------------------------------------------------- */

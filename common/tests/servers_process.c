@@ -96,6 +96,13 @@ EVERY_SERVER(a_second_signal_of_the_other_kind_ends_it_too)
     check_second_ends_it(SIGINT, SIGTERM);
 }
 
+/* So a shell's script starts what it does not wait for: `./epoll &`. */
+EVERY_SERVER(a_second_signal_ends_it_though_its_parent_ignored_them)
+{
+    run_under("env", "--ignore-signal=INT,TERM");
+    check_second_ends_it(SIGINT, SIGINT);
+}
+
 /* As after `./epoll | head -1`. */
 EVERY_SERVER(a_server_whose_statistics_nobody_reads_ends_in_peace)
 {
