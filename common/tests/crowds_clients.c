@@ -158,7 +158,7 @@ static void check_cost(int descriptors_before)
                   count_workers() == 0,
               "%d descriptors, %d before", count_descriptors(server_pid), descriptors_before);
     else
-        check(count_workers() == crowd_size, "workers: %d", count_workers());
+        wait_until(count_workers() == crowd_size, SOON_MS, "workers: %d", count_workers());
 }
 
 static void serve_a_crowd(void)

@@ -57,6 +57,12 @@ CONCURRENT_SERVERS(thirty_clients_in_the_middle_of_a_request_hold_up_nobody)
 }
 
 /* Asks for a large file, and does not read it. */
+static void stare(struct client *c)
+{
+    say(c, "GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    wait_until(has_heard(c), SOON_MS, "no response");
+}
+
 static struct client *dial_and_stare(uint64_t size)
 {
     const char *root = make_root();
@@ -64,8 +70,7 @@ static struct client *dial_and_stare(uint64_t size)
     check(truncate(place("root/public/large.bin"), (off_t)size) == 0, "no room");
     start_server("--timeout", "0.5", "--root", root);
     struct client *c = dial();
-    say(c, "GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
-    wait_until(has_heard(c), SOON_MS, "no response");
+    stare(c);
     return c;
 }
 
@@ -79,22 +84,41 @@ CONCURRENT_SERVERS(a_client_that_never_reads_holds_up_nobody)
     reset(c);
 }
 
-EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
+/* About twice as long as the time-out is, and never without progress. Returns how long it did not
+ * read at most: who has no turn for long is no slow reader, but one who never reads. */
+static int64_t read_slowly(struct client *c, uint64_t *got)
 {
     enum { PIECE = 2 * 1024 * 1024 };
     static char bytes[PIECE];
-    uint64_t got = 0;
-    struct client *c = dial_and_stare(LARGE);
-    int64_t start = now_ms();
-    while (got < LARGE) { /* about as long as the time-out is, twice, and never without progress */
+    int64_t longest = 0, last = now_ms();
+    ssize_t n = 1;
+    for (*got = 0; n > 0 && *got<LARGE; *got += n> 0 ? (uint64_t)n : 0) {
         struct pollfd fd = {.fd = c->fd, .events = POLLIN};
         poll(NULL, 0, 100);
+        longest = now_ms() - last > longest ? now_ms() - last : longest;
         check(poll(&fd, 1, (int)patience(SOON_MS)) > 0, "nothing comes any more");
-        ssize_t n = recv(c->fd, bytes, sizeof(bytes), 0);
-        check(n > 0, "cut off after %llu octets and %lld ms", (unsigned long long)got,
-              (long long)(now_ms() - start));
-        got += (uint64_t)n;
+        n = recv(c->fd, bytes, sizeof(bytes), 0);
+        last = now_ms();
     }
+    return longest;
+}
+
+EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
+{
+    enum { TRIES = 5, TOO_LONG_MS = 350 };
+    int64_t longest = TOO_LONG_MS;
+    uint64_t got = 0;
+    struct client *c = dial_and_stare(LARGE);
+    for (int i = 0; i < TRIES && got < LARGE && longest >= TOO_LONG_MS; i++) {
+        if (i > 0) {
+            hang_up(c);
+            c = dial();
+            stare(c);
+        }
+        longest = read_slowly(c, &got);
+    }
+    check(got >= LARGE, "cut off after %llu octets, though read every %lld ms",
+          (unsigned long long)got, (long long)longest);
     hang_up(c);
 }
 

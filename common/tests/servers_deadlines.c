@@ -117,9 +117,9 @@ EVERY_SERVER(a_kept_connection_is_closed_silently_when_its_time_is_over)
 {
     start_server("--timeout", "0.2", "--keep-alive", "0.8");
     struct client *c = dial();
+    int64_t start = now_ms(); /* before: it idles as soon as it has sent its response */
     say(c, GET_HOME);
     check(hear(c)->kept, "not kept");
-    int64_t start = now_ms();
     hear_end(c);
     check_took(start, 800);
     hang_up(c);
@@ -145,11 +145,14 @@ static void check_given_up(int64_t size, int requests)
     struct client *c = dial();
     for (int i = 0; i < requests; i++)
         say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
-    int64_t before = 0, written, progress = now_ms(), limit = progress + patience(3 * SOON_MS);
+    int64_t before = 0, written, limit = now_ms() + patience(3 * SOON_MS);
+    int64_t looked = now_ms(), last_look, progress = looked; /* at the earliest */
     for (; !is_closed_by_server(c) && (written = count_written(c)) >= 0; poll(NULL, 0, 10)) {
-        check(now_ms() < limit, "it still waits for its client to read");
+        last_look = looked;
+        looked = now_ms();
+        check(looked < limit, "it still waits for its client to read");
         if (written != before)
-            progress = now_ms();
+            progress = last_look;
         before = written;
     }
     check_took(progress, 500);
@@ -178,9 +181,9 @@ static void check_lingering(size_t piece, int pause_ms)
 {
     static char body[64 * 1024];
     struct client *c = dial();
+    int64_t start = now_ms(); /* before: it lingers as soon as it has sent its response */
     say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 99999999\r\n\r\n");
     check(hear(c)->status == 413, "status %d", c->answer.status);
-    int64_t start = now_ms();
     while (try_to_say(c, body, piece)) {
         check(now_ms() - start < patience(SOON_MS), "it listens for ever to what it has refused");
         poll(NULL, 0, pause_ms);

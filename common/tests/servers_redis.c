@@ -178,7 +178,7 @@ EVERY_SERVER(a_post_whose_reply_is_lost_is_not_sent_again)
 EVERY_SERVER(nobody_gets_a_reply_that_was_meant_for_another)
 {
     start_redis();
-    start_server("--timeout", "1");
+    start_server("--timeout", "2.5");
     redis("SET guestbook:visitors 41");
     check(post(FORM)->status == 303, "not stored");
     freeze_redis();

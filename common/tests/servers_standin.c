@@ -15,7 +15,7 @@
 #define VIEW_2 "GET /guestbook?page=2 HTTP/1.1\r\nHost: test\r\n\r\n"
 #define FORM   "guest-name=Ada&guest-remarks=hello"
 
-enum { COMMAND_MS = 200, CONNECT_MS = 100 }; /* what --timeout 1 makes of them */
+enum { COMMAND_MS = 400, CONNECT_MS = 200 }; /* what --timeout 2 makes of them */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,7 +59,7 @@ EVERY_SERVER(replies_may_come_octet_by_octet)
 EVERY_SERVER(silence_and_half_a_reply_mean_504_in_time_at_every_call)
 {
     start_stand_in();
-    start_server("--timeout", "1");
+    start_server("--timeout", "2");
     for (size_t i = 0; i < 2 * COUNT(calls); i++) {
         const char *call = calls[i / 2];
         const char *nothing = i % 2 ? NULL : "";
@@ -109,7 +109,7 @@ EVERY_SERVER(rubbish_means_503_and_is_forgotten)
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
     };
     start_stand_in();
-    start_server("--timeout", "1");
+    start_server();
     for (size_t i = 0; i < COUNT(calls) * COUNT(rubbish); i++) {
         const char *call = calls[i % COUNT(calls)], *says = rubbish[i / COUNT(calls)];
         int heard = stand_in_heard(call);
@@ -152,9 +152,10 @@ EVERY_SERVER(a_reply_is_good_though_the_connection_ends_behind_it)
         say(c, VIEW);
         check(hear(c)->status == 200, "%d: the page was whole", i);
     }
-    stand_in((struct manner){.at = "RPUSH", .then = CLOSES});
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        stand_in((struct manner){.at = "RPUSH", .then = CLOSES}); /* waits until it has closed */
         check(post(FORM)->status == 303, "%d: the post was stored", i);
+    }
     check(stand_in_heard("RPUSH") == 3, "sent again");
     hang_up(c);
     check_all_is_well("all that");
@@ -224,7 +225,7 @@ EVERY_SERVER(what_stands_behind_a_reply_is_nobodys_reply)
 EVERY_SERVER(a_late_reply_never_reaches_another_request)
 {
     start_stand_in();
-    start_server("--timeout", "1");
+    start_server("--timeout", "2.5");
     struct client *c[] = {dial(), server_is("iterative") ? NULL : dial()};
     int clients = c[1] ? 2 : 1;
     for (int call = 0; call < PAGE_CALLS; call++) {
@@ -267,7 +268,7 @@ EVERY_SERVER(a_redis_that_cannot_be_reached_means_503_in_time)
               "%s", strerror(errno));
     }
     snprintf(where, sizeof(where), "127.0.0.1:%d", ntohs(address.sin_port));
-    start_server("--redis", where, "--timeout", "1");
+    start_server("--redis", where, "--timeout", "2");
     for (int i = 0; i < 3; i++) {
         int64_t start = now_ms();
         int status = i < 2 ? get("/guestbook")->status : post(FORM)->status;

@@ -15,8 +15,8 @@ static void start(void)
     signal(SIGPIPE, SIG_IGN); /* as every server does */
     scratch_make();
     listener = stand_in_listen();
-    server =
-        (struct redis_server){.path = stand_in_path(), .connect_ms = 200, .command_ms = COMMAND_MS};
+    server = (struct redis_server){
+        .path = stand_in_path(), .connect_ms = PATIENCE_MS, .command_ms = PATIENCE_MS};
 }
 
 TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
@@ -396,6 +396,7 @@ Test(redis, a_full_queue_is_waited_for)
     }
     cr_assert(count < 64 && errno == EAGAIN);
     int64_t begun = net_now();
+    server.connect_ms = 200;
     open_pool(1);
     expect_none("full", REDIS_NO_CONNECTION);
     int64_t ms = net_now() - begun;
@@ -422,7 +423,9 @@ Test(redis, a_full_queue_is_waited_for)
 static void expect_late(const char *about)
 {
     int64_t begun = net_now();
+    server.command_ms = COMMAND_MS;
     expect_none(about, REDIS_NO_REPLY);
+    server.command_ms = PATIENCE_MS;
     int64_t ms = net_now() - begun;
     cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%s: %lld ms", about, (long long)ms);
     cr_expect(!pool.all[0].context, "a late reply must not be taken for the next command's");
@@ -530,7 +533,6 @@ static void *take_and_give(void *unused)
 Test(redis, threads_share_a_pool)
 {
     pthread_t threads[8];
-    server.command_ms = PATIENCE_MS;
     open_pool(3);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, take_and_give, NULL);
@@ -579,12 +581,13 @@ Test(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
     pthread_t threads[4];
     struct stand_in s;
     int why = 0;
+    server.command_ms = 1000; /* by then all are in line */
     stand_in_start(&s, listener, scenes);
     open_pool(1);
     struct redis *only = take();
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, wait_in_vain, NULL);
-    cr_expect(!redis_ask(only, &ping, &why)); /* which takes its time: all are in line by then */
+    cr_expect(!redis_ask(only, &ping, &why));
     redis_give(&pool, only);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);

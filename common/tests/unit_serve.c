@@ -372,8 +372,8 @@ Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
 Test(serve, a_request_in_the_making_is_not_given_up)
 {
     crowd = 1;
-    begin();
     say(client, "GET /a.txt HTTP/1.1\r\n");
+    begin();
     poll(NULL, 0, 2 * TICK_MS); /* two silent ticks, which are what this is about */
     say(client, "Host: a\r\n\r\n");
     expect_part("served", heard(), "\r\n\r\n0123456789");
@@ -407,8 +407,8 @@ Test(serve, those_wait_who_are_in_the_listeners_queue)
 
 Test(serve, a_busy_server_says_so)
 {
-    begin_busy();
     say(client, GET("/a.txt"));
+    begin_busy();
     const char *text = heard();
     cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
     expect_part("503", text, "\r\nRetry-After: 1\r\n");
@@ -418,8 +418,8 @@ Test(serve, a_busy_server_says_so)
 
 Test(serve, a_busy_server_says_so_once)
 {
-    begin_busy();
     say(client, GET("/a.txt") GET("/a.txt"));
+    begin_busy();
     const char *text = heard();
     cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
     cr_expect(!strstr(text + 13, "HTTP/1.1 503 "), "%s", text);
@@ -428,9 +428,9 @@ Test(serve, a_busy_server_says_so_once)
 
 Test(serve, a_busy_server_says_so_to_one_who_waits_for_leave_to_send_a_body)
 {
-    begin_busy();
     say(client, "POST /guestbook HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
                 "Expect: 100-continue\r\n\r\n");
+    begin_busy();
     const char *text = heard();
     cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
     end();
