@@ -437,7 +437,10 @@ enum conn_state conn_expire(struct conn *c)
 /* ---- the log ------------------------------------------------------------------------------- */
 
 /* Common Log Format, one write(2) a line. Whatever could be taken for the end of the request, or of
- * the line, is written as \xHH. */
+ * the line, is written as \xHH.
+ *
+ * A full pipe costs the line and not the client, who would wait with us in write(2). Two workers
+ * that see the last room at the same time may both write; then one of them does wait. */
 static void write_log(const struct conn *c)
 {
     enum { LINE = 512 }; /* octets of a request line that are shown */
@@ -465,5 +468,5 @@ static void write_log(const struct conn *c)
                        c->app.response.status, (unsigned long long)c->length);
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     if (poll(&out, 1, 0) != 1 || write(STDOUT_FILENO, line, (size_t)len) < 0)
-        return; /* nobody to tell; or a full pipe, and a client is worth more than a line */
+        return; /* nobody to tell */
 }

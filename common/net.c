@@ -48,7 +48,8 @@ static const char help[] =
     "                        of it, a Redis command a fifth, connecting to Redis a\n"
     "                        tenth; fractions are allowed (10)\n"
     "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
-    "  -v, --verbose         a line a request, in Common Log Format\n"
+    "  -v, --verbose         a line a request, in Common Log Format; left out where\n"
+    "                        standard output is a pipe that is full\n"
     "  -h, --help            this text\n"
     "  -V, --version         the version\n";
 

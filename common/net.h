@@ -31,7 +31,7 @@ struct options {
     int keep_alive_ms; /* 0: close after every response */
     int timeout_ms;    /* a whole request; a response without progress */
     int backlog;       /* finished handshakes that may wait for accept(2) */
-    bool verbose;      /* a line a request, on standard output */
+    bool verbose;      /* a line a request, on standard output, if there is room in it */
 };
 
 /* What follows --timeout (10 s), so that one option makes a whole test quick. */
