@@ -1,7 +1,8 @@
 """05/little: whether the prediction holds for the pages a second of the project's prethreading.
 
 A round is some waves of pages, and is measured from the first question to the last answer. What
-disturbs can only make it slower: so there are four rounds at most, and the best one counts.
+disturbs can only make it slower: so there are a few rounds, more where patience is, and the best
+one counts.
 """
 
 import itertools
@@ -9,11 +10,13 @@ import socket
 import threading
 import time
 
+from outcome import patient
+
 REASON = "many"
 
 PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 WAVES = 6
-ROUNDS = 4
+ROUNDS = 3
 NEAR = 0.15
 LIMIT_SECONDS = 30
 
@@ -27,7 +30,7 @@ def check(ex):
         server = ex.project("prethreading", "--workers", str(workers), redis=ex.slow_redis(ms))
         pages = WAVES * min(workers, clients)
         measured = 0
-        for _ in range(ROUNDS):
+        for _ in range(round(patient(ROUNDS))):
             measured = max(measured, pages_per_second(server, clients, pages))
             if is_near(predicted, measured):
                 break
