@@ -72,8 +72,10 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
     }
     close(client); /* the child's now; the connection ends when its copy is closed too */
     if (!children_add(children, pid, worker->slot)) {
-        kill(pid, SIGTERM); /* no memory to remember it by: this request is to be its last, */
-        TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0)); /* and we wait, as chapter 1 would */
+        /* No memory to remember it by: this request is to be its last, and we wait for its end as
+         * chapter 1 would, once more after each signal (EINTR). */
+        kill(pid, SIGTERM);
+        TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
         board_release(worker->slot);
     }
 }
