@@ -145,6 +145,12 @@ int count_lines(const char *text);
 
 int count_descriptors(pid_t);
 int list_children(pid_t, pid_t *children, int room, char *states); /* returns how many */
+int list_threads(pid_t, pid_t *threads, int room);
+
+/* Chapters 3 and 5 make their workers when they have begun to listen, and while a client waits for
+ * the last of them, one that idles has to make way: waits until so many, all there are, wait for
+ * clients themselves. */
+void await_workers(int count);
 
 /* What the server and its present children have used of the CPU so far; what they occupy now of
  * memory, each page they share counted once. Without the program's code: what of that is whose

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,21 @@ int list_children(pid_t pid, pid_t *children, int room, char *states)
     return count;
 }
 
+int list_threads(pid_t pid, pid_t *threads, int room)
+{
+    char path[64];
+    int count = 0;
+    struct dirent *entry;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    while (directory && count < room && (entry = readdir(directory)))
+        if (isdigit((unsigned char)entry->d_name[0]))
+            threads[count++] = atoi(entry->d_name);
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
 /* The server and its present children: how many of `processes` were filled in. */
 static int list_server(pid_t *processes, int room)
 {
@@ -177,6 +193,43 @@ static int list_server(pid_t *processes, int room)
     int count = 1 + list_children(server_pid, processes + 1, room - 1, states);
     free(states);
     return count;
+}
+
+/* By proc_pid_syscall(5); where the kernel does not tell, who is there waits. Somebody else's
+ * worker may wait for a client in another call than ours do. */
+static bool waits_for_client(pid_t thread)
+{
+    static const int calls[] = {
+        SYS_accept4, SYS_accept,     SYS_ppoll, SYS_epoll_pwait,
+#ifdef SYS_poll
+        SYS_poll,    SYS_epoll_wait,
+#endif
+    };
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/syscall", (int)thread);
+    const char *call = read_whole(path, NULL);
+    bool waits = !call;
+    for (size_t i = 0; call && i < sizeof(calls) / sizeof(calls[0]); i++)
+        waits |= isdigit((unsigned char)*call) && atoi(call) == calls[i];
+    return waits;
+}
+
+static int count_waiting_workers(void)
+{
+    enum { ROOM = 256 };
+    pid_t processes[ROOM], threads[ROOM];
+    int count = 0;
+    for (int i = list_server(processes, ROOM) - 1; i >= 0; i--)
+        for (int j = list_threads(processes[i], threads, ROOM) - 1; j >= 0; j--)
+            count += waits_for_client(threads[j]);
+    return count;
+}
+
+void await_workers(int count)
+{
+    if (strncmp(server_name, "pre", 3) == 0 && !getenv("NO_WORKERS"))
+        wait_until(count_waiting_workers() >= count, SOON_MS, "of %d workers %d wait for clients",
+                   count, count_waiting_workers());
 }
 
 int64_t server_cpu_ms(void)

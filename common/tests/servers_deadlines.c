@@ -6,8 +6,6 @@
  */
 #include "harness.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,19 +303,17 @@ ONLY_SERVER(iterative, ten_silent_clients_are_given_up_within_ten_ticks)
 /* How often the threads of a process have gone to sleep so far; adds their number to *threads. */
 static int64_t count_sleeps(pid_t pid, int *threads)
 {
-    char path[300];
+    enum { ROOM = 64 };
+    pid_t ids[ROOM];
+    char path[64];
     int64_t sleeps = 0;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *tasks = opendir(path);
-    check(tasks, "%s: %s", path, strerror(errno));
-    for (struct dirent *task; (task = readdir(tasks));) {
-        snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)pid, task->d_name);
-        const char *status = task->d_name[0] == '.' ? NULL : read_whole(path, NULL);
+    for (int i = list_threads(pid, ids, ROOM) - 1; i >= 0; i--) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)ids[i]);
+        const char *status = read_whole(path, NULL);
         const char *line = status ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
         sleeps += line ? atoll(strchr(line, ':') + 1) : 0;
         *threads += line != NULL;
     }
-    closedir(tasks);
     return sleeps;
 }
 

@@ -136,6 +136,7 @@ EVERY_SERVER(whoever_speaks_while_it_is_stopped_is_answered)
     bool is_loop = server_is("poll") || server_is("epoll"); /* more than there are in one round */
     int count = server_is("iterative") ? 1 : is_loop ? MANY : FEW;
     start_server("--keep-alive", "2");
+    await_workers(FEW);
     for (int i = 0; i < count; i++) {
         crowd[i] = dial();
         say(crowd[i], "GET / HTTP/1.1\r\nHost: test\r\n\r\n");

@@ -69,14 +69,6 @@ static bool is_loop(void)
     return server_is("poll") || server_is("epoll");
 }
 
-/* Chapters 3 and 5 make their workers when they have begun to listen. */
-static void await_workers(int count)
-{
-    if (server_is("preforking") || server_is("prethreading"))
-        wait_until((look(), count_slots() == count), SOON_MS, "workers: %d of %d", count_slots(),
-                   count);
-}
-
 /* ---- the document -------------------------------------------------------------------------- */
 
 static void check_field(int at, const char *path)
@@ -479,6 +471,7 @@ ONLY_SERVER(preforking, a_killed_workers_slot_is_given_to_its_successor)
 {
     kill_who_asks();
     await_workers(8);
+    look();
     for (int i = 0; i < 8; i++)
         check(atoi(text_of(i, "slot")) == i && is_worker(atoi(text_of(i, "id"))), "slot %d", i);
 }
@@ -488,6 +481,8 @@ ONLY_SERVER(preforking, a_hundred_and_fifty_workers_are_all_on_the_board)
 {
     start_server("--workers", "150");
     await_workers(150);
+    look();
+    check(count_slots() == 150, "%d slots", count_slots());
     check(json_number(&json, "processes") == 151 && json_number(&json, "threads") == 151, "%lld",
           json_number(&json, "processes"));
 }
