@@ -166,12 +166,21 @@ int redis_async_ask(struct redis_async *redis, const struct redis_command *comma
         give_up(redis, REDIS_NO_CONNECTION);
     if ((!redis->context || is_dying(redis->context)) && !open_connection(redis))
         return REDIS_NO_CONNECTION;
+    const redisCallback *last = redis->context->replies.tail;
     int status = command->bytes
                      ? redisAsyncFormattedCommand(redis->context, on_reply, asker, command->bytes,
                                                   command->len)
                      : redisAsyncCommandArgv(redis->context, on_reply, asker, command->count,
                                              (const char **)command->words, command->lens);
-    return status == REDIS_OK ? 0 : REDIS_NO_CONNECTION;
+    bool remembered = redis->context->replies.tail != last;
+    if (status == REDIS_OK && remembered)
+        return 0;
+    /* Without memory for who asks, hiredis 0.14 asks all the same, and each reply would go to the
+     * one behind; 1.0 marks the context, and leaves it. The command is still in its buffer, and
+     * goes with it. */
+    if (status == REDIS_OK || redis->context->err)
+        give_up(redis, REDIS_NO_CONNECTION);
+    return REDIS_NO_CONNECTION;
 }
 
 /* HandleWrite before the connect callback would take the connection for made. */

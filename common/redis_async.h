@@ -9,6 +9,7 @@
  *  - There is one path for a lost Redis, whatever was lost: the context is
  *    forgotten, then freed. hiredis then answers everybody who still waited
  *    with NULL, and whoever asks again asks on a new connection.
+ *  - Without memory to remember who asks, the connection is lost like that, too.
  *  - A Unix socket whose queue is full says EAGAIN to connect(2). redis.h tries
  *    again while it may; here that is a 503, and the next who asks tries again.
  */

@@ -579,19 +579,31 @@ ONLY_SERVER(prethreading, without_the_threads_it_was_to_have_it_does_not_start)
 
 /* ---- short reads and writes ---------------------------------------------------------------- */
 
-static void compile_short_calls(void)
+static void preload(const char *source)
 {
     int log = open(place("cc"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), status;
-    const char *const words[] = {
-        "cc",    "-std=gnu11", "-D_GNU_SOURCE", "-shared",
-        "-fPIC", "-o",         place("few"),    "common/tests/short_calls.c",
-        NULL};
+    const char *const words[] = {"cc", "-std=gnu11",     "-D_GNU_SOURCE", "-shared", "-fPIC",
+                                 "-o", place("library"), source,          NULL};
+    char *variable = NULL, *scarce = NULL;
+    if (has_sanitizer())
+        cr_skip_test("a sanitizer has taken these calls' names");
     pid_t pid = spawn(words, log, log);
     close(log);
     wait_until(waitpid(pid, &status, WNOHANG) == pid, SOON_MS, "the compiler hangs");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         cr_skip_test("there is no compiler cc");
     check(status == 0, "%s", read_whole(place("cc"), NULL));
+    check(asprintf(&variable, "LD_PRELOAD=%s", place("library")) > 0 &&
+              asprintf(&scarce, "SCARCE=%s", place("scarce")) > 0,
+          "no memory");
+    run_under("env", variable, scarce);
+}
+
+static void check_preloaded(void)
+{
+    char maps[64];
+    snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)server_pid);
+    check(strstr(read_whole(maps, NULL), place("library")), "it is not preloaded");
 }
 
 /* What is said in each entry: 950 octets in which nothing can go missing unseen. */
@@ -623,16 +635,10 @@ static void check_page(const struct answer *page, int entries)
 /* Every read and write of the server, and of hiredis in it, does 1 to 7 octets. */
 EVERY_SERVER(what_is_done_a_few_octets_at_a_time_is_done_whole)
 {
-    char maps[64], *preload = NULL;
-    if (has_sanitizer())
-        cr_skip_test("a sanitizer has taken these calls' names");
     start_redis();
-    compile_short_calls();
-    check(asprintf(&preload, "LD_PRELOAD=%s", place("few")) > 0, "no memory");
-    run_under("env", preload);
+    preload("common/tests/short_calls.c");
     start_server("--verbose");
-    snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)server_pid);
-    check(strstr(read_whole(maps, NULL), place("few")), "it is not preloaded");
+    check_preloaded();
 
     leave_entries(3);
     struct client *c = dial();
@@ -681,4 +687,54 @@ EVERY_SERVER(a_client_with_little_room_gets_everything_it_asked_for)
         check_page(hear(c), 20);
     }
     hang_up(c);
+}
+
+/* ---- memory that is scarce ----------------------------------------------------------------- */
+
+enum { AT_ONCE = 6 };
+
+#define POST                                                                                       \
+    "POST /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: 34\r\n"        \
+    "Content-Type: application/x-www-form-urlencoded\r\n\r\nguest-name=Ada&guest-remarks=hello"
+
+/* Some ask at once, some leave an entry. Each is answered with what they asked for, or with 503.
+ * Returns how many entries are said to be there. */
+static int ask_together(void)
+{
+    struct client *clients[AT_ONCE];
+    int posted = 0;
+    for (int i = 0; i < AT_ONCE; i++) {
+        clients[i] = dial();
+        say(clients[i], i % 2 ? POST : GET("/guestbook"));
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        int status = hear(clients[i])->status, expected = i % 2 ? 303 : 200;
+        check(status == expected || status == 503, "status %d", status);
+        posted += status == 303;
+        hang_up(clients[i]);
+    }
+    return posted;
+}
+
+/* What hiredis, above all, has no memory for is lost to who asked, and to nobody else. */
+EVERY_SERVER(without_memory_for_a_question_nobody_gets_the_reply_to_anothers)
+{
+    enum { TIMES = 200, MOST_MS = 3000, WATCHED_MS = 500 };
+    int posted = 0, times = 0;
+    start_redis();
+    preload("common/tests/scarce_memory.c");
+    start_server();
+    check_preloaded();
+    check(get("/guestbook")->status == 200, "not served");
+    write_file("scarce", "", 0);
+    for (int64_t start = now_ms(); times < TIMES && now_ms() - start < MOST_MS; times++)
+        posted += ask_together();
+    check(unlink(place("scarce")) == 0, "%s", strerror(errno));
+    wait_until(get("/guestbook")->status == 200, 2000, "it has not recovered");
+    long long there = redis_number("LLEN guestbook:entries");
+    check(there >= posted && there <= times * AT_ONCE / 2, "%lld entries, and %d were confirmed",
+          there, posted);
+    int64_t before = server_cpu_ms();
+    poll(NULL, 0, WATCHED_MS); /* not for something to happen, but for nothing to */
+    check(server_cpu_ms() - before < WATCHED_MS / 5, "it is busy with nothing");
 }
