@@ -31,9 +31,10 @@ struct template
     const char *file;
     const struct page_name *names;
     struct page *page;
-    struct timespec modified;
-    _Atomic int64_t looked; /* net_now() of the last look */
-    pthread_rwlock_t lock;  /* of all the above, but for the quick look at `looked` */
+    struct timespec changed; /* st_ctim, which nobody can set: an archive brings its own st_mtim */
+    int error;               /* errno of the last attempt to read it, told once */
+    _Atomic int64_t looked;  /* net_now() of the last look */
+    pthread_rwlock_t lock;   /* of all the above, but for the quick look at `looked` */
 };
 
 enum { LOOK_EVERY_MS = 1000 };
@@ -83,20 +84,22 @@ static void read_template(struct template *t)
                     strerror(errno));
         return;
     }
-    if (t->page && about.st_mtim.tv_sec == t->modified.tv_sec &&
-        about.st_mtim.tv_nsec == t->modified.tv_nsec)
+    if (t->page && about.st_ctim.tv_sec == t->changed.tv_sec &&
+        about.st_ctim.tv_nsec == t->changed.tv_nsec)
         return;
     struct page *page = page_load(root, t->file, t->names, error, sizeof(error));
-    if (page || errno == 0) /* what could not even be read is tried again at the next look */
-        t->modified = about.st_mtim;
+    int reason = page ? 0 : errno; /* 0: it was read */
+    if (reason == 0)
+        t->changed = about.st_ctim; /* what was not is tried again at the next look */
     if (!page && !t->page)
         net_die(name, "%s", error);
     if (page) {
         page_free(t->page);
         t->page = page;
-    } else {
+    } else if (reason == 0 || reason != t->error) {
         fprintf(stderr, "%s: %s\n", name, error);
     }
+    t->error = reason;
 }
 
 static void look_at(struct template *t)

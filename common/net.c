@@ -489,6 +489,10 @@ static long own_peak_kib(long maxrss)
 
 void net_report(const struct options *o, uint64_t requests, uint64_t connections)
 {
+    enum { PATIENCE_MS = 1000 };
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, PATIENCE_MS) == 0)
+        return; /* a full pipe, which nobody reads: write(2) would wait for ever */
     struct usage now = usage_so_far();
     long peak = own_peak_kib(now.own_kib);
     if (now.child_kib > peak && now.child_kib > before_start.child_kib)

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <regex.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* One line on standard error, that begins with the server's name and says so much. */
@@ -255,11 +257,25 @@ EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
 EVERY_SERVER(a_template_may_be_of_1970)
 {
     static const struct timespec epoch[2] = {{0}, {0}};
-    const char *root = make_root();
-    check(utimensat(AT_FDCWD, place("root/templates/status/index.html"), epoch, 0) == 0, "%s",
+    const char *root = make_root_with("one");
+    check(utimensat(AT_FDCWD, place("own/templates/status/index.html"), epoch, 0) == 0, "%s",
           strerror(errno));
     start_server("--root", root);
     check(get("/not-there")->status == 404, "not found");
+}
+
+/* And it can be asked to stop: the pipe is full, and has no room for the statistics. */
+EVERY_SERVER(a_server_whose_log_nobody_reads_ends_in_time)
+{
+    enum { LONG = 500, TIMES = 200 };
+    char target[LONG + 2];
+    snprintf(target, sizeof(target), "/%0*d", LONG, 0);
+    start_server("-v");
+    for (int i = 0; i < TIMES; i++)
+        get(target);
+    kill(server_pid, SIGTERM);
+    int status = await_exit(5000);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
 }
 
 /* ---- IPv6 ---------------------------------------------------------------------------------- */
