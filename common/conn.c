@@ -18,7 +18,7 @@ enum {
     KEEP_PAGE = 4096,           /* and for pages, are given back when a connection idles */
     FILE_PIECE = 60 * 1024,     /* octets; see send_file() */
     FILE_TURN = 4 * FILE_PIECE, /* a longer one would make other clients of a loop wait */
-    MAX_KEPT_IN_CROWD = 100,
+    MAX_AHEAD = 100,
     NEW_MS = 2000,
 };
 
@@ -149,11 +149,17 @@ static void understand(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
     bool waits = c->parser.continue_due; /* for leave to send its body */
-    if (waits && c->refuse_with == 0 && !send_continue(c) && used >= 0)
-        return; /* when there is room, parsing will say the same again */
+    if (waits && c->refuse_with == 0 && !send_continue(c)) {
+        if (used < 0 && c->sent > 0)
+            enter(c, CONN_DONE); /* behind a part of that, a refusal would be no response */
+        if (used >= 0 || c->state == CONN_DONE)
+            return; /* when there is room, parsing will say the same again */
+    }
     c->used = used > 0 ? (size_t)used : c->in.len;
     if (used != 0)
         show_request(c);
+    else if (waits)
+        c->request = http_understood(&c->parser, c->in.bytes); /* who may be refused now */
     if (used < 0 || (c->refuse_with != 0 && (used > 0 || waits)))
         refuse(c, used < 0 ? -used : c->refuse_with);
     else if (used > 0)
@@ -172,15 +178,17 @@ static void act(struct conn *c, enum effect effect)
 
 /* ---- a response goes out ------------------------------------------------------------------- */
 
-/* Politeness: while somebody waits, a connection is kept only for the request that has come
- * already, so that no request on a connection announced as kept is cut off. */
+/* Politeness: while somebody waits, a connection is kept only for requests that have come already,
+ * so that none on a connection announced as kept is cut off; and for a hundred of them in a row at
+ * most. Until then nobody is asked who waits: the answer would change nothing. */
 static bool is_kept(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
         return false;
-    if (c->worker->how_many_wait(c->worker) == 0)
+    if (c->in.len > c->used && ++c->ahead < MAX_AHEAD)
         return true;
-    return c->in.len > c->used && c->kept_in_crowd++ < MAX_KEPT_IN_CROWD;
+    c->ahead = 0;
+    return c->worker->how_many_wait(c->worker) == 0;
 }
 
 static const char *date(struct worker *worker)

@@ -65,10 +65,10 @@ struct conn {
     size_t sent;     /* octets of head and content */
     uint64_t length; /* octets of content, for the log */
 
-    bool silent;       /* the last attempt to read ended with a tick, not with a byte */
-    bool refused;      /* the response refuses the request: close, lingering */
-    int refuse_with;   /* answer whatever is asked with this status; 0: serve */
-    int kept_in_crowd; /* responses that said keep-alive though somebody waited */
+    bool silent;     /* the last attempt to read ended with a tick, not with a byte */
+    bool refused;    /* the response refuses the request: close, lingering */
+    int refuse_with; /* answer whatever is asked with this status; 0: serve */
+    int ahead;       /* responses in a row behind each of which the next request was there */
 
     enum conn_state queued_as; /* see waiting.h; no business of this file */
     int64_t queued_until;

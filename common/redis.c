@@ -158,7 +158,10 @@ static redisReply *read_reply(redisContext *context, int64_t deadline)
         if (!first) {
             struct pollfd fd = {.fd = context->fd, .events = POLLIN};
             int64_t left = deadline - net_now();
-            if (left <= 0 || poll(&fd, 1, (int)left) == 0) {
+            int ready = left > 0 ? poll(&fd, 1, (int)left) : 0;
+            if (ready < 0 && errno == EINTR)
+                continue;
+            if (ready == 0) {
                 errno = EAGAIN;
                 return NULL;
             }

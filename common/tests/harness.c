@@ -255,12 +255,21 @@ bool server_is_stopping(void)
            (!server_is("preforking") || list_children(server_pid, children, ROOM, states) <= 1);
 }
 
+static void check_for_sanitizers(void)
+{
+    static const char *const reports[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
+                                          "runtime error:", "WARNING: ThreadSanitizer"};
+    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+        check(!strstr(server_errors(), reports[i]), "a sanitizer has found something");
+}
+
 int await_exit(int limit_ms)
 {
     int status = 0;
     wait_until(waitpid(server_pid, &status, WNOHANG) == server_pid, limit_ms,
                "it has not ended within %d ms", limit_ms);
     server_runs = false;
+    check_for_sanitizers();
     return status;
 }
 
@@ -268,14 +277,6 @@ void stop_listening(void)
 {
     close(server_out);
     server_out = -1;
-}
-
-static void check_for_sanitizers(void)
-{
-    static const char *const reports[] = {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
-                                          "runtime error:", "WARNING: ThreadSanitizer"};
-    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
-        check(!strstr(server_errors(), reports[i]), "a sanitizer has found something");
 }
 
 struct statistics await_server(void)
@@ -286,7 +287,6 @@ struct statistics await_server(void)
     int n = 0;
     read_output(false, STOPPED_MS);
     int status = await_exit(STOPPED_MS);
-    check_for_sanitizers();
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
     check(waitpid(-server_pid, NULL, WNOHANG) < 0, "it left a child behind");
     check_opens();
@@ -294,9 +294,10 @@ struct statistics await_server(void)
     const char *last = output_len > 1 ? memrchr(output, '\n', output_len - 1) : NULL;
     snprintf(pattern, sizeof(pattern),
              "\n%s: %%llu requests on %%llu connections; CPU %%*f s user, %%*f s system; peak "
-             "memory %%*d KiB; context switches %%*d voluntary, %%*d involuntary%%n",
+             "memory %%ld KiB; context switches %%*d voluntary, %%*d involuntary%%n",
              server_says);
-    check(last && sscanf(last, pattern, &s.requests, &s.connections, &n) == 2 && last[n] == '\n',
+    check(last && sscanf(last, pattern, &s.requests, &s.connections, &s.peak_kib, &n) == 3 &&
+              last[n] == '\n',
           "the last line is no statistics: %s", server_output());
     return s;
 }
@@ -312,7 +313,6 @@ int run_server_with(const char *const *options)
     launch(options);
     read_output(false, SOON_MS);
     int status = await_exit(SOON_MS);
-    check_for_sanitizers();
     check(WIFEXITED(status), "wait status 0x%x", (unsigned)status);
     return WEXITSTATUS(status);
 }

@@ -82,7 +82,8 @@ const char *describe(const char *condition, const char *format, ...)
 
 /* Looks again and again, for what nobody is told of: the end of a process, a line in /proc. */
 #define wait_until(condition, limit_ms, ...)                                                       \
-    for (int64_t limit_ = now_ms() + patience(limit_ms); !(condition); poll(NULL, 0, 3))           \
+    for (int64_t limit_ = now_ms() + patience(limit_ms); !(condition) || now_ms() >= limit_;       \
+         poll(NULL, 0, 3))                                                                         \
     check_that(now_ms() < limit_, #condition ", in time", __VA_ARGS__)
 
 enum { SOON_MS = 10000 }; /* for what should happen at once: if not by then, it never will */
@@ -125,6 +126,7 @@ bool server_is_stopping(void);
 /* What it says when asked to stop. run_case() calls this if the case does not. */
 struct statistics {
     unsigned long long requests, connections;
+    long peak_kib; /* of the largest process */
 };
 struct statistics stop_server(void);  /* SIGTERM, and await_server() */
 struct statistics await_server(void); /* it has been asked to stop: waits until it has */

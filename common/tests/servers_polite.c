@@ -80,7 +80,7 @@ ONLY_SERVER(iterative, a_spare_connection_costs_the_next_client_a_fifth_of_a_sec
         hear_end(spare);
         hang_up(spare);
     }
-    check(quickest <= patience(600), "%lld ms at best", (long long)quickest);
+    check(quickest <= patience(300), "%lld ms at best", (long long)quickest);
 }
 
 /* Whoever connects so many times at once comes to speak for each of them only after a while. */
@@ -127,6 +127,8 @@ static void who_pipelines_makes_way_too(void)
     wait_until(is_read(greedy), SOON_MS, "it was not read");
     struct client *patient = dial();
     say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    if (server_is("forking"))
+        poll(NULL, 0, 200); /* its parent looks at the queue every 50 ms, and tells the children */
     say(greedy, requests + 10);
     while (hear(greedy)->kept)
         check(++heard <= MOST, "%d requests, and somebody waits", MOST);
@@ -135,6 +137,7 @@ static void who_pipelines_makes_way_too(void)
     hang_up(patient);
 }
 AGAINST(iterative, who_pipelines_makes_way_too)
+AGAINST(forking, who_pipelines_makes_way_too)
 AGAINST(preforking, who_pipelines_makes_way_too)
 AGAINST(threading, who_pipelines_makes_way_too)
 AGAINST(prethreading, who_pipelines_makes_way_too)
