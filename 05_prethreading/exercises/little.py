@@ -15,7 +15,7 @@ from outcome import patient
 REASON = "many"
 
 PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-WAVES = 6
+WAVES = 4
 ROUNDS = 3
 NEAR = 0.15
 LIMIT_SECONDS = 30
@@ -32,8 +32,8 @@ def check(ex):
         measured = 0
         for _ in range(round(patient(ROUNDS))):
             measured = max(measured, pages_per_second(server, clients, pages))
-            if is_near(predicted, measured):
-                break
+            if predicted <= measured * (1 + NEAR):
+                break  # near, or too low: no further round would bring that closer
         ex.did("let %d clients ask for %d pages, each answer of Redis %d ms late" % (
             clients, pages, ms))
         ex.expect(key, "%d workers, %d ms, %d clients: predicted within 15 %%" % (
