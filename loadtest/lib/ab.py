@@ -3,7 +3,8 @@
 ab keeps a fixed number of clients busy: each opens a connection, asks, reads the page to its
 end, and begins again. It speaks HTTP/1.0 and has one thread. What one must know to believe it:
 
-- A page whose length changes counts as failed unless -l is given. The visitor counter's does.
+- A page whose length changes counts as failed unless -l is given. The visitor counter's does. With
+  -l a page that is cut short is as good as any other: how many bytes came in all is the only trace.
 - With -r a failed connection is counted; without, ab gives up. It is among the complete requests
   all the same, and a reset one is two failures, "receive" and "exception". So a server that is
   dead completes 64,000 requests a second, and ab's status is 0.
@@ -29,8 +30,9 @@ FIELDS = {
     "failed": r"Failed requests:\s+(\d+)",
     "seconds": r"Time taken for tests:\s+([\d.]+)",
     "longest": r"\n 100% +(\d+)",
+    "content": r"HTML transferred:\s+(\d+)",
 }
-KINDS = {"Connect": "connect", "Receive": "reset", "Length": "length", "Exceptions": "reset"}
+KINDS = {"Connect": "connect", "Receive": "reset", "Exceptions": "reset"}  # Length: see -l
 
 
 def command(url, clients, csv, requests=None, seconds=None, kept=False):
@@ -79,6 +81,7 @@ def parse(text, csv):
         mean_ms=mean(percentiles + [longest]),
         percentiles={50: percentiles[50], 90: percentiles[90], 99: percentiles[99], 100: longest},
         connects=True,
+        content=int(number["content"]),
     )
 
 
@@ -87,7 +90,8 @@ def parse_errors(text):
     kinds = re.search(r"\((Connect: \d+, Receive: \d+, Length: \d+, Exceptions: \d+)\)", text)
     errors = {}
     for kind, count in re.findall(r"(\w+): (\d+)", kinds.group(1) if kinds else ""):
-        errors[KINDS[kind]] = max(errors.get(KINDS[kind], 0), int(count))
+        if kind in KINDS:
+            errors[KINDS[kind]] = max(errors.get(KINDS[kind], 0), int(count))
     non_2xx = re.search(r"Non-2xx responses:\s+(\d+)", text)
     errors["not 2xx"] = int(non_2xx.group(1)) if non_2xx else 0
     return {kind: count for kind, count in errors.items() if count}

@@ -15,6 +15,8 @@ from lib.load import Load
 FEW = 20  # requests before a timed run: Redis may be a long way off
 TIMED_LEAST_SECONDS = 2
 SUSPECT = 0.10  # so far from Little's law a cell is suspect
+NOT_WAITING = ("by Little's law not as many clients as were asked for were waiting for an answer at a "
+               "time")
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _load(cell, server, run, save_as):
         cell.load = _generate(cell, server, run, save_as)
     cell.reading = watch.reading
     cell.counts = run.redis.counts_since(before)
-    judge(cell, run.asks_redis(cell.spot))
+    judge(cell, run.asks_redis(cell.spot), run.experiment.size(run))
 
 
 def _warm_up(cell, server, run, save_as):
@@ -157,8 +159,9 @@ def _alive(load, server):
     return load
 
 
-def judge(cell, asks_redis):
-    """The conditions that a cell must meet; see README.md."""
+def judge(cell, asks_redis, size=None):
+    """The conditions that a cell must meet; see README.md. `size`: of each answer, if they are all
+    alike."""
     load, spot = cell.load, cell.spot
     if load.failed:
         cell.wrong.append("%s requests failed: %s" % (format(load.failed, ","),
@@ -166,14 +169,17 @@ def judge(cell, asks_redis):
     if cell.asked and load.requests + load.failed != cell.asked:
         cell.wrong.append("ab completed %s requests of %s" % (
             format(load.requests + load.failed, ","), format(cell.asked, ",")))
+    in_flight = 0 if cell.asked else spot.clients
+    if size and load.content is not None and not load.failed and not (
+            0 <= load.content - size * load.requests <= size * in_flight):
+        cell.wrong.append("%s bytes came in %s answers of %s" % tuple(
+            format(number, ",") for number in (load.content, load.requests, size)))
     if asks_redis:
-        in_flight = 0 if cell.asked else spot.clients
         unequal = work.unequal(load.requests, cell.counts, in_flight)
         cell.wrong += [unequal] if unequal else []
     cell.off = meter.off(spot.clients, load.rate, load.mean_ms)
     if cell.off > SUSPECT:
-        cell.remarks.append("by Little's law not as many clients as were asked for were waiting for "
-                            "an answer at a time")
+        cell.remarks.append(NOT_WAITING)
     note_kernel(cell, cell.reading.kernel)
 
 

@@ -11,9 +11,11 @@ import shutil
 import sys
 from urllib.parse import urlsplit
 
-from lib import (Trouble, cells, lab, machine, places, processes, redis, rounds, servers,
-                 subjects)
+from lib import (Trouble, ab, cells, curl, h2load, httperf, lab, machine, places, processes, redis,
+                 rounds, servers, subjects, wrk)
 from lib.run import PAGE, Run
+
+GENERATORS = {"ab": ab, "wrk": wrk, "httperf": httperf, "h2load": h2load, "curl": curl}
 
 EPILOG = """\
 A private Redis is started for the run, and gone after it. With --redis, or REDIS in the
@@ -47,6 +49,8 @@ class Experiment:
     seconds = 1.0  # a cell
     seconds_are = "how long a cell takes"  # None: as long as it takes
     quick_rounds, quick_seconds = 1, 0.3
+    in_a_lab = True  # does it ask the place where the server is, wherever that may be?
+    elsewhere = True  # can it measure a server that somebody else has started?
     crowded = False  # are there more clients at once than a listener's queue usually holds?
     columns = cells.COLUMNS  # of cells.tsv
     raw = staticmethod(cells.raw)  # a cell's figures, one for each of them
@@ -91,6 +95,10 @@ class Experiment:
     def look_at(self, server, run):
         """Of every server, before it is loaded. Trouble if it is not to be measured."""
 
+    def size(self, _run):
+        """Bytes of each answer's content; None: they differ."""
+        return None
+
     def why_not(self, level, descriptors):
         """Why a level cannot be had on this machine, or None."""
         return machine.why_not(level, descriptors)
@@ -98,6 +106,10 @@ class Experiment:
     def facts(self, _run):
         """For environment.txt, more pairs of its own."""
         return []
+
+    def versions(self):
+        """Of its tools, as in "ab 2.3, wrk 4.1.0"."""
+        return ", ".join(GENERATORS[tool].version() for tool in self.tools if tool in GENERATORS)
 
     def main(self):
         """Runs it, from the command line to the exit status."""
@@ -176,9 +188,13 @@ class Experiment:
             parser.error("--flush is for a Redis given with --redis")
         if options.lab and options.redis:
             parser.error("--lab has a Redis of its own")
+        if options.lab and not self.in_a_lab:
+            parser.error("--lab is for programs that ask for pages")
         parts = urlsplit(options.url or "")
         options.elsewhere = "http://" + parts.netloc if parts.netloc else None
         if options.elsewhere:
+            if not self.elsewhere:
+                parser.error("%s starts the servers that it measures" % self.name)
             if options.lab or options.against:
                 parser.error("a server that somebody else has started is measured alone")
             options.url = options.url[len(options.elsewhere):] or "/"

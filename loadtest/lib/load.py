@@ -5,7 +5,7 @@ an error of some kind, and never part of a rate.
 """
 
 from dataclasses import dataclass
-from typing import Dict
+from typing import Dict, Optional
 
 KINDS = ("connect", "reset", "time-out", "not 2xx", "length")
 
@@ -20,6 +20,7 @@ class Load:
     mean_ms: float  # of the time that a request took
     percentiles: Dict[float, float]  # 50, 90, 99, 100: so many ms sufficed for so many percent
     connects: bool  # is connecting a part of a request's time?
+    content: Optional[int] = None  # bytes of it that came; None: the generator does not say
 
     @property
     def rate(self):

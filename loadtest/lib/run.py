@@ -213,7 +213,8 @@ class Run:
     def facts(self):
         """For environment.txt, and the report: pairs."""
         facts = machine.environment() + [
-            ("Redis", self.redis.version()), ("pinned", self.pinned()),
+            ("Redis", self.redis.version()), ("load generators", self.experiment.versions()),
+            ("pinned", self.pinned()),
             ("others", "%.0f %% of all cores before the run" % self._others),
             ("seed", self.seed), ("command", " ".join(sys.argv)), ("began", self.began),
             *self.experiment.facts(self)]

@@ -17,6 +17,7 @@ class StaticExperiment(experiment.Experiment):
     """Each of the seven, the peers tuned, and the floor; the peers' defaults if asked for."""
 
     path = "/index.html"
+    in_a_lab = False  # files are asked for from here
     servers = [*servers.NAMES, *peers.NAMES, "floor"]
 
     def add_options(self, parser):
@@ -30,6 +31,9 @@ class StaticExperiment(experiment.Experiment):
 
     def look_at(self, server, run):
         must_answer_with(server, run.path, file_of(run.root, run.path))
+
+    def size(self, run):
+        return None if run.options.elsewhere else os.path.getsize(file_of(run.root, run.path))
 
     def facts(self, run):
         names = dict.fromkeys(name.split(":")[0] for name in run.servers)

@@ -1,7 +1,7 @@
 """subjects: whatever can be measured, by its name.
 
     epoll           one of the seven, as built here
-    epoll@v1.0      the same of another revision of this project (git worktree, built apart)
+    epoll@v1.0      the same of another revision of this project (git archive, built apart)
     floor           the least a server can do
     nginx           a peer, tuned; nginx:default as its package comes
 

@@ -26,6 +26,7 @@ class CleanRun(unittest.TestCase):
     def test_every_request_brought_its_page(self):
         self.assertEqual(self.load.requests, 38025)
         self.assertEqual((self.load.failed, self.load.errors_text()), (0, ""))
+        self.assertEqual(self.load.content, 89316541)
 
     def test_the_rate_is_ab_s_own(self):
         self.assertAlmostEqual(self.load.rate, 14448.39, delta=5)

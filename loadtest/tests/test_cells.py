@@ -12,9 +12,10 @@ from lib.load import Load
 SPOT = cells.Spot("epoll", "ab", 20)
 
 
-def load(requests=1000, seconds=1.0, mean_ms=20.0, **errors):
+def load(requests=1000, seconds=1.0, mean_ms=20.0, content=None, **errors):
     return Load(requests=requests, errors=errors, seconds=seconds, mean_ms=mean_ms,
-                percentiles={50: 19.0, 90: 30.0, 99: 99.0, 100: 120.0}, connects=True)
+                percentiles={50: 19.0, 90: 30.0, 99: 99.0, 100: 120.0}, connects=True,
+                content=content)
 
 
 def counts(incr=1000, get=1000, lrange=1000, visitors=1000):
@@ -28,10 +29,10 @@ def reading(kernel=None):
                          kernel=kernel or {})
 
 
-def judged(the_load, the_counts=None, asked=1000, spot=SPOT, kernel=None):
+def judged(the_load, the_counts=None, asked=1000, spot=SPOT, kernel=None, size=None):
     cell = cells.Cell(spot, 1, asked=asked, load=the_load, counts=the_counts or counts(),
                       reading=reading(kernel))
-    cells.judge(cell, asks_redis=True)
+    cells.judge(cell, asks_redis=True, size=size)
     return cell
 
 
@@ -77,6 +78,14 @@ class Verdict(unittest.TestCase):
         wrk = cells.Spot("epoll", "wrk", 20)
         self.assertEqual(judged(load(), counts(1020, 1020, 1001, 1020), 0, wrk).wrong, [])
         self.assertEqual(len(judged(load(), counts(1021), 0, wrk).wrong), 1)
+
+    def test_an_answer_that_is_cut_short_or_empty_is_noticed_by_what_came_in_all(self):
+        self.assertEqual(judged(load(content=50000), size=50).wrong, [])
+        for content in (0, 49999, 50001):
+            self.assertEqual(judged(load(content=content), size=50).wrong,
+                             ["%s bytes came in 1,000 answers of 50" % format(content, ",")])
+        timed = judged(load(content=50999), asked=0, size=50)  # 20 clients were still reading
+        self.assertEqual(timed.wrong, [])
 
     def test_clients_that_did_not_wait_are_suspect(self):
         cell = judged(load(mean_ms=17.0))  # 17 of 20 were waiting

@@ -60,6 +60,21 @@ class Options(unittest.TestCase):
             with self.subTest(words=words):
                 self.assertIn("is measured alone", self.parse("--url", "http://h:1/", *words))
 
+    def test_who_asks_from_here_only_is_not_for_the_lab(self):
+        for program, words in (("burst", []), ("files", []), ("connections", []), ("cost", []),
+                               ("cost", ["--parts", "cpu,memory"])):
+            with self.subTest(program=program, words=words):
+                done = subprocess.run([os.path.join(machine.TOP, "loadtest", program), "--lab",
+                                       *words], stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertRegex(done.stderr, "--lab is for|in the lab only")
+
+    def test_connections_starts_its_servers(self):
+        done = subprocess.run([os.path.join(machine.TOP, "loadtest", "connections"), "--url",
+                               "http://127.0.0.1:1/"], stderr=subprocess.PIPE, text=True,
+                              check=False)
+        self.assertIn("connections starts the servers that it measures", done.stderr)
+
     def test_what_is_neither_is_refused(self):
         for text in ("index.html", "https://host/", "http://", "http:///a"):
             with self.subTest(text=text), self.assertRaises(argparse.ArgumentTypeError):
