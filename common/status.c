@@ -99,6 +99,8 @@ static void take_sums(struct status *status)
     for (size_t i = 0; i < status->workers; i++)
         for (int state = 0; state < STATUS_CONNECTION_STATES; state++)
             status->now[state] += status->slots[i].by_state[state];
+    for (size_t i = 0; i < status->workers; i++)
+        status->waiting += status->slots[i].state == STATUS_WAITING;
 }
 
 /* ---- the processes (proc(5)) --------------------------------------------------------------- */
@@ -475,6 +477,7 @@ const struct page_name status_names[] = {
     {"asking", NUMBER(now[STATUS_ASKING]), 0, false},
     {"writing", NUMBER(now[STATUS_WRITING]), 0, false},
     {"lingering", NUMBER(now[STATUS_LINGERING]), 0, false},
+    {"waiting", NUMBER(waiting), 0, false},
     {"cpu_user_ms", NUMBER(cpu_user_ms), 0, false},
     {"cpu_system_ms", NUMBER(cpu_system_ms), 0, false},
     {"voluntary", NUMBER(voluntary), 0, false},

@@ -90,6 +90,7 @@ struct status_slot {
 struct status {
     uint64_t pid, uptime_ms, workers_most, requests, connections, responses[BOARD_CLASSES];
     uint64_t now[STATUS_CONNECTION_STATES];
+    uint64_t waiting; /* workers without a client */
     uint64_t cpu_user_ms, cpu_system_ms, voluntary, involuntary;
     uint64_t processes, threads, pss_kib, descriptors;
     struct status_slot *slots; /* owned */

@@ -19,10 +19,23 @@ const EVERY_MS = 1000;
 const SOON_MS = 200; // between an answer that was late and the next question
 const REFUSED_MS = 5000; // nobody listens: the browser itself complains of each attempt, so fewer ...
 const REFUSED_MOST_MS = 20000; // ... and fewer of them
-const LOST_MS = 30000; // an answer that is not here by then will never come
+const LOST_MS = 30000; // an answer that is not here by then is asked for once more
 const MINUTE = 60; // seconds that a chart shows
 
 // ---- asking ------------------------------------------------------------------------------------
+
+let isPaused = false;
+const watches = new Set(); // what begins or ends each of them
+
+/** Makes the button stop all that moves on the page, and go on. */
+export function offerPause(button) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    isPaused = !isPaused;
+    button.setAttribute("aria-pressed", String(isPaused));
+    for (const look of watches) look();
+  });
+}
 
 /**
  * Asks a server for its status each second, while the page is looked at. One question at a time: a
@@ -45,19 +58,23 @@ export function watch(url, seen) {
     }
   }
 
-  async function ask() {
+  async function ask(began = performance.now()) {
     const mine = new AbortController();
-    const began = performance.now();
+    const asked = performance.now();
     const waited = () => performance.now() - began;
     const clock = setInterval(() => {
-      if (waited() > LOST_MS) mine.abort();
-      else seen.late(Math.floor(waited() / 1000));
+      seen.late(Math.floor(waited() / 1000));
+      if (performance.now() - asked > LOST_MS) mine.abort();
     }, 1000);
     asking = mine;
     const status = await question(mine.signal);
     clearInterval(clock);
     if (asking !== mine) return; // nobody looks any more
     asking = null;
+    if (mine.signal.aborted) { // somebody is there, and busy for as long as before
+      timer = setTimeout(ask, SOON_MS, began);
+      return;
+    }
     timer = setTimeout(ask, status ? Math.max(SOON_MS, EVERY_MS - waited()) : patience);
     patience = status ? REFUSED_MS : Math.min(2 * patience, REFUSED_MOST_MS);
     if (status) seen.answered(status);
@@ -69,9 +86,10 @@ export function watch(url, seen) {
     clearTimeout(timer);
     asking = null;
     if (before) before.abort();
-    if (!document.hidden) ask();
+    if (!document.hidden && !isPaused) ask();
   }
 
+  watches.add(look);
   document.addEventListener("visibilitychange", look);
   look();
 }
@@ -113,14 +131,15 @@ export class Minute {
     });
   }
 
-  /** The newest span; nothing before the second answer. */
+  /** The newest span; nothing before the second answer of a process. */
   get newest() {
     return this.spans.at(-1);
   }
 
   /** The most that a span came to. */
   most(value) {
-    return Math.max(0, ...this.spans.map(value));
+    const since = performance.now() / 1000 - MINUTE;
+    return Math.max(0, ...this.spans.filter((span) => span.to > since).map(value));
   }
 }
 

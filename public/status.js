@@ -1,6 +1,8 @@
 // Keeps /status up to date while it is looked at. Without JavaScript the page is complete as well,
 // and stays as it came.
-import { Cells, Minute, cpu, drawChart, lasting, rate, showCounts, tops, watch, whole } from "/board.js";
+import {
+  Cells, Minute, cpu, drawChart, lasting, offerPause, rate, showCounts, tops, watch, whole,
+} from "/board.js";
 
 const MOST_ROWS = 200; // of the table: more could not be read each second
 const MOST_HEIGHT = 320; // of the cells
@@ -15,13 +17,12 @@ function write(texts) {
 
 function showCharts() {
   const { newest, spans } = minute;
-  if (!newest) return;
   const top = tops([minute]);
   write({
-    rate: whole(newest.rate),
+    rate: newest ? whole(newest.rate) : "\u2013",
     "rate-top": whole(top.rate),
-    cpu: `${whole(cpu(newest))} %`,
-    "cpu-system": `${whole(newest.system)} %`,
+    cpu: newest ? `${whole(cpu(newest))} %` : "\u2013",
+    "cpu-system": newest ? `${whole(newest.system)} %` : "\u2013",
     "cpu-top": whole(top.cpu),
   });
   drawChart(at("rate-chart"), spans, rate, top.rate);
@@ -79,6 +80,7 @@ function showRows(status) {
   write({ "left-out": `The first ${MOST_ROWS} of ${whole(status.slots.length)}.` });
 }
 
+offerPause(at("pause"));
 watch("/status.json", {
   answered(status) {
     minute.add(status);

@@ -3,12 +3,15 @@
 // They are found by their ports, BASE+1 to BASE+7, on the host this page came from. BASE is in the
 // address, as ?base=8000; or else it is this page's own port, less the chapter of who served it.
 import {
-  Cells, Minute, cpu, drawChart, isLoop, many, memory, rate, showCounts, tops, total, watch, whole,
+  Cells, Minute, cpu, drawChart, isLoop, many, memory, offerPause, rate, showCounts, tops, total, watch,
+  whole,
 } from "/board.js";
 
 const SERVERS = ["iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll"];
 const BORN = { forking: "forks", threading: "new threads" }; // what each connection is to these
 const USUAL_BASE = 8000;
+const OWN_MS = 2000; // for its own server to say who it is
+const DONE_MS = 2000;
 const LOADS = [
   { text: "20", words: "CLIENTS=20" },
   { text: "500", words: "CLIENTS=500" },
@@ -24,11 +27,15 @@ const said = document.getElementById("said");
 const command = (name, words, base) =>
   `make load SERVER=${name} ${words}` + (base === USUAL_BASE ? "" : ` BASE=${base}`);
 
-/** Copies what stands in an element; where the browser does not allow that, selects it. */
-async function copy(code) {
+/** Copies what stands in an element; where the browser does not allow that, selects it. The button
+ * that asked for it shows that it is done, for a moment. */
+async function copy(code, button) {
+  const text = (button.dataset.text ??= button.textContent);
   try {
     await navigator.clipboard.writeText(code.textContent);
     said.textContent = `Copied: ${code.textContent}`;
+    button.textContent = `\u2713 ${text}`;
+    setTimeout(() => (button.textContent = text), DONE_MS);
   } catch {
     getSelection().selectAllChildren(code);
     said.textContent = "Selected: copy it with Ctrl-C.";
@@ -42,11 +49,12 @@ function offerLoads(card, name, base) {
   for (const load of LOADS) {
     const button = document.createElement("button");
     button.type = "button";
+    button.className = "small";
     button.textContent = load.text;
-    button.setAttribute("aria-label", `Copy: ${command(name, load.words, base)}`);
+    button.setAttribute("aria-label", `Copy ${load.text}: ${command(name, load.words, base)}`);
     button.addEventListener("click", () => {
       code.textContent = command(name, load.words, base);
-      copy(code);
+      copy(code, button);
     });
     card.querySelector(".choices").append(button);
   }
@@ -88,6 +96,10 @@ class Server {
   }
 
   answered(status) {
+    if (status.server !== this.name) {
+      this.say(`${status.server} is at this port`);
+      return;
+    }
     this.status = status;
     this.minute.add(status);
     this.say("running", true);
@@ -121,7 +133,10 @@ class Server {
     drawChart(this.at(".chart"), spans, rate, top.rate);
     const label = `Requests a second over the last minute, ${whole(top.rate)} at the top`;
     this.at(".chart").setAttribute("aria-label", label);
-    if (!newest) return;
+    if (!newest) {
+      for (const figure of [".rate strong", ".cpu strong", ".connections"]) this.write(figure, "\u2013");
+      return;
+    }
     this.write(".rate strong", whole(newest.rate));
     this.write(".cpu strong", `${whole(cpu(newest))} %`);
     this.write(".parts", `kernel ${whole(newest.system)} %, own ${whole(newest.user)} %`);
@@ -143,7 +158,9 @@ function drawAll() {
 function show(base) {
   const all = document.getElementById("all");
   all.textContent = command("all", "CLIENTS=500", base);
-  document.getElementById("copy-all").addEventListener("click", () => copy(all));
+  const button = document.getElementById("copy-all");
+  button.addEventListener("click", () => copy(all, button));
+  offerPause(document.getElementById("pause"));
   servers = SERVERS.map((name, i) => new Server(name, i + 1, base));
   document.getElementById("servers").replaceChildren(...servers.map((server) => server.card));
   for (const server of servers) watch(new URL("/status.json", server.url), server);
@@ -152,11 +169,12 @@ function show(base) {
 /** Which of the seven brought this page? Its Server field says "ZeroHTTPd/1.0 (epoll)". */
 async function ownBase() {
   try {
-    const { headers } = await fetch(location.href, { method: "HEAD", cache: "no-store" });
+    const signal = AbortSignal.timeout(OWN_MS); // it may be busy, and the others are not
+    const { headers } = await fetch(location.href, { method: "HEAD", cache: "no-store", signal });
     const [, name] = /\((\w+)\)/.exec(headers.get("Server"));
     return Number(location.port) - 1 - SERVERS.indexOf(name);
   } catch {
-    return USUAL_BASE;
+    return Number(location.port) - (Number(location.port) % 10) || USUAL_BASE;
   }
 }
 

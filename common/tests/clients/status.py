@@ -1,6 +1,7 @@
 """/status in Chromium: with scripts it follows what the server does, without it is complete."""
 
 import os
+import re
 import socket
 
 from browser import SCREENSHOTS, Browser
@@ -75,6 +76,10 @@ class Status(Case):
         self.assertEqual(page.value("document.querySelector('h1').textContent"), self.server_name)
         text = page.value("document.querySelector('main').innerText")
         self.assertRegex(text, r"\b1 reading")
+        counted = re.findall(r"\b(\d+) (?:writing|asking|reading|fresh|lingering|idle|waiting)", text)
+        self.assertEqual(len(counted), 6 if self.server_name in ("poll", "epoll") else 7)
+        if self.server_name.startswith("pre"):
+            self.assertEqual(sum(map(int, counted)), 8)  # of all workers
         self.assertNotIn("{{", text)
         figures = page.value("[...document.querySelectorAll('dd')].map(dd => dd.textContent)")
         self.assertEqual(len(figures), 14)
@@ -83,6 +88,6 @@ class Status(Case):
         workers = 8 if self.server_name.startswith("pre") else 1
         self.assertGreaterEqual(page.value("document.querySelectorAll('#slots tr').length"),
                                 workers)
-        self.assertEqual(page.value("document.querySelectorAll('main [hidden]').length"), 4)
+        self.assertEqual(page.value("document.querySelectorAll('main [hidden]').length"), 5)
         look_at(self, page, "status-plain-" + self.server_name)
         self.assertEqual(page.errors(), [])

@@ -25,6 +25,7 @@ LOOK_AWAY = """(() => {
     Object.defineProperty(document, 'hidden', {value: %s, configurable: true});
     document.dispatchEvent(new Event('visibilitychange'));
 })()"""
+LATER = "(now => { performance.now = () => now() + 31000 })(performance.now.bind(performance))"
 REFUSED = "net::ERR_CONNECTION_REFUSED"  # the browser's own words, which no page can prevent
 
 
@@ -111,11 +112,25 @@ class Wall(unittest.TestCase):
         page.until(RUNNING % "iterative")
         self.assertEqual(page.errors(), [])
 
-    def test_shows_a_server_that_is_not_there(self):
+    def test_waits_on_for_an_answer_that_does_not_come_in_half_a_minute(self):
+        page = self.open()
+        self.await_all(page)
+        clients = self.hold("iterative", 1)
+        page.until("/busy for [2-9] s/.test(%s.innerText)" % (CARD % "iterative"))
+        page.value(LATER)
+        for seconds in ("3[1-9]", "6[1-9]"):
+            page.until("/busy for %s s/.test(%s.innerText)" % (seconds, CARD % "iterative"))
+            page.value(LATER)
+        let_go(clients)
+        page.until(RUNNING % "iterative")
+        self.assertEqual(page.errors(), [])
+
+    def test_shows_a_server_that_is_not_there_and_one_that_is_another(self):
         page = self.open("?base=%d" % (self.base + 1))  # so the seventh has nobody
         page.until("document.querySelector('.server')")
         page.until(CARD % "epoll" + ".querySelector('.word').textContent === 'not running'")
-        page.until(RUNNING % "iterative")
+        page.until(CARD % "iterative" +
+                   ".querySelector('.word').textContent === 'forking is at this port'")
         self.assertEqual([error for error in page.errors() if REFUSED not in error], [])
 
     def test_asks_nothing_while_nobody_looks(self):
@@ -129,11 +144,25 @@ class Wall(unittest.TestCase):
         page.until("%s >= %d" % (ASKED, before + len(servers.NAMES)))
         self.assertEqual(page.errors(), [])
 
+    def test_pauses_and_goes_on(self):
+        page = self.open()
+        self.await_all(page)
+        pressed = "document.querySelector('#pause').ariaPressed === '%s'"
+        page.press_enter("#pause")
+        page.until(pressed % "true")
+        before = page.value(ASKED)
+        page.value("new Promise(resolve => setTimeout(resolve, 1500))")  # longer than a turn
+        self.assertEqual(page.value(ASKED), before)
+        page.press_enter("#pause")
+        page.until(pressed % "false")
+        page.until("%s >= %d" % (ASKED, before + len(servers.NAMES)))
+        self.assertEqual(page.errors(), [])
+
     def test_gives_the_commands_by_keyboard(self):
         page = self.open()
         page.until("document.querySelector('.server')")
         label = page.value("document.querySelectorAll('.server .choices button')[2].ariaLabel")
-        self.assertEqual(label, "Copy: make load SERVER=iterative CLIENTS=2000 BASE=%d" % self.base)
+        self.assertEqual(label, "Copy 2,000: make load SERVER=iterative CLIENTS=2000 BASE=%d" % self.base)
         page.press_enter(".server .choices button:nth-of-type(3)")
         page.until("/^(Copied|Selected)/.test(document.querySelector('#said').textContent)")
         self.assertEqual(page.value("document.querySelector('.load code').textContent"),
