@@ -16,6 +16,7 @@ comma := ,
 OUT       = build/san-$(subst $(comma),-,$(SAN))
 BIN       = $(OUT)/
 SAN_FLAGS = -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+LEAKS     = $(if $(findstring address,$(SAN)),$(OUT)/common/tests/leaks_at_exit.o)
 else
 OUT = build/plain
 BIN =
@@ -47,7 +48,7 @@ epoll_USES        = $(CORE) $(LOOP)
 used_in = $(patsubst %,$(OUT)/common/%.o,$($(word 2,$(subst _, ,$(1)))_USES))
 
 define server
-$(BIN)$(word 2,$(subst _, ,$(1))): $(OUT)/$(1)/main.o $(call used_in,$(1))
+$(BIN)$(word 2,$(subst _, ,$(1))): $(OUT)/$(1)/main.o $(call used_in,$(1)) $(LEAKS)
 	$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
 endef
 $(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
