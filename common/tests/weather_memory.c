@@ -28,8 +28,8 @@ static const struct {
     double most_kib;
 } costs[] = {
     {"iterative", 1, 64}, /* it has no more than one */
-    {"forking", 200, 160},     {"preforking", 100, 160}, {"threading", 200, 48},
-    {"prethreading", 100, 48}, {"poll", 1000, 10},       {"epoll", 1000, 10},
+    {"forking", 200, 130},     {"preforking", 100, 130}, {"threading", 200, 36},
+    {"prethreading", 100, 40}, {"poll", 1000, 10},       {"epoll", 1000, 10},
 };
 
 static void fill_guestbook(void)

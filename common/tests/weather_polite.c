@@ -46,7 +46,10 @@ static const char *run_ab(void)
 /* wrk does not count those who are never served: a visitor who comes after all of them is. */
 static const char *run_wrk(void)
 {
-    static const char *const words[] = {"wrk", "-t1", "-c300", "-d4", "--timeout", "1s", NULL};
+    char duration[16], timeout[16];
+    snprintf(duration, sizeof(duration), "-d%ds", (int)patience(4));
+    snprintf(timeout, sizeof(timeout), "%ds", (int)patience(1));
+    const char *const words[] = {"wrk", "-t1", "-c300", duration, "--timeout", timeout, NULL};
     pid_t pid = start_load(words);
     wait_until(count_descriptors(pid) > CROWD, SOON_MS, "wrk does not connect");
     check_file(get("/"), "public/index.html");
