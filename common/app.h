@@ -20,7 +20,7 @@ enum effect {
     RESPOND,   /* with app.response, and app.content or app.file */
 };
 
-/* One request being answered. Zero it with app_clear() before each. */
+/* One request being answered. It begins as {.file.fd = -1}; app_clear() between two requests. */
 struct app {
     int client; /* whose request it is: a socket, for who has to know where it comes from, and not
                    the application's to read or write. It stays when all else is cleared */

@@ -64,6 +64,13 @@ class Patches(unittest.TestCase):
                 self.assertEqual(run.returncode, 0, "%s.patch no longer applies:\n%s"
                                  % (mutant.name, run.stdout))
 
+    def test_so_does_the_change_that_a_load_test_is_about(self):
+        change = os.path.join(mutants.TOP, "loadtest", "results", "new-redis", "change.patch")
+        with open(change, "rb") as patch:
+            run = subprocess.run(["patch", "-p1", "--dry-run"], stdin=patch, cwd=mutants.TOP,
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+
     def test_the_cases_that_find_it_are_there(self):
         cases = {program: cases_of(program) for program in ("servers", "weather")}
         for mutant in self.mutants:
