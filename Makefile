@@ -199,10 +199,12 @@ $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 grade: deps-test deps-compare
 	@common/grader/grade $(if $(JSON),--json) '$(SERVER)' '$(MODEL)'
 
-## sanitize  `test` again, under the address and undefined-behaviour sanitizers; 04 and 05 under thread's
+## sanitize  `test` again, under the address and undefined-behaviour sanitizers; 04 and 05 under thread's;
+##           and with an eye on every file that a server opens; half an hour
 sanitize:
 	$(MAKE) test SAN=address,undefined
-	$(MAKE) test SAN=thread PARTS=servers ONLY='*threading/*'
+	$(MAKE) test SAN=thread PARTS='servers weather crowds' ONLY='*threading/*'
+	WATCH_OPENS=1 $(MAKE) test PARTS=servers
 
 ## soak      a million requests (REQUESTS=) to each of the seven: do memory and descriptors stay as
 ##           they were? A few minutes

@@ -137,8 +137,8 @@ static int words_before(const char **words, const char *root)
 {
     int count = 0;
     bool traced = under[0] && strcmp(under[0], "strace") == 0;
-    if (!traced && getenv("WATCH_OPENS"))
-        watch_opens();
+    if (!under[0] && getenv("WATCH_OPENS"))
+        watch_opens(); /* what another program opens, before it turns into the server, is its own */
     if (!traced)
         count = watch_words(words, root);
     if (traced || count > 0) {

@@ -60,7 +60,11 @@ static bool is_inside(const char *path)
 }
 
 /* malloc(3) asks the kernel, once, when many threads have come between. */
-#define PROCESSORS "/sys/devices/system/cpu/online"
+static bool is_mallocs(const char *path)
+{
+    return strcmp(path, "/sys/devices/system/cpu/online>") == 0 ||
+           strcmp(path, "/proc/sys/vm/overcommit_memory>") == 0;
+}
 
 /* What the status is made of (proc(5)), of whatever process: a child looks at its parent too. */
 static bool is_own_state(const char *path)
@@ -86,7 +90,7 @@ static bool opens_inside(const char *line)
     for (const char *at = line; (at = strstr(at, ") = ")); at++)
         result = at + strlen(") = ");
     if (result && sscanf(result, "%*d<%8191[^\n]", path) == 1)
-        return is_inside(path) || is_own_state(path) || strcmp(path, PROCESSORS ">") == 0;
+        return is_inside(path) || is_own_state(path) || is_mallocs(path);
     const char *folder = strchr(line, '<'), *quote = strchr(line, '"');
     if (quote)
         sscanf(quote, "\"%4096[^\"]", name);

@@ -208,6 +208,7 @@ static int count_lingering(void)
 
 EVERY_SERVER(a_refused_client_that_leaves_is_listened_to_no_longer)
 {
+    let_it_look_at_itself();
     start_server("--timeout", "60"); /* six seconds for lingering */
     struct client *c = dial();
     int64_t start = now_ms();

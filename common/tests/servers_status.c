@@ -107,6 +107,7 @@ static const struct answer *ask_from(const char *origin)
 
 EVERY_SERVER(strangers_pages_do_not_see_the_status)
 {
+    let_it_look_at_itself();
     start_server();
     check(!field(ask_from("https://example.org"), "Access-Control-Allow-Origin"), "they do");
     check(!field(get("/status.json"), "Access-Control-Allow-Origin"), "whoever asks does");
