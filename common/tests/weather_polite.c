@@ -47,8 +47,8 @@ static const char *run_ab(void)
 static const char *run_wrk(void)
 {
     char duration[16], timeout[16];
-    snprintf(duration, sizeof(duration), "-d%ds", (int)patience(4));
-    snprintf(timeout, sizeof(timeout), "%ds", (int)patience(1));
+    snprintf(duration, sizeof(duration), "-d%ds", (int)patience(5));
+    snprintf(timeout, sizeof(timeout), "%ds", (int)patience(2));
     const char *const words[] = {"wrk", "-t1", "-c300", duration, "--timeout", timeout, NULL};
     pid_t pid = start_load(words);
     wait_until(count_descriptors(pid) > CROWD, SOON_MS, "wrk does not connect");
