@@ -159,7 +159,7 @@ static void understand(struct conn *c)
     if (used != 0)
         show_request(c);
     else if (waits)
-        c->request = http_understood(&c->parser, c->in.bytes); /* who may be refused now */
+        c->request = http_understood(&c->parser, c->in.bytes); /* a refusal looks at the method */
     if (used < 0 || (c->refuse_with != 0 && (used > 0 || waits)))
         refuse(c, used < 0 ? -used : c->refuse_with);
     else if (used > 0)
