@@ -92,6 +92,18 @@ static bool group_thousands(const redisReply *reply, char *out, size_t size)
     return true;
 }
 
+/* LRANGE answers with strings only. A reply with anything else among them, such as an array within
+ * the array, did not come from a Redis list. */
+static bool is_list_of_strings(const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY)
+        return false;
+    for (size_t i = 0; i < reply->elements; i++)
+        if (reply->element[i]->type != REDIS_REPLY_STRING)
+            return false;
+    return true;
+}
+
 int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_command *ask)
 {
     switch (g->step) {
@@ -108,7 +120,7 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
         *ask = g->page == 1 ? list_newest : list_entries(g->page, g->first, g->last);
         return 0;
     case GUESTBOOK_LISTING:
-        if (reply->type != REDIS_REPLY_ARRAY)
+        if (!is_list_of_strings(reply))
             return 503;
         g->entries = reply;
         return 200;
@@ -401,8 +413,7 @@ static bool entry(struct guestbook *g, size_t index)
     if (index >= entry_count(g))
         return false;
     const redisReply *reply = g->entries->element[g->entries->elements - 1 - index];
-    read_entry(g, reply->type == REDIS_REPLY_STRING ? (struct span){reply->str, (size_t)reply->len}
-                                                    : SPAN(""));
+    read_entry(g, (struct span){reply->str, (size_t)reply->len});
     return true;
 }
 
