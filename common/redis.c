@@ -171,7 +171,8 @@ static redisReply *read_reply(redisContext *context, int64_t deadline)
     }
 }
 
-/* Has Redis said more than was asked? */
+/* Has Redis said more than was asked? (`pos` and `len` are fields of the public struct redisReader,
+ * but not documented; read in hiredis 0.14.1 and 1.2.0.) */
 static bool says_more(const redisContext *context)
 {
     return context->reader->pos < context->reader->len;

@@ -6,27 +6,24 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-/* hiredis is about to free this context, or has begun to: nothing can be asked on it any more. */
+/* Of hiredis' contexts we use, beside its functions, what its README names: `err`, `data`, the
+ * hooks in `ev`, and the descriptor. Two uses go beyond that, and say so. They were read in hiredis
+ * 0.14.1 and 1.2.0. */
+
+/* hiredis is about to free this context, or has begun to: nothing can be asked on it any more. (One
+ * that we free ourselves has been forgotten before.) */
 static bool is_dying(const redisAsyncContext *context)
 {
-    return context->err || context->c.flags & (REDIS_DISCONNECTING | REDIS_FREEING);
+    return context->err != 0;
 }
 
-/* Nobody waits for a reply: what there is to read then is the connection's end, or something that
- * nobody has asked for, which hiredis' assert() would end the program for. */
-static bool nobody_waits(const redisAsyncContext *context)
-{
-    return !context->replies.head;
-}
-
-/* The connection has come to its end, which the loop will only be told of in its next round: as
- * redis_take() does, look before a command is lost on it. While hiredis calls us back, it has just
- * been read. */
+/* Has the connection come to its end? The loop will only be told in its next round. Before a
+ * command is lost on it we look, as redis_take() does; but not while hiredis calls us back, because
+ * then it has just read the connection. */
 static bool is_stale(const struct redis_async *redis)
 {
-    const redisAsyncContext *context = redis->context;
     char byte;
-    return redis->connected && nobody_waits(context) && !(context->c.flags & REDIS_IN_CALLBACK) &&
+    return redis->connected && redis->unanswered == 0 && !redis->answering &&
            (recv(redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN);
 }
 
@@ -34,6 +31,7 @@ static void set_context(struct redis_async *redis, redisAsyncContext *context)
 {
     redis->context = context;
     redis->connected = false;
+    redis->unanswered = 0;
     redis->fd = context ? context->c.fd : -1;
     redis->events = 0;
 }
@@ -118,15 +116,26 @@ static void on_disconnect(const redisAsyncContext *context, int status)
         set_context(redis, NULL);
 }
 
-/* If something stands behind the last reply that anybody waits for, it must not become the reply to
- * the next question. (hiredis will free the context when this call is over.) */
+/* Has hiredis read more than it has handed out? (`pos` and `len` are fields of the public struct
+ * redisReader, but not documented.) */
+static bool says_more(const redisAsyncContext *context)
+{
+    return context->c.reader->pos < context->c.reader->len;
+}
+
+/* Bytes behind the last reply that anybody waits for must not become the reply to the next command.
+ * (hiredis frees the context when this call is over.) */
 static void on_reply(redisAsyncContext *context, void *reply, void *asker)
 {
     struct redis_async *redis = context->data;
-    const redisReader *reader = context->c.reader;
-    if (reply && redis->context == context && nobody_waits(context) && reader->pos < reader->len)
-        give_up(redis, REDIS_NO_CONNECTION);
+    if (redis->context == context) {
+        redis->unanswered--;
+        if (reply && redis->unanswered == 0 && says_more(context))
+            give_up(redis, REDIS_NO_CONNECTION);
+    }
+    redis->answering = true;
     redis->answered(asker, reply, redis->why);
+    redis->answering = false;
 }
 
 static bool open_connection(struct redis_async *redis)
@@ -160,26 +169,39 @@ void redis_async_start(struct redis_async *redis, const struct redis_server *ser
         .server = server, .answered = answered, .fd = -1, .why = REDIS_NO_CONNECTION};
 }
 
+/* Hands a command to hiredis. False: it will not call back. If the context has an error then, the
+ * connection is lost, and everybody's commands with it. */
+static bool ask(redisAsyncContext *context, const struct redis_command *command, void *asker)
+{
+#if HIREDIS_MAJOR < 1
+    const redisCallback *last = context->replies.tail;
+#endif
+    int status =
+        command->bytes
+            ? redisAsyncFormattedCommand(context, on_reply, asker, command->bytes, command->len)
+            : redisAsyncCommandArgv(context, on_reply, asker, command->count,
+                                    (const char **)command->words, command->lens);
+#if HIREDIS_MAJOR < 1
+    /* Without memory to remember who asks, hiredis 0.14 sends the command all the same, and each
+     * reply would go to the next asker. hiredis 1 marks the context instead, and so do we. */
+    if (status == REDIS_OK && context->replies.tail == last)
+        status = context->err = REDIS_ERR_OOM;
+#endif
+    return status == REDIS_OK;
+}
+
 int redis_async_ask(struct redis_async *redis, const struct redis_command *command, void *asker)
 {
     if (redis->context && !is_dying(redis->context) && is_stale(redis))
         give_up(redis, REDIS_NO_CONNECTION);
     if ((!redis->context || is_dying(redis->context)) && !open_connection(redis))
         return REDIS_NO_CONNECTION;
-    const redisCallback *last = redis->context->replies.tail;
-    int status = command->bytes
-                     ? redisAsyncFormattedCommand(redis->context, on_reply, asker, command->bytes,
-                                                  command->len)
-                     : redisAsyncCommandArgv(redis->context, on_reply, asker, command->count,
-                                             (const char **)command->words, command->lens);
-    bool remembered = redis->context->replies.tail != last;
-    if (status == REDIS_OK && remembered)
+    if (ask(redis->context, command, asker)) {
+        redis->unanswered++;
         return 0;
-    /* Without memory for who asks, hiredis 0.14 asks all the same, and each reply would go to the
-     * one behind; 1.0 marks the context, and leaves it. The command is still in its buffer, and
-     * goes with it. */
-    if (status == REDIS_OK || redis->context->err)
-        give_up(redis, REDIS_NO_CONNECTION);
+    }
+    if (is_dying(redis->context))
+        give_up(redis, REDIS_NO_CONNECTION); /* the command is in its buffer, and goes with it */
     return REDIS_NO_CONNECTION;
 }
 
@@ -198,7 +220,7 @@ void redis_async_ready(struct redis_async *redis, unsigned events)
     if (!redis->connected && !(events & POLLOUT))
         return;
     if (redis->context && events & ~(unsigned)POLLOUT) {
-        if (nobody_waits(redis->context))
+        if (redis->unanswered == 0) /* the end, or what nobody asked for: hiredis would abort() */
             give_up(redis, REDIS_NO_CONNECTION);
         else
             redisAsyncHandleRead(redis->context);

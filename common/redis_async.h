@@ -31,6 +31,8 @@ struct redis_async {
 
     redisAsyncContext *context; /* NULL: none */
     bool connected;
+    int unanswered;           /* commands on this connection whose reply has not come yet */
+    bool answering;           /* answered() is being called */
     int64_t connect_deadline; /* while it is not */
     int why;                  /* what NULL means at the moment */
     bool closed;              /* for good */
