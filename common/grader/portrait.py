@@ -45,7 +45,7 @@ PATIENCE_SECONDS = 10
 REPLACED_SECONDS = 3
 LOOK_SECONDS = 0.02
 
-CALLS = "/^(accept|accept4|connect|poll|ppoll)$"
+CALLS = "/^(accept|accept4|socket|connect|poll|ppoll)$"
 BEGINS = "GET %s HTTP/1.1\r\nHost: grade\r\n"
 ENDS = "Connection: close\r\n\r\n"
 
@@ -235,7 +235,8 @@ def children(pid):
 # 4711 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 6
 # 4711 <... accept4 resumed>NULL, NULL, SOCK_CLOEXEC) = 6
 ACCEPTED = re.compile(r"^(\d+) +(?:<\.\.\. )?accept4?(?:\(| resumed>).*\) += \d+$", re.MULTILINE)
-CONNECTS = re.compile(r"^(\d+) +connect\(.*AF_(?:UNIX|INET6?)\b", re.MULTILINE)
+SOCKET = re.compile(r"^(\d+) +(?:<\.\.\. )?socket(?:\(| resumed>).*\) += (\d+)$")
+CONNECT = re.compile(r"^(\d+) +connect\((\d+), .*AF_(?:UNIX|INET6?)\b")
 POLLED = re.compile(r"^\d+ +p?poll\(\[.*\], (\d+), ", re.MULTILINE)
 
 
@@ -245,7 +246,16 @@ def accepts(text):
 
 
 def connects(text):
-    return Counter(map(int, CONNECTS.findall(text)))
+    """{thread: connections}. A second connect(2) on the same socket asks whether the first has
+    succeeded, as connect(2) allows and hiredis 1 does; it opens no other connection."""
+    found, tried = Counter(), set()
+    for line in text.splitlines():
+        if made := SOCKET.match(line):
+            tried.discard(made.groups())
+        elif (tries := CONNECT.match(line)) and tries.groups() not in tried:
+            tried.add(tries.groups())
+            found[int(tries.group(1))] += 1
+    return found
 
 
 def most_polled(text):

@@ -99,10 +99,21 @@ class Record(unittest.TestCase):
         self.assertEqual({10: 1, 11: 2}, dict(portrait.accepts(text)))
 
     def test_who_connects(self):
-        text = ('10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110) = 0\n'
+        text = ('10 socket(AF_UNIX, SOCK_STREAM, 0) = 5\n'
+                '10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110) = 0\n'
+                '11 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110 <unfinished ...>\n'
+                '10 socket(AF_UNIX, SOCK_STREAM, 0 <unfinished ...>\n'
+                '11 <... connect resumed>) = 0\n'
+                '10 <... socket resumed>) = 5\n'
                 '10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110 <unfinished ...>\n'
                 '10 <... connect resumed>) = 0\n')
-        self.assertEqual({10: 2}, dict(portrait.connects(text)))
+        self.assertEqual({10: 2, 11: 1}, dict(portrait.connects(text)))
+
+    def test_who_asks_whether_it_is_connected_does_not_connect_again(self):
+        text = ('10 connect(5, {sa_family=AF_INET, sin_port=htons(6379)}, 16) = -1 EINPROGRESS\n'
+                '10 connect(5, {sa_family=AF_INET, sin_port=htons(6379)}, 16) = 0\n'
+                '10 connect(5, {sa_family=AF_INET, sin_port=htons(6379)}, 16) = -1 EISCONN\n')
+        self.assertEqual({10: 1}, dict(portrait.connects(text)))
 
     def test_how_many_are_polled(self):
         text = ("10 poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\n"

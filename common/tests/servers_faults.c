@@ -25,7 +25,6 @@
 /* ---- the table ----------------------------------------------------------------------------- */
 
 enum { /* servers */
-       NOBODY = 0,
        ITERATIVE = 1,
        FORKING = 2,
        PREFORKING = 4,
@@ -62,22 +61,21 @@ enum {                /* what the client may see */
        CUT = 16,      /* the connection's end, before or in the middle of the response */
 };
 
-/* hiredis 1 reads and writes with recv(2) and send(2). The server itself does not send so, but it
- * receives so: there is no telling then whose call would fail. */
+/* hiredis 0.14 writes and reads with write(2) and read(2), hiredis 1 with send(2) and recv(2). The
+ * server receives a request with recv(2), too. */
 #if HIREDIS_MAJOR < 1
 #define REDIS_WRITE "write"
 #define REDIS_READ  "read"
-enum { READERS = ALL };
 #else
 #define REDIS_WRITE "sendto"
 #define REDIS_READ  "recvfrom"
-enum { READERS = NOBODY };
 #endif
 
 struct injection {
     const char *calls; /* as strace names a set of them; ? before what not every machine has */
     const char *error; /* or a signal, "SIGTERM"; or what else strace knows, "delay_enter=1000" */
-    const char *when;  /* which of them, counted in each process and thread; strace's notation */
+    const char *when;  /* which of them, counted in each process and thread; strace's notation. Of
+                          the reads of Redis' replies: "reply 1" is the first */
 };
 
 static const struct fault {
@@ -103,7 +101,9 @@ static const struct fault {
     {{{"recvfrom", "ECONNRESET", "1"}}, ALL, HOME, CUT},
     {{{"recvfrom", "ETIMEDOUT", "1"}}, ALL, HOME, CUT},
     {{{"recvfrom", "ENOMEM", "1"}}, ALL, HOME, CUT},
-    {{{"recvfrom", "ECONNRESET", "2"}}, ALL, PAGE, SERVED | CUT}, /* anything left? Redis there? */
+    /* is anything left? is Redis there? in 02 with hiredis 1, the first reply */
+    {{{"recvfrom", "ECONNRESET", "2"}}, ALL & ~FORKING, PAGE, SERVED | CUT},
+    {{{"recvfrom", "ECONNRESET", "2"}}, FORKING, PAGE, SERVED | CUT | BUSY},
 
     /* sending */
     {{{"sendmsg", "EINTR", "1"}}, ALL, PAGE, SERVED},
@@ -187,12 +187,12 @@ static const struct fault {
     {{{REDIS_WRITE, "EPIPE", "1"}}, ALL, PAGE, BUSY},
     {{{REDIS_WRITE, "ECONNRESET", "1"}}, ALL, POST, BUSY},
     {{{REDIS_WRITE, "ENOMEM", "2"}}, ALL, PAGE, BUSY},
-    {{{REDIS_READ, "EINTR", "1"}}, ALL &READERS, PAGE, SERVED},
-    {{{REDIS_READ, "EAGAIN", "1"}}, LOOPS &READERS, PAGE, SERVED},
-    {{{REDIS_READ, "EAGAIN", "1"}}, BLOCKING &READERS, PAGE, TOO_LATE},
-    {{{REDIS_READ, "ECONNRESET", "1"}}, ALL &READERS, POST, BUSY},
-    {{{REDIS_READ, "ETIMEDOUT", "1"}}, ALL &READERS, PAGE, BUSY},
-    {{{REDIS_READ, "ENOMEM", "2"}}, ALL &READERS, PAGE, BUSY},
+    {{{REDIS_READ, "EINTR", "reply 1"}}, ALL, PAGE, SERVED},
+    {{{REDIS_READ, "EAGAIN", "reply 1"}}, LOOPS, PAGE, SERVED},
+    {{{REDIS_READ, "EAGAIN", "reply 1"}}, BLOCKING, PAGE, TOO_LATE},
+    {{{REDIS_READ, "ECONNRESET", "reply 1"}}, ALL, POST, BUSY},
+    {{{REDIS_READ, "ETIMEDOUT", "reply 1"}}, ALL, PAGE, BUSY},
+    {{{REDIS_READ, "ENOMEM", "reply 2"}}, ALL, PAGE, BUSY},
 
     /* the end of a connection, and the log */
     {{{"shutdown", "ENOTCONN", "1"}}, ALL, NONSENSE, SERVED},
@@ -273,6 +273,17 @@ static int count_injected(void)
     return count;
 }
 
+/* Which call it is, as strace counts. With hiredis 1 a client's request is read by the same call,
+ * and so is the look whether a kept connection to Redis is still there (02 keeps none). */
+static const char *count_of(const struct injection *i)
+{
+    int reply, before = strcmp(REDIS_READ, "recvfrom") != 0 ? 0 : server_is("forking") ? 1 : 2;
+    char *text = NULL;
+    if (sscanf(i->when, "reply %d", &reply) != 1)
+        return i->when;
+    return asprintf(&text, "%d", before + reply) < 0 ? "" : text;
+}
+
 /* A brk(2) that fails says so by what it returns, and not with an error (its NOTES). */
 static const char *expression(const struct injection *i)
 {
@@ -283,7 +294,7 @@ static const char *expression(const struct injection *i)
                       : strchr(i->error, '=')            ? ""
                                                          : "error=";
     return asprintf(&text, "inject=%s:%s%s:when=%s", i->calls, how, is_brk ? "0" : i->error,
-                    i->when) < 0
+                    count_of(i)) < 0
                ? ""
                : text;
 }
