@@ -293,7 +293,7 @@ bool redis_answers(void)
     if (waitpid(redis_pid, &status, WNOHANG) == redis_pid) {
         redis_pid = 0;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-            cr_skip_test("redis-server is not installed");
+            cr_skip_test("neither redis-server nor valkey-server is installed");
         check(false, "redis-server has ended: wait status 0x%x", (unsigned)status);
     }
     redis_context = open_redis();
@@ -309,10 +309,12 @@ bool redis_answers(void)
 
 void launch_redis_with(const char *const *options)
 {
+    static const char either[] =
+        "command -v redis-server >/dev/null && exec redis-server \"$@\"; exec valkey-server \"$@\"";
     const char *const own[] = {
-        "redis-server", "--port",     "0",      "--unixsocket", place("redis"), "--dir",
-        folder,         "--save",     "",       "--appendonly", "no",           "--tcp-backlog",
-        "4096",         "--loglevel", "warning"};
+        "sh",           "-c",           either,          "redis", "--port",     "0",
+        "--unixsocket", place("redis"), "--dir",         folder,  "--save",     "",
+        "--appendonly", "no",           "--tcp-backlog", "4096",  "--loglevel", "warning"};
     const char *words[64];
     int count = 0;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)

@@ -215,12 +215,12 @@ def check_tools(tools, options):
     """Trouble if one is missing."""
     needed = list(tools)
     if not options.elsewhere or options.redis:
-        needed += ["redis-cli"] if options.redis else ["redis-cli", "redis-server"]
+        needed += [redis.CLI] if options.redis else [redis.CLI, redis.SERVER]
     if options.lab:
         needed += ["curl"]
     missing = [tool for tool in needed if not shutil.which(tool)]
     if missing:
-        raise Trouble("missing: %s. `make deps-all` brings it" % ", ".join(missing))
+        raise Trouble("missing: %s. `make deps` brings it" % ", ".join(missing))
 
 
 # ---- what options may be --------------------------------------------------------------------

@@ -124,7 +124,7 @@ class Lab:
     def redis(self, folder):
         """A Redis on `redis`, its data and log in `folder`, until the lab ends."""
         address = self.address("redis")
-        command = ["redis-server", "--bind", address, "--port", str(REDIS_PORT),
+        command = [redis.SERVER, "--bind", address, "--port", str(REDIS_PORT),
                    "--protected-mode", "no",  # nobody is near but our own hosts
                    "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
         log = os.path.join(folder, "redis.log")

@@ -1,4 +1,4 @@
-"""redis: a Redis of our own, and how often it was asked.
+"""redis: a Redis of our own, or a Valkey where there is no Redis, and how often it was asked.
 
 Before each cell the guestbook is put into the same state; after it, Redis' own statistics say
 what the pages really cost. All of that goes through redis-cli, whose own commands stay out of
@@ -10,6 +10,7 @@ CONFIG here: the Redis at the other end may be somebody's.
 
 import os
 import re
+import shutil
 import subprocess
 from collections import namedtuple
 
@@ -26,6 +27,9 @@ SEED = [
     "2026-01-05T09:04:00Z\nBarbara\nOne process, five hundred guests, and it never sat down.",
 ]
 
+FAMILY = "valkey" if shutil.which("valkey-server") and not shutil.which("redis-server") else "redis"
+SERVER, CLI = FAMILY + "-server", FAMILY + "-cli"
+
 Counts = namedtuple("Counts", "incr get lrange visitors")
 
 
@@ -35,10 +39,10 @@ class Redis:
     def __init__(self, where):
         self.where = where
         if where.startswith("unix:"):
-            self._cli = ["redis-cli", "-s", where[len("unix:"):]]
+            self._cli = [CLI, "-s", where[len("unix:"):]]
         else:
             host, _, port = where.rpartition(":")
-            self._cli = ["redis-cli", "-h", host.strip("[]"), "-p", port]
+            self._cli = [CLI, "-h", host.strip("[]"), "-p", port]
 
     def ask(self, *words):
         """One command; its reply as text. An error reply is text, too."""
@@ -53,8 +57,11 @@ class Redis:
             raise Trouble("Redis said to %s: %s" % (words[0], reply)) from None
 
     def version(self):
-        found = re.search(r"redis_version:(\S+)", self.ask("INFO", "server"))
-        return found.group(1) if found else "of an unknown version"
+        """Of Redis, a number; of Valkey, which also tells the Redis it stands in for, its name too."""
+        info = self.ask("INFO", "server")
+        valkey = re.search(r"valkey_version:(\S+)", info)
+        found = valkey or re.search(r"redis_version:(\S+)", info)
+        return ("Valkey " if valkey else "") + found.group(1) if found else "of an unknown version"
 
     def holds_guestbook(self):
         return self.number("EXISTS", VISITORS, ENTRIES) > 0

@@ -225,7 +225,7 @@ class Relay(unittest.TestCase):
         client.sendall(b"b")
         self.assertEqual(receive(client, 2), b"ab")
 
-    @unittest.skipUnless(shutil.which("redis-server"), "there is no Redis")
+    @unittest.skipUnless(shutil.which(redis.SERVER), "there is no Redis")
     def test_before_a_real_redis(self):
         private = redis.start_private(self.folder, None)
         self.addCleanup(processes.end, processes._running[-1])

@@ -19,13 +19,13 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import experiment, lab, machine, meter, places, servers, subjects
+from lib import experiment, lab, machine, meter, places, redis, servers, subjects
 from proc import runs
 from test_lab import gone_within, machine_s_own, network_namespace
 
 WHY_NOT = lab.why_not()
 PROGRAM = os.path.join(machine.TOP, "loadtest", "ramp")
-NEEDED = ["h2load", "nginx", "wrk", "ab", "curl", "redis-server"]
+NEEDED = ["h2load", "nginx", "wrk", "ab", "curl", redis.SERVER]
 MISSING = [tool for tool in NEEDED if not shutil.which(tool)]
 BUILT = os.access(servers.path_of("epoll"), os.X_OK)
 
@@ -252,7 +252,7 @@ class ProgramsInTheLab(unittest.TestCase):
                  "--from", "200", "--to", "400", "--steps", "2", "--step-seconds", "1"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env={**os.environ, "TMPDIR": temporary, "REDIS": ""}) as program:
-            people = self.await_people(program.pid, {"h2load", "nginx", "forking", "redis-server"})
+            people = self.await_people(program.pid, {"h2load", "nginx", "forking", redis.SERVER})
             spaces = set(map(network_namespace, people)) - {own, None}
             self.assertEqual(len(spaces), 5)
             folder = folder_of(people)
@@ -295,7 +295,7 @@ def remove_results(done):
 
 def folder_of(people):
     """Where the results go: Redis stands in it."""
-    store = next(pid for pid, name in people.items() if name == "redis-server")
+    store = next(pid for pid, name in people.items() if name == redis.SERVER)
     return os.readlink("/proc/%d/cwd" % store)
 
 
