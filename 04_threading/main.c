@@ -90,25 +90,22 @@ static void *serve_one(void *argument)
     return NULL;
 }
 
-/* Detached: nobody joins it, its memory goes when it ends. All signals blocked:
- * they are the main thread's, whose accept4() they are to interrupt. */
+/* Detached: nobody joins the thread, and its memory is freed when it ends. */
 static pthread_attr_t thread_attributes(void)
 {
     pthread_attr_t attributes;
-    sigset_t all;
-    sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setsigmask_np(&attributes, &all);
     return attributes;
 }
 
-/* Hands the client to a thread. It is counted before it exists: it may have ended
- * before pthread_create() returns. */
+/* Hands the client to a thread. It is counted before it exists, because it may have ended before
+ * pthread_create() returns. It inherits the mask: signals are for the main thread's accept4(). */
 static void create_thread(const struct worker *pattern, int client,
                           const pthread_attr_t *attributes)
 {
+    sigset_t all, before;
     pthread_t thread;
     struct worker worker = *pattern;
     struct task *task = malloc(sizeof(*task));
@@ -116,7 +113,11 @@ static void create_thread(const struct worker *pattern, int client,
     if (task) {
         *task = (struct task){.client = client, .worker = worker};
         count(+1);
-        if (pthread_create(&thread, attributes, serve_one, task) == 0)
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        int error = pthread_create(&thread, attributes, serve_one, task);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (error == 0)
             return;
         count(-1);
     }

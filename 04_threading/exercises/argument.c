@@ -44,23 +44,31 @@ static void *serve_one(void *argument)
     return NULL;
 }
 
-/* Detached, with a small stack, and deaf to signals: those are the main thread's. */
+/* Detached, with a small stack. */
 static pthread_attr_t thread_attributes(void)
 {
     pthread_attr_t attributes;
-    sigset_t all;
-    sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setsigmask_np(&attributes, &all);
     return attributes;
+}
+
+/* The thread inherits a mask that blocks all signals: they are for the main thread. */
+static int start_thread(const pthread_attr_t *attributes, struct task *task)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = pthread_create(&thread, attributes, serve_one, task);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 static void accept_and_create(const struct worker *pattern)
 {
     pthread_attr_t attributes = thread_attributes();
-    pthread_t thread;
     struct task task = {.worker = *pattern};
 
     while (!net_stopping()) {
@@ -71,7 +79,7 @@ static void accept_and_create(const struct worker *pattern)
         }
         task.client = client;
         task.worker.slot = board_claim(board, getpid());
-        if (pthread_create(&thread, &attributes, serve_one, &task) != 0) {
+        if (start_thread(&attributes, &task) != 0) {
             serve_busy(&task.worker, client); /* no thread to be had: 503, and the rest live */
             board_release(task.worker.slot);
         }

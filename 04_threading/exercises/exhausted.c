@@ -40,29 +40,37 @@ static void *serve_one(void *argument)
     return NULL;
 }
 
-/* Detached, with a small stack, and deaf to signals: those are the main thread's. */
+/* Detached, with a small stack. */
 static pthread_attr_t thread_attributes(void)
 {
     pthread_attr_t attributes;
-    sigset_t all;
-    sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setsigmask_np(&attributes, &all);
     return attributes;
+}
+
+/* The thread inherits a mask that blocks all signals: they are for the main thread. */
+static int start_thread(const pthread_attr_t *attributes, struct task *task)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = pthread_create(&thread, attributes, serve_one, task);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 static void create_thread(const struct worker *pattern, int client,
                           const pthread_attr_t *attributes)
 {
-    pthread_t thread;
     struct task *task = malloc(sizeof(*task));
     if (!task)
         net_die(pattern->options->name, "no memory for a client");
     *task = (struct task){.client = client, .worker = *pattern};
     task->worker.slot = board_claim(board, getpid());
-    int error = pthread_create(&thread, attributes, serve_one, task);
+    int error = start_thread(attributes, task);
     if (error) /* Here: the others are being served; this one could be told why it is not. */
         net_die(pattern->options->name, "cannot create a thread: %s", strerror(error));
 }
