@@ -5,6 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A worker that is killed in the middle of a store must leave the old number or the new one, and no
+ * lock. So a 64-bit counter has to be one store of the processor's. */
+#if ATOMIC_LLONG_LOCK_FREE != 2
+#error "this processor cannot store 64 bits at once: ZeroHTTPd's counters need that"
+#endif
+
 _Static_assert(sizeof(struct board_slot) % 64 == 0, "a slot is whole cache lines");
 _Static_assert(BOARD_REQUEST < BOARD_REQUEST_WORDS * sizeof(uint64_t), "a NUL fits behind it");
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +19,20 @@
 /* Without memory an item is not added; by default uthash would end the program. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+
+/* Headers of kernels before 5.6 do not have openat2(2). Its number is the same on all machines that
+ * Debian, Ubuntu and Fedora run on. */
+#if __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#else
+struct open_how {
+    uint64_t flags, mode, resolve;
+};
+enum { RESOLVE_NO_MAGICLINKS = 0x02, RESOLVE_BENEATH = 0x08 };
+#endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 
 /* Both are set once, before the first client, and only read then: threads and children may share
  * them. */

@@ -73,3 +73,9 @@ ssize_t sendfile(int to, int from, off_t *at, size_t count)
 {
     return syscall(SYS_sendfile, to, from, at, few(count));
 }
+
+/* The name that -D_FILE_OFFSET_BITS=64 makes of it. */
+ssize_t sendfile64(int to, int from, off64_t *at, size_t count)
+{
+    return syscall(SYS_sendfile, to, from, at, few(count));
+}
