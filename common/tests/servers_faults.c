@@ -518,10 +518,28 @@ static void check_well(const struct fault *fault, int descriptors)
                count_descriptors(serving_process()));
 }
 
+/* Was it the call that the row means? A client's request may take two reads to come, and then the
+ * count falls short of the reply. hiredis reads 16 KiB at a time, as nobody else does. */
+static bool hit(const struct fault *fault)
+{
+    char *line, *rest = strdup(strace_log());
+    if (strncmp(fault->injected[0].when, "reply", 5) != 0)
+        return true;
+    while ((line = strsep(&rest, "\n")))
+        if (strstr(line, "(INJECTED)") && strstr(line, ", 16384"))
+            return true;
+    return false;
+}
+
 static void check_row(const struct fault *fault)
 {
     int descriptors = count_descriptors(serving_process());
     unsigned seen = visit_under(fault);
+    for (int tries = 20; !hit(fault); tries--) {
+        check(tries > 0, "%s never hit a reply: %s", row_name(fault), strace_log());
+        check_well(fault, descriptors);
+        seen = visit_under(fault);
+    }
     check(seen & fault->may, "%s: the client saw %u, may see %u\n%s", row_name(fault), seen,
           fault->may, strace_log());
     /* the one that was not closed, because the fault took the call's place */
@@ -593,8 +611,9 @@ ONLY_SERVER(prethreading, without_the_threads_it_was_to_have_it_does_not_start)
 static void preload(const char *source)
 {
     int log = open(place("cc"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), status;
-    const char *const words[] = {"cc", "-std=gnu11",     "-D_GNU_SOURCE", "-shared", "-fPIC",
-                                 "-o", place("library"), source,          NULL};
+    const char *const words[] = {
+        "sh",    "-c", "exec ${CC:-cc} \"$@\"", "sh",   "-std=gnu11", "-D_GNU_SOURCE", "-shared",
+        "-fPIC", "-o", place("library"),        source, NULL};
     char *variable = NULL, *scarce = NULL;
     if (has_sanitizer())
         cr_skip_test("a sanitizer has taken these calls' names");

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,10 @@ EVERY_SERVER(it_opens_nothing_outside_public_and_templates_and_writes_no_file)
 /* A name is looked up at the start, and not each time it is connected to. */
 EVERY_SERVER(it_opens_nothing_to_find_redis_again)
 {
+    struct addrinfo *found;
+    if (getaddrinfo("localhost", NULL, NULL, &found) != 0)
+        cr_skip_test("no name can be looked up: this machine does not know localhost");
+    freeaddrinfo(found);
     watch_opens();
     start_server("--redis", "localhost:1");
     for (int i = 0; i < 3; i++)

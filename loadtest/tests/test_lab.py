@@ -171,6 +171,7 @@ class Hosts(unittest.TestCase):
         self.lab.end()
         self.assertFalse(runs(child))
 
+    @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")
     def test_a_balancer_that_does_not_start_says_why(self):
         with self.assertRaisesRegex(Trouble, "nginx did not start: .*nobody"):
             with self.lab.balancer(["nobody:1"], self.folder):

@@ -192,7 +192,7 @@ class Wall(unittest.TestCase):
             self.assertRegex(err, r"\Aload: .*%s.*\n\Z" % why)
 
     def test_load_says_who_is_not_there(self):
-        status, out, err = self.load(SERVER="epoll", BASE=str(self.base + 1))
+        status, out, err = self.load(SERVER="epoll", HELD="1", BASE=str(self.base + 1))
         self.assertEqual((status, out), (1, ""))
         self.assertIn("port %d" % (self.base + 8), err)
 
