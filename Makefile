@@ -6,7 +6,7 @@ SERVERS  = $(foreach chapter,$(CHAPTERS),$(word 2,$(subst _, ,$(chapter))))
 CC      ?= cc
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
 LDLIBS   = -lhiredis -pthread
 
 # Plain objects go to build/plain and the servers to the top; SAN=thread or
@@ -23,12 +23,20 @@ BIN =
 endif
 PROGRAMS = $(if $(BIN),$(OUT),build)# and those of the exercises, each kind in a folder there
 
-.PHONY: all instruments serve load test mutants check grade sanitize soak fuzz lint format deps deps-all doctor help clean
+.PHONY: all instruments serve load test mutants check grade sanitize soak elsewhere fuzz lint format deps doctor help clean
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
 ## all       the seven servers (the default); each also by its name, as in `make epoll`
 all: $(addprefix $(BIN),$(SERVERS))
+
+# Three kinds of targets install what they need, as the README says. Every other one ends with one
+# line that names `make deps`. With DEPS=no, neither happens.
+EXPERIMENTS  = compare sweep cost
+BESIDE_PEERS = connections files burst ramp
+INSTALLING   = $(filter test $(EXPERIMENTS) $(BESIDE_PEERS),$(MAKECMDGOALS))
+needs        = $(if $(INSTALLING),deps-$(1),need-$(1))
+missing      = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/deps --missing $(1))
 
 # ---- one server: its main.c, and what it uses of common/ ------------------------------------
 
@@ -54,7 +62,7 @@ endef
 $(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
 
 # -MMD writes down which headers a file includes, so that it is built anew when one changes.
-$(OUT)/%.o: %.c | deps-build
+$(OUT)/%.o: %.c | $(call needs,build)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 -include $(wildcard $(OUT)/*/*.d $(OUT)/*/*/*.d \
@@ -74,11 +82,11 @@ $(INSTRUMENTS): %: %.o
 # ---- exercises -----------------------------------------------------------------------------
 
 ## exercises  all of them, by chapter, and which are done
-exercises: deps-build
+exercises: $(call needs,build)
 	@common/exercises/list
 
 ## exercise  checks one: EX=03/supervisor. The first time it makes you a copy to work on, in .mine/
-exercise: deps-exercise $(if $($(notdir $(EX))_NEEDS),deps-$(notdir $(EX)))
+exercise: $(call needs,exercise) $(if $($(notdir $(EX))_NEEDS),$(call needs,$(notdir $(EX))))
 	@common/exercises/run '$(EX)'
 
 # An exercise is a whole program, linked with what its chapter's server uses. It is built of three
@@ -100,7 +108,7 @@ $(PROGRAMS)/$(1): $(if $(call lacks,$($(notdir $(1))_NEEDS)),$(notdir $(1))-lack
 endef
 
 %-lacks:
-	@echo 'skipped: $($*_NEEDS) is not there; make deps-$* brings it'; false
+	@echo 'skipped: $($*_NEEDS) is missing; make deps installs it'; false
 
 define solution_source
 $(PROGRAMS)/solutions/$(1)/$(2).c: $(1)/exercises/$(2).c $(1)/exercises/solutions/$(2).patch
@@ -129,7 +137,7 @@ course:
 
 ## collect   checks what students have handed in, under limits: FROM=handed-in/ holds a `.mine` or a
 ##           .tar.gz of it for each (EX=01/reader for one exercise, JSON=1: the result as JSON)
-collect: deps-exercise
+collect: $(call needs,exercise)
 	@common/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
 
 # How an exercise is compiled whose SOURCE lies elsewhere, for who does it under limits.
@@ -141,12 +149,13 @@ compile-command: $(if $(call lacks,$($(notdir $(EX))_NEEDS)),$(notdir $(EX))-lac
 # ---- running -------------------------------------------------------------------------------
 
 ## serve     a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
-serve: all deps-serve
+##           (BIND=0.0.0.0: other machines may come, too)
+serve: all $(call needs,serve)
 	@common/tools/serve
 
 ## load      ten seconds of clients for one that `make serve` runs, or for SERVER=all in turn:
 ##           (SERVER=epoll CLIENTS=500; KEPT=1: on kept connections; HELD=500: idle ones)
-load: deps-compare
+load: $(call needs,compare)
 	@common/tools/load
 
 ## compare   the seven side by side under load: two tables, in about three minutes (QUICK=1: 45 s)
@@ -156,10 +165,8 @@ load: deps-compare
 ## burst     100 clients on one file for ten seconds, beside the same and the least a server can do
 ## ramp      load that rises in steps whatever the replies do: how much of it does a server hold?
 ## cost      what a request costs: system calls, CPU time, context switches, memory, the parser
-EXPERIMENTS = compare sweep cost
-BESIDE_PEERS = connections files burst ramp
 $(EXPERIMENTS): deps-compare
-$(BESIDE_PEERS): deps-all
+$(BESIDE_PEERS): deps-experiments
 .PHONY: $(EXPERIMENTS) $(BESIDE_PEERS)
 $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
 	@loadtest/$@
@@ -179,11 +186,11 @@ test: deps-test all
 
 ## mutants   would the suite notice? Builds servers with one fault each, of which it has to find every
 ##           one (MUTANTS="markup two-lengths" for some of them); a few minutes
-mutants: deps-test all build/plain/servers build/plain/weather
+mutants: $(call needs,test) all build/plain/servers build/plain/weather
 	@common/tests/mutants/mutants.py $(MUTANTS)
 
 ## check     its first half minute: the unit tests, and whether what the documents say is still so
-check: deps-test all
+check: $(call needs,test) all
 	@OUT=$(OUT) SAN=$(SAN) SERVERS=$(or $(BIN),.) common/tests/run unit book
 
 # The unit tests take the core as it is; the others know the servers from outside only.
@@ -196,7 +203,7 @@ $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 
 ## grade     a server of anybody's, as one of the seven, on a hundred points, with evidence:
 ##           SERVER=./mine MODEL=epoll (JSON=1: nothing but the result, as JSON)
-grade: deps-test deps-compare
+grade: $(call needs,test)
 	@common/grader/grade $(if $(JSON),--json) '$(SERVER)' '$(MODEL)'
 
 ## sanitize  `test` again, under the address and undefined-behaviour sanitizers; 04 and 05 under thread's;
@@ -208,8 +215,13 @@ sanitize:
 
 ## soak      a million requests (REQUESTS=) to each of the seven: do memory and descriptors stay as
 ##           they were? A few minutes
-soak: all deps-compare
+soak: all $(call needs,compare)
 	@SERVERS=$(or $(BIN),.) common/tests/soak
+
+## elsewhere  the README's two commands, and the Containerfile, on a bare Debian of another release:
+##           SUITE="bookworm trixie" (VALKEY=1: with Valkey; COMMANDS=arm64: servers for arm64)
+elsewhere: $(call needs,elsewhere)
+	@common/tools/elsewhere $(SUITE)
 
 ## fuzz      the parsers, the templates and a connection, fed with what nobody would think of,
 ##           for FUZZ_SECONDS=60 each
@@ -226,7 +238,7 @@ $(OUT)/fuzz_seeds: $(OUT)/common/tests/fuzz_seeds.o
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
 ## lint      layout, suspicious code, scripts, and both compilers with every warning an error
-lint: deps-test
+lint: $(call needs,build)
 	@common/tools/lint
 
 ## format    applies .clang-format
@@ -235,13 +247,14 @@ format:
 
 # ---- setting up ----------------------------------------------------------------------------
 
-## deps      installs what building, comparing and testing need; deps-all what every experiment needs
+## deps      installs whatever anything here needs; deps-build, deps-serve, deps-exercise, deps-compare
+##           or deps-experiments install a part of it
 deps:
-	@common/tools/deps build test compare
-deps-all:
-	@common/tools/deps all
-deps-%: # what cannot be installed here is said, and make goes on with what is there
+	@common/tools/deps
+deps-%: # prints what cannot be installed here, and make goes on with what is there
 	@common/tools/deps $* || :
+need-%:
+	$(if $(call missing,$*),$(error missing: $(call missing,$*). Run `make deps`))
 
 ## doctor    says what is missing on this machine or too small, and what mends it
 doctor:

@@ -231,8 +231,8 @@ def missing(name):
         return None if os.access(FLOOR, os.X_OK) else (
             "floor is not built; `make %s` builds it" % os.path.relpath(FLOOR, machine.TOP))
     if name == "apache" and not any(map(os.path.isdir, APACHE_MODULES)):
-        return "apache's modules are not installed; `make deps-all` brings them"
-    return None if binary(name) else "%s is not installed; `make deps-all` brings it" % name
+        return "apache's modules are not installed; `make deps` brings them"
+    return None if binary(name) else "%s is not installed; `make deps` brings it" % name
 
 
 def version(name):

@@ -118,7 +118,7 @@ class Report:
 def why_no_picture():
     if gnuplot.available():
         return "No chart: there is no figure to draw."
-    return "No chart: gnuplot is not installed. <code>make deps-all</code> brings it."
+    return "No chart: gnuplot is not installed. <code>make deps</code> brings it."
 
 
 def _prose(text):

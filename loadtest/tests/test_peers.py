@@ -215,7 +215,7 @@ class Tools(Live):
 
     def against_floor(self, tool):
         if not shutil.which(tool):
-            self.skipTest("%s is not installed; `make deps-all` brings it" % tool)
+            self.skipTest("%s is not installed; `make deps` brings it" % tool)
         self.need("floor")
         floor = peers.Floor(None, self.log)
         self.addCleanup(floor.__exit__)
@@ -294,7 +294,7 @@ class Missing(unittest.TestCase):
         before, peers.BINARIES = peers.BINARIES, {"nginx": ["no-such-program"]}
         self.addCleanup(setattr, peers, "BINARIES", before)
         self.assertEqual(peers.missing("nginx"),
-                         "nginx is not installed; `make deps-all` brings it")
+                         "nginx is not installed; `make deps` brings it")
 
 
 def tearDownModule():
