@@ -250,18 +250,18 @@ daemon off;
 user root;  # the folder may be root's alone
 worker_processes 1;
 worker_rlimit_nofile %(descriptors)d;
-pid %(folder)s/nginx.pid;
+pid "%(folder)s/nginx.pid";
 error_log stderr;
 events {
     worker_connections %(connections)d;
 }
 http {
     access_log off;
-    client_body_temp_path %(folder)s/body;
-    proxy_temp_path %(folder)s/proxy;
-    fastcgi_temp_path %(folder)s/fastcgi;
-    uwsgi_temp_path %(folder)s/uwsgi;
-    scgi_temp_path %(folder)s/scgi;
+    client_body_temp_path "%(folder)s/body";
+    proxy_temp_path "%(folder)s/proxy";
+    fastcgi_temp_path "%(folder)s/fastcgi";
+    uwsgi_temp_path "%(folder)s/uwsgi";
+    scgi_temp_path "%(folder)s/scgi";
     upstream instances {
 %(instances)s
     }

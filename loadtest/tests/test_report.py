@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import unittest
+from pathlib import Path
 from html.parser import HTMLParser
 from unittest import mock
 
@@ -141,11 +142,11 @@ class Browser(unittest.TestCase):
             file.write(sample().html())
         page = chromium.Page(browser.the_browser())
         self.addCleanup(page.close)
-        page.open("file://" + path)
+        page.open(Path(path).as_uri())
         self.assertEqual(page.errors(), [])
         self.assertEqual([event["request"]["url"] for event
                           in page.events("Network.requestWillBeSent")
-                          if not event["request"]["url"].startswith("data:")], ["file://" + path])
+                          if not event["request"]["url"].startswith("data:")], [Path(path).as_uri()])
         for device, width, height in (("phone", 360, 740), ("desktop", 1280, 1600)):
             page.resize(width, height)
             self.assertEqual(page.value("document.documentElement.scrollWidth"),
