@@ -42,9 +42,9 @@ KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook",
 # also accept and close, each with a look whether there is more. A server that waits: three commands
 # to Redis and their replies, and what a client takes: accept, read, a look whether it said more,
 # write, close. On top come, in 04, the nine calls by which the C library makes a thread and ends
-# it, and two that keep signals from it; in 02, a process and its own connection to Redis (README of chapter 2), of which three calls
-# are those by which fork(3) of newer C libraries keeps signals out (glibc 2.41). For a kept file: a
-# read, a write, and a look whether somebody waits, where that is not known.
+# it, and two that keep signals from it; in 02, a process and its own connection to Redis (README of
+# chapter 2), three calls of which are those by which fork(3) keeps signals out since glibc 2.41.
+# For a kept file: a read, a write, and a look whether somebody waits, where that is not known.
 BUDGETS = {
     "kept file": {"iterative": 3.2, "forking": 2.2, "preforking": 3.2, "threading": 2.2,
                   "prethreading": 3.2, "poll": 2.2, "epoll": 2.2},

@@ -5,8 +5,8 @@ import re
 import shutil
 import sys
 import unittest
-from pathlib import Path
 from html.parser import HTMLParser
+from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
