@@ -390,9 +390,8 @@ static int state_ms(const struct conn *c, enum conn_state state)
     case CONN_READING: /* entered with the first byte and not again: not the gap counts, the total
                         */
     case CONN_WRITING:
+    case CONN_ASKING: /* how long Redis may be silent is the business of who asks it */
         return o->timeout_ms;
-    case CONN_ASKING:
-        return net_redis_ms(o);
     case CONN_LINGERING:
         return net_linger_ms(o);
     default:

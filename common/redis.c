@@ -158,7 +158,7 @@ static redisReply *read_reply(redisContext *context, int64_t deadline)
         if (!first) {
             struct pollfd fd = {.fd = context->fd, .events = POLLIN};
             int64_t left = deadline - net_now();
-            int ready = left > 0 ? poll(&fd, 1, (int)left) : 0;
+            int ready = poll(&fd, 1, left > 0 ? (int)left : 0); /* one last look, if it is late */
             if (ready < 0 && errno == EINTR)
                 continue;
             if (ready == 0) {

@@ -31,7 +31,7 @@ static void set_context(struct redis_async *redis, redisAsyncContext *context)
 {
     redis->context = context;
     redis->connected = false;
-    redis->unanswered = 0;
+    redis->unanswered = redis->sent = 0;
     redis->fd = context ? context->c.fd : -1;
     redis->events = 0;
 }
@@ -130,6 +130,8 @@ static void on_reply(redisAsyncContext *context, void *reply, void *asker)
     struct redis_async *redis = context->data;
     if (redis->context == context) {
         redis->unanswered--;
+        redis->sent--;
+        redis->heard = net_now();
         if (reply && redis->unanswered == 0 && says_more(context))
             give_up(redis, REDIS_NO_CONNECTION);
     }
@@ -197,7 +199,8 @@ int redis_async_ask(struct redis_async *redis, const struct redis_command *comma
     if ((!redis->context || is_dying(redis->context)) && !open_connection(redis))
         return REDIS_NO_CONNECTION;
     if (ask(redis->context, command, asker)) {
-        redis->unanswered++;
+        if (redis->unanswered++ == 0)
+            redis->heard = net_now();
         return 0;
     }
     if (is_dying(redis->context))
@@ -208,8 +211,27 @@ int redis_async_ask(struct redis_async *redis, const struct redis_command *comma
 /* HandleWrite before the connect callback would take the connection for made. */
 void redis_async_flush(struct redis_async *redis)
 {
-    if (redis->context && redis->connected && !is_dying(redis->context))
+    if (redis->context && redis->connected && !is_dying(redis->context)) {
+        redis->sent = redis->unanswered;
         redisAsyncHandleWrite(redis->context);
+    }
+}
+
+/* hiredis reads 16 KiB at a time. A loop that served all its other clients between two such reads
+ * would fall behind Redis when thousands ask at once. So we read on as long as replies to what was
+ * sent are missing and there is something to read, up to a fair turn. */
+static void read_replies(struct redis_async *redis)
+{
+    enum { READS = 64 };
+    unsigned opened = redis->opened;
+    for (int reads = 0; reads < READS; reads++) {
+        int before = redis->sent;
+        errno = 0;
+        redisAsyncHandleRead(redis->context);
+        if (!redis->context || redis->opened != opened || redis->sent <= 0 ||
+            (redis->sent == before && errno == EAGAIN))
+            return;
+    }
 }
 
 void redis_async_ready(struct redis_async *redis, unsigned events)
@@ -223,7 +245,7 @@ void redis_async_ready(struct redis_async *redis, unsigned events)
         if (redis->unanswered == 0) /* the end, or what nobody asked for: hiredis would abort() */
             give_up(redis, REDIS_NO_CONNECTION);
         else
-            redisAsyncHandleRead(redis->context);
+            read_replies(redis);
     }
     /* Reading may have freed the context, found it dead, or put a new one in its place: look again.
      */
@@ -231,19 +253,40 @@ void redis_async_ready(struct redis_async *redis, unsigned events)
         redisAsyncHandleWrite(redis->context);
 }
 
+static int64_t deadline(const struct redis_async *redis)
+{
+    return redis->connected ? redis->heard + redis->server->command_ms : redis->connect_deadline;
+}
+
+static bool waits(const struct redis_async *redis)
+{
+    return redis->context && (!redis->connected || redis->unanswered > 0);
+}
+
 int redis_async_timeout(const struct redis_async *redis)
 {
-    if (!redis->context || redis->connected)
+    if (!waits(redis))
         return -1;
-    int64_t left = redis->connect_deadline - net_now();
+    int64_t left = deadline(redis) - net_now();
     return left < 0 ? 0 : (int)left + 1;
+}
+
+/* Replies may have come and not been read: this process was stopped, or was busy. */
+static bool has_answered(struct redis_async *redis)
+{
+    int before = redis->sent; /* who is answered may ask again at once, but that is not sent yet */
+    unsigned opened = redis->opened;
+    if (redis->connected && before > 0)
+        read_replies(redis);
+    return redis->opened != opened || redis->sent < before;
 }
 
 void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
 {
-    if (redis->context && !redis->connected && net_now() >= redis->connect_deadline)
+    bool late = waits(redis) && net_now() >= deadline(redis);
+    if (late && !redis->connected)
         give_up(redis, REDIS_NO_CONNECTION);
-    else if (oldest_is_overdue)
+    else if ((late || oldest_is_overdue) && !has_answered(redis))
         give_up(redis, REDIS_NO_REPLY);
 }
 

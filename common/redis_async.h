@@ -31,8 +31,10 @@ struct redis_async {
 
     redisAsyncContext *context; /* NULL: none */
     bool connected;
-    int unanswered;           /* commands on this connection whose reply has not come yet */
-    bool answering;           /* answered() is being called */
+    int unanswered; /* commands on this connection whose reply has not come yet, */
+    int sent;       /* and how many of them redis_async_flush() has handed over */
+    int64_t heard;  /* net_now() of the last reply, or of the first command after a pause */
+    bool answering; /* answered() is being called */
     int64_t connect_deadline; /* while it is not */
     int why;                  /* what NULL means at the moment */
     bool closed;              /* for good */
@@ -50,14 +52,17 @@ int redis_async_ask(struct redis_async *, const struct redis_command *, void *as
 void redis_async_flush(struct redis_async *);
 
 /* What poll(2) or epoll_wait(2) found on the descriptor (their bits are the same): errors count as
- * something to read. */
+ * something to read. Reads as long as replies are there, 1 MiB at most. */
 void redis_async_ready(struct redis_async *, unsigned events);
 
-/* Milliseconds until connecting takes too long; -1 if nothing is being connected. */
+/* Milliseconds until connecting takes too long, or Redis has been silent for too long; -1 if
+ * nobody waits for either. */
 int redis_async_timeout(const struct redis_async *);
 
-/* Gives the connection up if it has not been made in time, or if the oldest command is overdue,
- * which the loop knows best. Everybody who waits is answered: 503, or 504. */
+/* Gives the connection up if it has not been made in time (503); or if Redis has owed a reply for
+ * command_ms and said nothing, or owes the oldest one for longer than a client may wait, which the
+ * loop knows best (504). Before a 504 it looks once more whether replies have come meanwhile.
+ * Everybody who waits is answered. */
 void redis_async_expire(struct redis_async *, bool oldest_is_overdue);
 
 /* Closes the connection for good: everybody who waits is answered, and nobody can ask again. */

@@ -329,3 +329,29 @@ EVERY_SERVER(a_connection_found_closed_as_it_is_needed_costs_no_request)
     }
     hang_up(c);
 }
+
+/* Redis answers in time, but the server is held fast until it would be too late. (If it was stopped
+ * before it had asked, it asks afterwards: the page is due all the same.) */
+EVERY_SERVER(a_reply_that_came_while_the_server_was_stopped_counts)
+{
+    enum { COMMAND_MS = 1000, ASKED_MS = 30 };
+    int status;
+    start_redis();
+    start_server("--timeout", "5");
+    struct client *c = dial();
+    for (int i = 0; i < 2; i++) {
+        say(c, VIEW);
+        check(hear(c)->status == 200, "%d: status %d", i, c->answer.status);
+        freeze_redis();
+        say(c, VIEW);
+        poll(NULL, 0, ASKED_MS);
+        check(kill(-server_pid, SIGSTOP) == 0 &&
+                  waitpid(server_pid, &status, WUNTRACED) == server_pid && WIFSTOPPED(status),
+              "%s", strerror(errno));
+        thaw_redis();
+        poll(NULL, 0, COMMAND_MS + 300); /* the clock is what this is about */
+        kill(-server_pid, SIGCONT);
+        check(hear(c)->status == 200, "%d: status %d", i, c->answer.status);
+    }
+    hang_up(c);
+}
