@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 
     close(listener);
     net_release_signals(); /* not before the last fork: a child would begin its life like that */
-    children_stop(&children, STOP_MS);
+    children_stop(&children, net_stop_ms(&options));
     net_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     close(listener);
     net_release_signals();                        /* who started us may have ignored them */
     sigprocmask(SIG_SETMASK, &only_deaths, NULL); /* a second signal ends us at once */
-    children_stop(&children, STOP_MS);
+    children_stop(&children, net_stop_ms(&options));
     net_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     });
 
     close(listener);
-    if (wait_for_threads(0, STOP_MS))
+    if (wait_for_threads(0, net_stop_ms(&options)))
         redis_pool_close(&redis);
     net_report(&options, board_requests(board), board_connections(board));
     return 0;

@@ -78,12 +78,12 @@ static struct member *create_threads(const struct options *options, int listener
 /* Waits for all threads to finish what they are at; those that take too long end
  * with the program. (The clock on the wall: pthread_clockjoin_np(), which knows a
  * better one, is still unknown to the thread sanitizer.) */
-static void join_threads(struct member *team, int count)
+static void join_threads(struct member *team, const struct options *options)
 {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += STOP_MS / 1000;
-    for (struct member *member = team; member < team + count; member++)
+    deadline.tv_sec += net_stop_ms(options) / 1000 + 1;
+    for (struct member *member = team; member < team + options->workers; member++)
         if (pthread_timedjoin_np(member->thread, NULL, &deadline) != 0)
             return; /* and its memory stays: it is still in use */
     free(team);
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         sigsuspend(&before);
     pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends us at once */
 
-    join_threads(team, options.workers);
+    join_threads(team, &options);
     close(listener);
     net_report(&options, board_requests(board), board_connections(board));
     return 0;

@@ -417,6 +417,11 @@ bool net_stop_is_over(void)
     return stop_asked != 0 && net_now() - stop_asked >= STOP_MS;
 }
 
+int net_stop_ms(const struct options *o)
+{
+    return STOP_MS + net_redis_ms(o) + 2 * TICK_MS;
+}
+
 static sigset_t stop_signals(void)
 {
     sigset_t set;

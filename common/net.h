@@ -91,8 +91,13 @@ void net_release_signals(void);
 
 bool net_stopping(void);
 
-/* Has what was in flight when the signal came had STOP_MS to finish? */
+/* Has what was in flight when the signal came had STOP_MS to finish? Redis is asked nothing more.
+ */
 bool net_stop_is_over(void);
+
+/* How long those who serve may take to end, in ms: STOP_MS, the reply to what Redis was asked just
+ * before, and a tick to notice. What Redis has stored is answered, so nobody is killed earlier. */
+int net_stop_ms(const struct options *);
 
 /* The same for an event loop, to which signals come as something to read: blocks them, and returns
  * a signalfd(2). net_take_signal() is called when it is readable: the next one ends the program. */

@@ -87,7 +87,9 @@ void waiting_stop(struct waiting *w)
 
 bool waiting_is_over(const struct waiting *w)
 {
-    return w->stop_asked && (w->count == 0 || net_now() - w->stop_asked >= STOP_MS);
+    const struct conn *asks = w->queues[CONN_ASKING];
+    int ms = STOP_MS + (asks ? net_redis_ms(asks->worker->options) : 0);
+    return w->stop_asked && (w->count == 0 || net_now() - w->stop_asked >= ms);
 }
 
 void waiting_bury(struct waiting *w)

@@ -34,8 +34,8 @@ void waiting_expire(struct waiting *, void (*go_on)(struct conn *));
 /* Has the question that was asked first gone without a reply for too long? */
 bool waiting_redis_is_overdue(const struct waiting *);
 
-/* From now on connections that owe nothing are given up after a tick, and the rest after STOP_MS.
- */
+/* From now on connections that owe nothing are given up after a tick, and the rest after STOP_MS;
+ * if Redis is being asked then, after its time too, so that what it stores is answered. */
 void waiting_stop(struct waiting *);
 bool waiting_is_over(const struct waiting *);
 

@@ -87,6 +87,6 @@ int main(int argc, char **argv)
     net_ready(&options, listener);
     accept_and_fork(&worker, &server, &children);
     net_release_signals();
-    children_stop(&children, STOP_MS);
+    children_stop(&children, net_stop_ms(&options));
     return 0;
 }

@@ -178,6 +178,35 @@ ONLY_SERVER(iterative, when_its_time_to_stop_is_over_redis_is_asked_nothing_more
     hang_up(c);
 }
 
+/* The last byte of a post comes just before the five seconds are over, and Redis takes its time. */
+EVERY_SERVER(a_post_that_redis_was_asked_to_store_is_answered_though_time_is_up)
+{
+    static const char form[] = "guest-name=Ada&guest-remarks=late!";
+    char head[256];
+    start_redis();
+    start_server();
+    check(get("/guestbook")->status == 200, "not even before"); /* so Redis is connected */
+    struct client *c = dial();
+    snprintf(head, sizeof(head),
+             "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: %zu\r\n"
+             "Content-Type: application/x-www-form-urlencoded\r\n\r\n",
+             strlen(form));
+    say(c, head);
+    wait_until(is_read(c), SOON_MS, "it was not read");
+    kill(server_pid, SIGTERM);
+    wait_until(server_is_stopping(), 2000, "SIGTERM was not noticed");
+    int64_t start = now_ms();
+    poll(NULL, 0, 4300);
+    freeze_redis();
+    say(c, form);
+    poll(NULL, 0, (int)(start + 5700 - now_ms())); /* in both the clock is what this is about */
+    thaw_redis();
+    check(hear(c)->status == 303, "status %d", c->answer.status);
+    check(redis_number("LLEN guestbook:entries") == 1, "not stored");
+    hang_up(c);
+    await_server();
+}
+
 EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most)
 {
     setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1); /* chapter 5's thread ends with it */

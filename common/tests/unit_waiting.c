@@ -246,6 +246,17 @@ Test(waiting, those_who_owe_nothing_are_given_up_after_a_tick)
     cr_expect(waiting_is_over(&waiting), "it has had its time");
 }
 
+Test(waiting, who_asks_redis_when_the_time_is_over_gets_its_reply)
+{
+    struct conn *asks = join();
+    tell(asks, 0, REQUEST);
+    waiting_stop(&waiting);
+    waiting.stop_asked -= STOP_MS;
+    cr_expect(!waiting_is_over(&waiting), "Redis has two seconds");
+    waiting.stop_asked -= 2000;
+    cr_expect(waiting_is_over(&waiting), "and they are over");
+}
+
 /* What it said has come after the round's events were fetched: the next round will hear it. */
 Test(waiting, who_has_just_spoken_is_not_given_up_when_stopping)
 {
