@@ -19,6 +19,7 @@ enum {
     FILE_PIECE = 60 * 1024,     /* octets; see send_file() */
     FILE_TURN = 4 * FILE_PIECE, /* a longer one would make other clients of a loop wait */
     MAX_AHEAD = 100,
+    AHEAD_ROOM = 4096, /* bytes; a longer request is not counted as one that has come */
     NEW_MS = 2000,
 };
 
@@ -113,6 +114,7 @@ static void receive(struct conn *c)
         return;
     }
     c->in.len += (size_t)n;
+    c->cut = c->in.len == c->in.size;
     if (c->state != CONN_READING)
         enter(c, CONN_READING);
     understand(c);
@@ -178,14 +180,29 @@ static void act(struct conn *c, enum effect effect)
 
 /* ---- a response goes out ------------------------------------------------------------------- */
 
-/* Politeness: while somebody waits, a connection is kept only for requests that have come already,
- * so that none on a connection announced as kept is cut off; and for a hundred of them in a row at
- * most. Until then nobody is asked who waits: the answer would change nothing. */
+/* Has the next request come whole? Its beginning does not count: a client could send the first byte
+ * of one behind each request, and the rest when it pleases. But where the last read filled the
+ * buffer, it was us who cut the request, and its rest is taken to be there. The parser gets a copy,
+ * because it squeezes chunks in place. (A request that it refuses is over at once, and counts.) */
+static bool has_next_request(const struct conn *c)
+{
+    char bytes[AHEAD_ROOM];
+    struct http_parser parser = {0};
+    struct http_request request;
+    size_t len = c->in.len - c->used;
+    len = len < sizeof(bytes) ? len : sizeof(bytes);
+    memcpy(bytes, c->in.bytes + c->used, len);
+    return len > 0 && (c->cut || http_parse(&parser, bytes, &len, &request) != 0);
+}
+
+/* Politeness: while somebody waits, a connection is kept only for requests that have come whole
+ * already, so that none on a connection announced as kept is cut off; and for a hundred of them in
+ * a row at most. Until then nobody is asked who waits: the answer would change nothing. */
 static bool is_kept(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
         return false;
-    if (c->in.len > c->used && ++c->ahead < MAX_AHEAD)
+    if (has_next_request(c) && ++c->ahead < MAX_AHEAD)
         return true;
     c->ahead = 0;
     return c->worker->how_many_wait(c->worker) == 0;
@@ -276,6 +293,7 @@ static void transmit(struct conn *c)
     if (n > 0 && c->sent == in_memory && c->app.file.left > 0)
         n = send_file(c);
 
+    c->taken += c->sent - sent + (left - c->app.file.left);
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         enter(c, CONN_DONE); /* the client is gone */
     else if (c->sent == in_memory && c->app.file.left == 0)
@@ -401,10 +419,11 @@ static int state_ms(const struct conn *c, enum conn_state state)
 
 /* Closing will throw away what the client has not taken. Otherwise the kernel would go on offering
  * it for as long as the client pleases, and memory with it. */
-static void forget_unsent(const struct conn *c)
+void conn_cut_off(struct conn *c)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    enter(c, CONN_DONE);
 }
 
 /* Who waits for the client's next octets looks once more: they may have come in time and not been
@@ -433,9 +452,9 @@ enum conn_state conn_expire(struct conn *c)
     if (c->state == CONN_WRITING) {
         int64_t deadline = c->deadline;
         conn_advance(c);
-        if (c->state != CONN_WRITING || c->deadline > deadline)
-            return c->state;
-        forget_unsent(c);
+        if (c->state == CONN_WRITING && c->deadline <= deadline)
+            conn_cut_off(c);
+        return c->state;
     }
     enter(c, CONN_DONE);
     return c->state;

@@ -64,9 +64,11 @@ struct conn {
     struct buffer head;
     size_t sent;     /* octets of head and content */
     uint64_t length; /* octets of content, for the log */
+    uint64_t taken;  /* bytes that the socket has taken, on this connection */
 
-    bool silent;     /* the last attempt to read ended with a tick, not with a byte */
-    bool refused;    /* the response refuses the request: close, lingering */
+    bool cut;     /* the last read filled the buffer: the rest of a request may be in the socket */
+    bool silent;  /* the last attempt to read ended with a tick, not with a byte */
+    bool refused; /* the response refuses the request: close, lingering */
     int refuse_with; /* answer whatever is asked with this status; 0: serve */
     int ahead;       /* responses in a row behind each of which the next request was there */
 
@@ -106,6 +108,10 @@ bool conn_has_spoken(const struct conn *);
 
 /* Ends the connection without another word: on to CONN_DONE. Not at CONN_ASKING. */
 void conn_give_up(struct conn *);
+
+/* The same in the middle of a response: what the client has not taken of it is thrown away, so that
+ * the kernel does not go on offering it. */
+void conn_cut_off(struct conn *);
 
 /* Closes the descriptor and frees everything, in any state but CONN_ASKING. */
 void conn_close(struct conn *);

@@ -32,10 +32,31 @@ static bool makes_way(const struct conn *conn)
     return waiting > 0 && !slow_to_speak && !conn_has_spoken(conn);
 }
 
+/* How much of its response the client had taken, and when. */
+struct pace {
+    int64_t since; /* net_now(); 0: no response is being sent */
+    uint64_t taken;
+};
+
+/* Whoever reads a byte now and then makes progress, and has no deadline. While somebody waits, a
+ * client has to take LEAST_RATE of its response, on average over --timeout. */
+static bool is_too_slow(const struct conn *conn, struct pace *pace)
+{
+    enum { LEAST_RATE = 8 * 1024 }; /* bytes a second */
+    bool writes = conn->state == CONN_WRITING, began = pace->since != 0;
+    int64_t now = net_now(), ms = now - pace->since;
+    if (writes && began && ms < conn->worker->options->timeout_ms)
+        return false;
+    bool slow = writes && began && (conn->taken - pace->taken) * 1000 < (uint64_t)ms * LEAST_RATE;
+    *pace = (struct pace){writes ? now : 0, conn->taken};
+    return slow && conn->worker->how_many_wait(conn->worker) > 0;
+}
+
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
 {
     struct conn conn;
     conn_open(&conn, client, worker); /* owns client now */
+    struct pace pace = {0};
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
      * clock, at who else is waiting, and whether the server's own time is up. */
@@ -44,6 +65,8 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
             ask_redis(&conn, pool);
         else if (net_now() >= conn.deadline)
             conn_expire(&conn);
+        else if (is_too_slow(&conn, &pace))
+            conn_cut_off(&conn);
         else if (net_stop_is_over() || makes_way(&conn))
             break;
     }

@@ -14,7 +14,7 @@ import subprocess
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 OURS = ["0[1-9]_*", "common", "loadtest", "public", "templates", ".ci", ".github", "Makefile",
-        "*.md", "LICENSE", ".clang-*", ".gitignore"]  # of the top folder; nobody's notes beside it
+        "*.md", "LICENSE", ".clang-*", ".gitignore", "Containerfile", ".devcontainer"]  # of the top folder; nobody's notes beside it
 ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/mutants/*"]
 BUILT = ["build/plain/common/*.[od]", "build/plain/0[1-9]_*/main.[od]", "build/plain/loadtest/*"]
 

@@ -6,6 +6,9 @@
  */
 #include "harness.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +174,54 @@ EVERY_SERVER(a_client_that_asks_on_and_on_and_never_reads_is_given_up)
 {
     check_given_up(64 * 1024, 1000);
 }
+
+/* A connection to the server, with little room for what it sends: that has to be said before. */
+static int connect_with_room(int bytes)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)server_port),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0 &&
+              connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0,
+          "%s", strerror(errno));
+    return fd;
+}
+
+/* It takes 2 KB of a large file now and then: that is progress, which keeps a connection for as
+ * long as nobody else needs its worker. */
+static void who_reads_too_slowly_makes_way(void)
+{
+    enum { SOME_BYTES = 2000, EVERY_MS = 400, LIMIT_MS = 8000 };
+    static const char request[] = "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n";
+    char bytes[SOME_BYTES];
+    const char *root = make_root_with_file(64 * 1024 * 1024);
+    if (server_is("iterative"))
+        start_server("--timeout", "2", "--root", root);
+    else
+        start_server("--timeout", "2", "--root", root, "--workers", "1");
+    struct pollfd slow = {.fd = connect_with_room(SOME_BYTES), .events = POLLIN};
+    check(send(slow.fd, request, strlen(request), 0) == (ssize_t)strlen(request) &&
+              poll(&slow, 1, SOON_MS) == 1,
+          "it is not served");
+    struct client *patient = dial();
+    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    int64_t start = now_ms();
+    for (struct pollfd served = {.fd = patient->fd, .events = POLLIN};
+         poll(&served, 1, EVERY_MS) == 0;) {
+        check(now_ms() - start < patience(LIMIT_MS), "the slow reader keeps the worker");
+        if (recv(slow.fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno != EAGAIN)
+            break; /* it was cut off */
+    }
+    check(hear(patient)->status == 200, "status %d", patient->answer.status);
+    hang_up(patient);
+    close(slow.fd);
+}
+AGAINST(iterative, who_reads_too_slowly_makes_way)
+AGAINST(forking, who_reads_too_slowly_makes_way)
+AGAINST(preforking, who_reads_too_slowly_makes_way)
+AGAINST(threading, who_reads_too_slowly_makes_way)
+AGAINST(prethreading, who_reads_too_slowly_makes_way)
 
 /* ---- lingering ----------------------------------------------------------------------------- */
 

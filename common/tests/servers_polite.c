@@ -142,6 +142,39 @@ AGAINST(preforking, who_pipelines_makes_way_too)
 AGAINST(threading, who_pipelines_makes_way_too)
 AGAINST(prethreading, who_pipelines_makes_way_too)
 
+/* Each request comes with the first byte of the next one, which so has begun whenever a response is
+ * done. A beginning is not a request, and keeps nobody waiting. */
+static void who_has_only_begun_the_next_request_makes_way(void)
+{
+    enum { MOST = 3 };
+    static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nO"; /* PTIONS... */
+    int heard = 1;
+    if (server_is("iterative"))
+        start_server();
+    else
+        start_server("--workers", "1");
+    struct client *greedy = dial();
+    say_bytes(greedy, request, 10);
+    wait_until(is_read(greedy), SOON_MS, "it was not read");
+    struct client *patient = dial();
+    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    if (server_is("forking"))
+        poll(NULL, 0, 200); /* its parent looks at the queue every 50 ms, and tells the children */
+    say(greedy, request + 10);
+    while (hear(greedy)->kept) {
+        check(++heard <= MOST, "%d requests, and somebody waits", MOST);
+        say(greedy, request + 1);
+    }
+    hang_up(greedy);
+    check_file(hear(patient), "public/index.html");
+    hang_up(patient);
+}
+AGAINST(iterative, who_has_only_begun_the_next_request_makes_way)
+AGAINST(forking, who_has_only_begun_the_next_request_makes_way)
+AGAINST(preforking, who_has_only_begun_the_next_request_makes_way)
+AGAINST(threading, who_has_only_begun_the_next_request_makes_way)
+AGAINST(prethreading, who_has_only_begun_the_next_request_makes_way)
+
 /* ---- the cap ------------------------------------------------------------------------------- */
 
 /* Four in the middle of a request, and a fifth, whose request is said whole. */
