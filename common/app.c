@@ -2,12 +2,14 @@
 
 #include "status.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,6 +211,9 @@ static const char *explain(int status)
         return "The file is not as long as the range that was asked for.";
     case 417:
         return "The only expectation this server can meet is 100-continue.";
+    case 421:
+        return "The server's own status is shown only under a name that always means the machine "
+               "it runs on: localhost, or an address such as 127.0.0.1.";
     case 431:
         return "The request has more fields, or longer ones, than this server takes.";
     case 501:
@@ -283,6 +288,77 @@ static enum effect respond_location(struct app *app, int status)
     app->response.status = status;
     app->response.location = app->page.bytes;
     return RESPOND;
+}
+
+/* ---- whose page asks ----------------------------------------------------------------------- */
+
+/* A server as a browser names it, "host:port". */
+struct authority {
+    struct span host; /* an IPv6 address is in brackets */
+    struct span port; /* digits */
+};
+
+static struct authority authority_of(struct span text)
+{
+    struct authority authority = {text, SPAN("80")};
+    size_t len = text.len;
+    while (len > 0 && text.at[len - 1] >= '0' && text.at[len - 1] <= '9')
+        len--;
+    if (len == 0 || text.at[len - 1] != ':')
+        return authority;
+    authority.host.len = len - 1;
+    if (len < text.len)
+        authority.port = (struct span){text.at + len, text.len - len};
+    return authority;
+}
+
+/* Takes an Origin field apart (RFC 6454, 7). False for "null", and for a page that did not come by
+ * http. */
+static bool read_origin(struct span origin, struct authority *page)
+{
+    static const char scheme[] = "http://";
+    size_t prefix = strlen(scheme);
+    if (origin.len <= prefix || strncasecmp(origin.at, scheme, prefix) != 0)
+        return false;
+    *page = authority_of((struct span){origin.at + prefix, origin.len - prefix});
+    return true;
+}
+
+static bool is_same(struct span a, struct span b)
+{
+    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
+}
+
+/* Does a page of another site have its visitor's browser send this form? Browsers say which page a
+ * form comes from. Programs such as curl say nothing, and nobody can lead them astray. */
+static bool is_cross_site(const struct http_request *request)
+{
+    struct span origin = http_field(request, "Origin");
+    struct authority page, here = authority_of(request->host);
+    if (span_is(http_field(request, "Sec-Fetch-Site"), "cross-site"))
+        return true;
+    return origin.at && !(read_origin(origin, &page) && is_same(page.host, here.host) &&
+                          is_same(page.port, here.port));
+}
+
+/* localhost, 127.0.0.0/8 and ::1 always mean this machine. Any other name means what its owner's
+ * name server says, and that may be 127.0.0.1 as well (DNS rebinding). */
+static bool is_loopback(struct span host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in_addr ipv4;
+    struct in6_addr ipv6;
+    bool in_brackets = host.len > 2 && host.at[0] == '[' && host.at[host.len - 1] == ']';
+    if (in_brackets)
+        host = (struct span){host.at + 1, host.len - 2};
+    if (span_is_nocase(host, "localhost"))
+        return !in_brackets;
+    if (host.len >= sizeof(text))
+        return false;
+    snprintf(text, sizeof(text), "%.*s", (int)host.len, host.at);
+    if (in_brackets)
+        return inet_pton(AF_INET6, text, &ipv6) == 1 && IN6_IS_ADDR_LOOPBACK(&ipv6);
+    return inet_pton(AF_INET, text, &ipv4) == 1 && ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 /* ---- the guestbook ------------------------------------------------------------------------- */
@@ -418,10 +494,12 @@ static void write_json(struct status *status, struct buffer *out)
 }
 
 /* It says more of a machine, and of what is asked there, than is everybody's business. */
-static enum effect respond_scoreboard(struct app *app,
+static enum effect respond_scoreboard(struct app *app, const struct http_request *request,
                                       void (*write)(struct status *, struct buffer *))
 {
     struct status status;
+    if (!is_loopback(authority_of(request->host).host))
+        return respond_status(app, 421);
     if (!net_peer_is_local(app->client))
         return respond_status(app, 403);
     if (!status_take(&status))
@@ -434,29 +512,23 @@ static enum effect respond_scoreboard(struct app *app,
 static enum effect show_status(struct app *app, const struct http_request *request,
                                const char *path)
 {
-    (void)request, (void)path;
-    return respond_scoreboard(app, write_page);
+    (void)path;
+    return respond_scoreboard(app, request, write_page);
 }
 
 /* Does a page of this machine ask, as another of the seven's wall does? A browser asks for the
  * pages of others as well, but lets them see an answer only if it allows that (Fetch, 3.3). */
 static bool is_from_this_machine(const struct http_request *request)
 {
-    static const char *const origins[] = {
-        "http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
-    struct span origin = http_field(request, "Origin");
-    for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++)
-        if (origin.len > strlen(origins[i]) &&
-            memcmp(origin.at, origins[i], strlen(origins[i])) == 0)
-            return true;
-    return false;
+    struct authority page;
+    return read_origin(http_field(request, "Origin"), &page) && is_loopback(page.host);
 }
 
 static enum effect show_status_as_json(struct app *app, const struct http_request *request,
                                        const char *path)
 {
     (void)path;
-    respond_scoreboard(app, write_json);
+    respond_scoreboard(app, request, write_json);
     if (app->response.status == 200) {
         app->response.type = "application/json";
         app->response.fields =
@@ -505,6 +577,9 @@ static const char *allow(unsigned methods)
 
 enum effect app_request(struct app *app, const struct http_request *request)
 {
+    static const char cross_site[] =
+        "The form was sent by a page of another site, so nothing was stored. To write into the "
+        "guestbook, open it under this address and fill in its own form.";
     char path[HTTP_MAX_REQUEST_LINE + 1];
     unsigned allowed = HTTP_POST; /* by OPTIONS *: whatever any route is known with */
 
@@ -514,6 +589,8 @@ enum effect app_request(struct app *app, const struct http_request *request)
         if (!http_decode_path(request->path, path))
             return respond_status(app, 400);
         app->route = find_route(path, request->method, &allowed);
+        if (app->route && request->method == HTTP_POST && is_cross_site(request))
+            return respond_because(app, 403, cross_site);
         if (app->route)
             return app->route->request(app, request, path);
     }

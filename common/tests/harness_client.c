@@ -391,8 +391,8 @@ const struct answer *ask(const char *request)
 const struct answer *get(const char *target)
 {
     char request[1024];
-    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n",
-             target);
+    snprintf(request, sizeof(request),
+             "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target);
     return ask(request);
 }
 

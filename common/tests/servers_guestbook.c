@@ -162,6 +162,44 @@ EVERY_SERVER(a_post_of_another_type_is_refused)
     check(redis_number("LLEN guestbook:entries") == 0, "something was stored");
 }
 
+/* What a browser says of the page that has its visitor post. */
+EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
+{
+    static const struct {
+        const char *host, *fields;
+        int status;
+    } rows[] = {
+        {"test", "", 303},
+        {"test:8007", "Origin: http://test:8007\r\nSec-Fetch-Site: same-origin\r\n", 303},
+        {"TEST", "Origin: http://test:80\r\n", 303},
+        {"[::1]:8007", "Origin: http://[::1]:8007\r\n", 303},
+        {"test", "Sec-Fetch-Site: none\r\n", 303},
+        {"test", "Sec-Fetch-Site: cross-site\r\n", 403},
+        {"test", "Origin: http://test\r\nSec-Fetch-Site: cross-site\r\n", 403},
+        {"test", "Origin: null\r\n", 403},
+        {"test", "Origin: http://evil.example\r\n", 403},
+        {"test", "Origin: http://test.example\r\n", 403},
+        {"test", "Origin: http://test:8007\r\n", 403},
+        {"test:80", "Origin: http://test:8007\r\n", 403},
+        {"test", "Origin: https://test\r\n", 403},
+    };
+    const char *form = "guest-name=Eve&guest-remarks=not+hers";
+    int stored = 0;
+    start_redis();
+    start_server();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char request[512];
+        snprintf(request, sizeof(request),
+                 "POST /guestbook HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n"
+                 "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+                 rows[i].host, rows[i].fields, strlen(form), form);
+        const struct answer *answer = ask(request);
+        check(answer->status == rows[i].status, "status %d: %s", answer->status, answer->body);
+        stored += rows[i].status == 303;
+        check(redis_number("LLEN guestbook:entries") == stored, "not %d entries", stored);
+    }
+}
+
 EVERY_SERVER(head_has_the_fields_of_get_and_no_body)
 {
     static const char *const targets[] = {"/guestbook", "/", "/tux.png", "/not-there"};

@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
-#define GET_KEPT(path) "GET " path " HTTP/1.1\r\nHost: test\r\n\r\n"
+#define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+#define GET_KEPT(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 static struct json json;
 
@@ -100,7 +100,8 @@ static const struct answer *ask_from(const char *origin)
 {
     char request[200];
     snprintf(request, sizeof(request),
-             "GET /status.json HTTP/1.1\r\nHost: test\r\nOrigin: %s\r\nConnection: close\r\n\r\n",
+             "GET /status.json HTTP/1.1\r\nHost: localhost\r\nOrigin: %s\r\n"
+             "Connection: close\r\n\r\n",
              origin);
     return ask(request);
 }
@@ -109,7 +110,12 @@ EVERY_SERVER(strangers_pages_do_not_see_the_status)
 {
     let_it_look_at_itself();
     start_server();
-    check(!field(ask_from("https://example.org"), "Access-Control-Allow-Origin"), "they do");
+    static const char *const strangers[] = {"https://example.org", "null",
+                                            "http://localhost:8006.example.org",
+                                            "http://127.0.0.1.example.org:8006"};
+    for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+        check(!field(ask_from(strangers[i]), "Access-Control-Allow-Origin"), "%s does",
+              strangers[i]);
     check(!field(get("/status.json"), "Access-Control-Allow-Origin"), "whoever asks does");
 }
 
@@ -137,7 +143,7 @@ EVERY_SERVER(head_gets_the_fields_and_no_body)
     let_it_look_at_itself();
     start_server();
     struct client *c = dial();
-    say(c, "HEAD /status.json HTTP/1.1\r\nHost: test\r\n\r\n");
+    say(c, "HEAD /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
     const struct answer *a = hear_head(c);
     check(a->status == 200 && strcmp(field(a, "Content-Type"), "application/json") == 0, "%d",
           a->status);
@@ -521,9 +527,49 @@ EVERY_SERVER(clients_from_elsewhere_get_403)
         check(!field(a, "Access-Control-Allow-Origin"), "%s for any origin", targets[i]);
         check(!body_has(a, "\"pid\""), "%s", a->body);
     }
+    check(ask("GET /status HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")->status == 421,
+          "another name, from %s", address);
     check_file(get("/"), "public/index.html");
     snprintf(server_host, sizeof(server_host), "127.0.0.1");
     look();
+}
+
+/* A page of a stranger whose name leads to 127.0.0.1 has the browser come from this machine, but
+ * with that name in Host (DNS rebinding). */
+EVERY_SERVER(the_status_answers_to_names_of_this_machine_only)
+{
+    static const struct {
+        const char *host;
+        int status;
+    } rows[] = {{"localhost", 200},
+                {"LocalHost:8007", 200},
+                {"127.0.0.1:1", 200},
+                {"127.1.2.3", 200},
+                {"[::1]:8007", 200},
+                {"[::1]", 200},
+                {"test", 421},
+                {"rebound.example:8007", 421},
+                {"localhost.example", 421},
+                {"127.0.0.1.nip", 421},
+                {"128.0.0.1", 421},
+                {"[::2]", 421},
+                {"xlocalhost:8007", 421}};
+    let_it_look_at_itself();
+    start_server();
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *target = i % 2 ? "/status" : "/status.json", *host = rows[i / 2].host;
+        char request[200];
+        snprintf(request, sizeof(request),
+                 "GET %s HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nConnection: close\r\n\r\n",
+                 target, host, host);
+        const struct answer *a = ask(request);
+        check(a->status == rows[i / 2].status, "%s of %s: %d", target, host, a->status);
+        check(a->status == 200 || !body_has(a, "pid"), "%s", a->body);
+        check(a->status == 200 || !field(a, "Access-Control-Allow-Origin"), "for %s", host);
+    }
+    check(ask("GET /status HTTP/1.0\r\n\r\n")->status == 421, "no name at all will do");
+    check_file(ask("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"),
+               "public/index.html");
 }
 
 EVERY_SERVER(clients_over_ipv6_loopback_may_see_it)

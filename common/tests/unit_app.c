@@ -20,17 +20,22 @@ TestSuite(app, .timeout = 60, .init = start, .fini = scratch_remove);
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* Hands a request over: its line without the version, and what follows the Host field. */
-static enum effect ask(const char *line, const char *rest)
+/* Hands a request over: its line without the version, the Host field's value, and what follows. */
+static enum effect ask_of(const char *host, const char *line, const char *rest)
 {
     static char bytes[10000];
     struct http_parser parser = {0};
     struct http_request request;
-    size_t len = (size_t)snprintf(bytes, sizeof(bytes), "%s HTTP/1.1\r\nHost: a\r\n%s", line,
+    size_t len = (size_t)snprintf(bytes, sizeof(bytes), "%s HTTP/1.1\r\nHost: %s\r\n%s", line, host,
                                   *rest ? rest : "\r\n");
     cr_assert(http_parse(&parser, bytes, &len, &request) > 0, "%s", bytes);
     app_clear(&app, 0);
     return app_request(&app, &request);
+}
+
+static enum effect ask(const char *line, const char *rest)
+{
+    return ask_of("localhost", line, rest);
 }
 
 /* The content, as a string. */
@@ -266,6 +271,59 @@ Test(app, a_post_takes_one_question_and_sends_the_visitor_to_the_page)
     app_clear(&app, 0);
 }
 
+Test(app, takes_posts_from_its_own_pages_and_from_what_is_no_browser)
+{
+    static const struct {
+        const char *host, *fields;
+        bool taken;
+    } rows[] = {
+        {"a", "", true},
+        {"a", "Sec-Fetch-Site: same-origin\r\n", true},
+        {"a", "Sec-Fetch-Site: same-site\r\n", true},
+        {"a", "Sec-Fetch-Site: none\r\n", true},
+        {"a", "Origin: http://a\r\n", true},
+        {"a", "Origin: HTTP://A:80\r\n", true},
+        {"a:", "Origin: http://a\r\n", true},
+        {"a:80", "Origin: http://a\r\n", true},
+        {"A:8000", "Origin: http://a:8000\r\n", true},
+        {"127.0.0.1:8000", "Origin: http://127.0.0.1:8000\r\n", true},
+        {"[::1]", "Origin: http://[::1]\r\n", true},
+        {"[::1]:8000", "Origin: http://[::1]:8000\r\n", true},
+        {"a", "Sec-Fetch-Site: cross-site\r\n", false},
+        {"a", "Origin: http://a\r\nSec-Fetch-Site: cross-site\r\n", false},
+        {"a", "Origin: http://b\r\nSec-Fetch-Site: same-origin\r\n", false},
+        {"a", "Origin: null\r\n", false},
+        {"a", "Origin:\r\n", false},
+        {"a", "Origin: a\r\n", false},
+        {"a", "Origin: http://\r\n", false},
+        {"a", "Origin: http://b\r\n", false},
+        {"a", "Origin: http://a.b\r\n", false},
+        {"a", "Origin: http://b.a\r\n", false},
+        {"a", "Origin: http://a/\r\n", false},
+        {"a", "Origin: http://a@b\r\n", false},
+        {"a", "Origin: https://a\r\n", false},
+        {"a:443", "Origin: https://a\r\n", false},
+        {"a", "Origin: http://a:8000\r\n", false},
+        {"a:8000", "Origin: http://a\r\n", false},
+        {"a:8000", "Origin: http://a:80\r\n", false},
+        {"a:8000", "Origin: http://a:8000.b\r\n", false},
+        {"[::1]", "Origin: http://[::2]\r\n", false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char rest[200];
+        snprintf(rest, sizeof(rest), "%s%s", rows[i].fields,
+                 FORM(30) "guest-name=Ada&guest-remarks=x");
+        enum effect effect = ask_of(rows[i].host, "POST /guestbook", rest);
+        expect_number(rest, effect, rows[i].taken ? ASK_REDIS : RESPOND);
+        expect_number(rest, app.response.status, rows[i].taken ? 0 : 403);
+        if (!rows[i].taken)
+            expect_part(rest, content(), "403 Forbidden The form was sent by a page of another");
+    }
+    expect_number("a link may lead here",
+                  ask("GET /guestbook", "Sec-Fetch-Site: cross-site\r\n\r\n"), ASK_REDIS);
+    app_clear(&app, 0);
+}
+
 Test(app, a_form_to_be_mended_comes_back)
 {
     expect_number("request", ask("POST /guestbook", FORM(29) "guest-name=A%3C&guest-remarks="),
@@ -357,10 +415,23 @@ Test(app, shows_the_scoreboard_to_the_pages_of_this_machine_only)
         const char *origin;
         bool local;
     } rows[] = {
-        {"http://127.0.0.1:8003", true},     {"http://localhost:8003", true},
-        {"http://[::1]:8003", true},         {"http://127.0.0.1.example:80", false},
-        {"http://localhost.example", false}, {"https://example.org", false},
-        {"http://127.0.0.1:", false},        {"null", false},
+        {"http://127.0.0.1:8003", true},
+        {"http://localhost:8003", true},
+        {"http://[::1]:8003", true},
+        {"http://127.0.0.1.example:80", false},
+        {"http://localhost.example", false},
+        {"https://example.org", false},
+        {"https://localhost:8003", false},
+        {"null", false},
+        {"http://localhost:8003.example", false},
+        {"http://localhost:80@example.org", false},
+        {"http://127.0.0.1:80.example.org", false},
+        {"HTTP://LocalHost", true},
+        {"http://127.8.9.10", true},
+        {"http://128.0.0.1:8003", false},
+        {"http://[::2]:8003", false},
+        {"http://[localhost]:8003", false},
+        {"http://", false},
     };
     come_from_here();
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -371,6 +442,40 @@ Test(app, shows_the_scoreboard_to_the_pages_of_this_machine_only)
         cr_expect(!strstr(app.response.fields, "Access-Control-Allow-Origin: *\r\n") ==
                       !rows[i].local,
                   "%s: %s", rows[i].origin, app.response.fields);
+    }
+    app_clear(&app, 0);
+}
+
+Test(app, shows_the_scoreboard_under_a_name_of_this_machine_only)
+{
+    static const char *const local[] = {
+        "localhost",   "LOCALHOST:8000", "localhost:", "127.0.0.1:8000",
+        "127.255.0.1", "[::1]",          "[::1]:8000", "[0:0::1]:1"};
+    static const char *const others[] = {
+        "a",          "a:8000",     "localhost.a", "a.localhost", "127.0.0.1.a",
+        "127.1",      "127.0.0.1.", "128.0.0.1",   "[::2]",       "[::ffff:8.8.8.8]",
+        "localhost.", "127",        "8000",        "%6cocalhost", "0.0.0.0:8000",
+        "[::]",
+    };
+    int here;
+    come_from_here();
+    here = app.client;
+    for (size_t i = 0; i < COUNT(local); i++) {
+        ask_of(local[i], "GET /status", "");
+        expect_number(local[i], app.response.status, 200);
+        ask_of(local[i], "GET /status.json", "");
+        expect_number(local[i], app.response.status, 200);
+    }
+    for (size_t i = 0; i < 2 * COUNT(others); i++) {
+        const char *other = others[i / 2];
+        app.client = i % 2 ? -1 : here; /* whoever asks */
+        ask_of(other, "GET /status", "");
+        expect_number(other, app.response.status, 421);
+        expect_part(other, content(), "421 Misdirected Request");
+        ask_of(other, "GET /status.json", "Origin: http://localhost:8000\r\n\r\n");
+        expect_number(other, app.response.status, 421);
+        expect_no_part(other, content(), "asking");
+        expect_no_part(other, app.response.fields, "Access-Control");
     }
     app_clear(&app, 0);
 }
@@ -422,8 +527,8 @@ Test(app, the_wall_alone_may_connect_to_other_ports)
 
 Test(app, every_refusal_is_explained)
 {
-    static const int statuses[] = {400, 403, 404, 405, 408, 413, 414,
-                                   415, 417, 431, 501, 503, 504, 505};
+    static const int statuses[] = {400, 403, 404, 405, 408, 413, 414, 415,
+                                   417, 421, 431, 501, 503, 504, 505};
     for (size_t i = 0; i < COUNT(statuses); i++) {
         char code[10];
         snprintf(code, sizeof(code), "%d ", statuses[i]);

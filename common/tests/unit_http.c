@@ -1071,8 +1071,8 @@ Test(http, HTTP_MAX_HEAD_holds_a_head_without_its_location_and_fields)
 
 Test(http, every_status_that_is_sent_has_its_reason)
 {
-    static const int statuses[] = {200, 204, 206, 301, 303, 304, 400, 403, 404, 405, 408,
-                                   412, 413, 414, 415, 416, 417, 431, 501, 503, 504, 505};
+    static const int statuses[] = {200, 204, 206, 301, 303, 304, 400, 403, 404, 405, 408, 412,
+                                   413, 414, 415, 416, 417, 421, 431, 501, 503, 504, 505};
     for (size_t i = 0; i < COUNT(statuses); i++)
         cr_expect(strcmp(http_reason(statuses[i]), "Unknown") != 0, "%d", statuses[i]);
     expect_text("404", http_reason(404), "Not Found");
