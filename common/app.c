@@ -155,8 +155,8 @@ struct route {
     const char *path; /* NULL: any */
     unsigned methods;
     enum effect (*request)(struct app *, const struct http_request *, const char *path);
-    enum effect (*reply)(struct app *, const redisReply *); /* to app.ask */
-    const char *html_fields;                                /* of a file that is HTML */
+    enum effect (*reply)(struct app *, const redisReply *, int why); /* to app.ask; NULL: none */
+    const char *html_fields;                                         /* of a file that is HTML */
 };
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -392,9 +392,10 @@ static enum effect post_guestbook(struct app *app, const struct http_request *re
     return ASK_REDIS;
 }
 
-static enum effect answer_guestbook(struct app *app, const redisReply *reply)
+static enum effect answer_guestbook(struct app *app, const redisReply *reply, int why)
 {
-    int status = guestbook_reply(&app->guestbook, reply, &app->ask);
+    int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask)
+                       : guestbook_no_reply(&app->guestbook, why);
     switch (status) {
     case 0:
         return ASK_REDIS;
@@ -603,7 +604,7 @@ enum effect app_request(struct app *app, const struct http_request *request)
 
 enum effect app_reply(struct app *app, const redisReply *reply, int why)
 {
-    return reply ? app->route->reply(app, reply) : respond_status(app, why);
+    return app->route->reply(app, reply, why);
 }
 
 void app_refuse(struct app *app, int status)

@@ -24,6 +24,9 @@ static struct redis_command command(int count, const char *const words[])
 /* What nearly every visit asks: made at start, read afterwards. */
 static struct redis_command count_visitor, read_count, list_newest;
 
+/* What one post in a hundred asks once the list is full. */
+static struct redis_command trim_entries;
+
 /* The newest entry is the last of the list. One more than a page holds is asked for: if it comes,
  * there is an older page. */
 static struct redis_command list_entries(long page, char first[24], char last[24])
@@ -35,10 +38,12 @@ static struct redis_command list_entries(long page, char first[24], char last[24
 
 void guestbook_start(void)
 {
-    static char first[24], last[24];
+    static char first[24], last[24], oldest_kept[24];
     count_visitor = command(2, (const char *[]){"INCR", VISITORS_KEY});
     read_count = command(2, (const char *[]){"GET", VISITORS_KEY});
     list_newest = list_entries(1, first, last);
+    snprintf(oldest_kept, sizeof(oldest_kept), "%d", -GUESTBOOK_MAX_ENTRIES);
+    trim_entries = command(4, (const char *[]){"LTRIM", ENTRIES_KEY, oldest_kept, "-1"});
     redis_prepare(&count_visitor);
     redis_prepare(&read_count);
     redis_prepare(&list_newest);
@@ -104,6 +109,18 @@ static bool is_list_of_strings(const redisReply *reply)
     return true;
 }
 
+/* The entry is stored: the reply to RPUSH was the list's length. Redis counts LTRIM's -10000 from
+ * the end that the list has when LTRIM is run. So the newest entries stay even if LTRIM runs late,
+ * or if several servers trim at once. It takes Redis one step for each entry that it removes. */
+static int trim_if_full(struct guestbook *g, long long length, struct redis_command *ask)
+{
+    if (length <= GUESTBOOK_MAX_ENTRIES + GUESTBOOK_SLACK)
+        return 303;
+    g->step = GUESTBOOK_TRIMMING;
+    *ask = trim_entries;
+    return 0;
+}
+
 int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_command *ask)
 {
     switch (g->step) {
@@ -125,12 +142,21 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
         g->entries = reply;
         return 200;
     case GUESTBOOK_POSTING:
-        return reply->type == REDIS_REPLY_INTEGER ? 303 : 503;
+        return reply->type == REDIS_REPLY_INTEGER ? trim_if_full(g, reply->integer, ask) : 503;
+    case GUESTBOOK_TRIMMING:
+        return 303; /* even after an error: the next post trims what this one did not */
     }
     return 503;
 }
 
-/* ---- posting: RPUSH ------------------------------------------------------------------------ */
+/* If only LTRIM failed, the entry is in the list. A visitor who was told otherwise would post it
+ * again. */
+int guestbook_no_reply(const struct guestbook *g, int why)
+{
+    return g->step == GUESTBOOK_TRIMMING ? 303 : why;
+}
+
+/* ---- posting: RPUSH, and at times LTRIM ---------------------------------------------------- */
 
 /* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
  * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs where `lines`

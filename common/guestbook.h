@@ -4,7 +4,11 @@
  * The page takes three commands, one after the other, each waiting for its
  * reply: INCR counts the visitor, GET reads the count (INCR's reply would do;
  * it stays because waiting is the subject here), LRANGE brings the entries.
- * Posting takes one, RPUSH.
+ * Posting takes one, RPUSH. A post that finds the list too long takes a second
+ * one, LTRIM, which leaves the newest GUESTBOOK_MAX_ENTRIES. The list is too
+ * long when it holds GUESTBOOK_SLACK more, so that most posts take one command.
+ * It never holds more than both together and one for each post under way, unless
+ * Redis refuses LTRIM.
  *
  * In Redis:
  *    guestbook:visitors  a number
@@ -24,6 +28,8 @@
 #include <time.h>
 
 enum {
+    GUESTBOOK_MAX_ENTRIES = 10000,
+    GUESTBOOK_SLACK = GUESTBOOK_MAX_ENTRIES / 100, /* entries */
     GUESTBOOK_PAGE_ENTRIES = 20,
     GUESTBOOK_MAX_NAME = 64,        /* characters, not bytes */
     GUESTBOOK_MAX_REMARKS = 1000,   /* a line break is one */
@@ -32,7 +38,13 @@ enum {
 
 /* One visit: what is known of the page while its commands are asked. */
 struct guestbook {
-    enum { GUESTBOOK_COUNTING, GUESTBOOK_READING_COUNT, GUESTBOOK_LISTING, GUESTBOOK_POSTING } step;
+    enum {
+        GUESTBOOK_COUNTING,
+        GUESTBOOK_READING_COUNT,
+        GUESTBOOK_LISTING,
+        GUESTBOOK_POSTING,
+        GUESTBOOK_TRIMMING,
+    } step;
     long page;                 /* 1 is the newest */
     char visitors[40];         /* "1,234,567" */
     char first[24], last[24];  /* of LRANGE, in digits */
@@ -65,6 +77,10 @@ int guestbook_post(struct guestbook *, const struct http_request *, time_t now,
  * guestbook_render() is due, 303 when an entry was stored, 503 when Redis refused or its reply
  * makes no sense. At 200 the reply is borrowed until the page is rendered. */
 int guestbook_reply(struct guestbook *, const redisReply *, struct redis_command *ask);
+
+/* The last command got no reply, and `why` is 503 or 504. Returns the status to answer with: 303 if
+ * the entry had been stored before, else `why`. */
+int guestbook_no_reply(const struct guestbook *, int why);
 
 /* Renders the page, with the entries or with the form's error. */
 void guestbook_render(struct guestbook *, const struct page *, struct buffer *out);

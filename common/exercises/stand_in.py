@@ -1,7 +1,7 @@
 """stand_in: a Redis that behaves as a check tells it to, badly too.
 
-It knows what the guestbook asks: INCR, GET, LRANGE and RPUSH. Each command has a manner, ANSWER
-unless it was told another one, and keeps it until it is told again:
+It knows what the guestbook asks: INCR, GET, LRANGE, RPUSH and LTRIM. Each command has a manner,
+ANSWER unless it was told another one, and keeps it until it is told again:
 
     redis = ex.stand_in()
     redis.manner("INCR", stand_in.HOLD)     # the answer waits for redis.release()
@@ -143,6 +143,9 @@ class StandIn:
             if name == "RPUSH":
                 self._entries += words[2:]
                 return b":%d\r\n" % len(self._entries)
+            if name == "LTRIM":  # -N to -1: the newest N
+                self._entries = self._entries[int(words[2]):]
+                return b"+OK\r\n"
         return b"-ERR unknown command\r\n"
 
 

@@ -25,7 +25,7 @@ OWN = "OWN"
 SHARED = "common/README.md"
 
 FILES = {
-    "servers_guestbook.c": Place("works", SHARED, "`guestbook`: a small machine of four steps"),
+    "servers_guestbook.c": Place("works", SHARED, "`guestbook`: a small machine of five steps"),
     "servers_files.c": Place("works", SHARED, "`page` and `files`: what is sent"),
     "servers_options.c": Place("works", SHARED, "`net`, `redis`, `board`, `children`"),
     "servers_process.c": Place("works", OWN, "The code"),
@@ -34,7 +34,7 @@ FILES = {
     "servers_http.c": Place("http", SHARED, "`http`: bytes become a request"),
     "servers_wire.c": Place("http", SHARED, "`http`: bytes become a request"),
     "servers_special_files.c": Place("http", SHARED, "`page` and `files`: what is sent"),
-    "servers_entries.c": Place("http", SHARED, "`guestbook`: a small machine of four steps"),
+    "servers_entries.c": Place("http", SHARED, "`guestbook`: a small machine of five steps"),
     "servers_clients.c": Place("weather", SHARED, "Blocking lives in the descriptor"),
     "servers_deadlines.c": Place("weather", SHARED, "Deadlines"),
     "servers_faults.c": Place("weather", OWN, "Where it breaks"),

@@ -205,8 +205,8 @@ long long redis_number(const char *command, ...); /* the same, for what answers 
 /* ---- a stand-in for Redis ------------------------------------------------------------------ */
 
 /* What a real Redis cannot be told to do. A thread of the test listens in its place and knows the
- * guestbook's four commands: INCR and GET count visitors, LRANGE gives one entry, whose remarks
- * say which were asked for ("-21 to -1"), RPUSH is only counted. */
+ * guestbook's five commands: INCR and GET count visitors, LRANGE gives one entry, whose remarks
+ * say which were asked for ("-21 to -1"), RPUSH counts entries, LTRIM changes nothing. */
 void start_stand_in(void);
 
 /* How it answers, until told otherwise; {0}: as Redis does. */
@@ -224,6 +224,7 @@ struct manner {
 };
 void stand_in(struct manner);
 
+void stand_in_has_entries(long long count); /* before the next RPUSH */
 bool stand_in_is_frozen(void);
 int stand_in_heard(const char *command);  /* how often, so far */
 void stand_in_says_unasked(const char *); /* on every connection there is */

@@ -31,12 +31,12 @@ static int listener;
 static int wake[2]; /* a pipe, for a thread that sleeps in poll() */
 static struct manner manner;
 static bool frozen;
-static long long visitors;
+static long long visitors, entries;
 
 static struct {
     const char *name;
     int heard;
-} commands[] = {{"INCR", 0}, {"GET", 0}, {"LRANGE", 0}, {"RPUSH", 0}};
+} commands[] = {{"INCR", 0}, {"GET", 0}, {"LRANGE", 0}, {"RPUSH", 0}, {"LTRIM", 0}};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -79,8 +79,10 @@ static void compose(char *reply, size_t size, char words[WORDS][WORD])
     } else if (strcmp(words[0], "LRANGE") == 0) {
         snprintf(text, sizeof(text), "2026-11-21T02:45:37Z\nAda\n%s to %s", words[2], words[3]);
         snprintf(reply, size, "*1\r\n$%zu\r\n%s\r\n", strlen(text), text);
+    } else if (strcmp(words[0], "RPUSH") == 0) {
+        snprintf(reply, size, ":%lld\r\n", ++entries);
     } else {
-        snprintf(reply, size, ":1\r\n");
+        snprintf(reply, size, "+OK\r\n");
     }
 }
 
@@ -225,6 +227,13 @@ void stand_in(struct manner m)
     frozen = false;
     pthread_mutex_unlock(&lock);
     check(write(wake[1], "", 1) == 1, "%s", strerror(errno));
+}
+
+void stand_in_has_entries(long long count)
+{
+    pthread_mutex_lock(&lock);
+    entries = count;
+    pthread_mutex_unlock(&lock);
 }
 
 bool stand_in_is_frozen(void)

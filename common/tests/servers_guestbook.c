@@ -269,6 +269,17 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
     check(get("/guestbook?page=two")->status == 400, "there is no page two");
 }
 
+static void say_post(struct client *c, int number)
+{
+    char request[512], form[64];
+    snprintf(form, sizeof(form), "guest-name=Ada&guest-remarks=post+%02d", number);
+    snprintf(request, sizeof(request),
+             "POST /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: "
+             "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+             strlen(form), form);
+    say(c, request);
+}
+
 EVERY_SERVER(twenty_visitors_who_post_at_once_are_all_in_the_book)
 {
     struct client *clients[20];
@@ -276,15 +287,8 @@ EVERY_SERVER(twenty_visitors_who_post_at_once_are_all_in_the_book)
     start_server();
     for (int i = 0; i < 20; i++)
         clients[i] = dial();
-    for (int i = 0; i < 20; i++) {
-        char request[512], form[64];
-        snprintf(form, sizeof(form), "guest-name=Ada&guest-remarks=post+%02d", i);
-        snprintf(request, sizeof(request),
-                 "POST /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: "
-                 "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-                 strlen(form), form);
-        say(clients[i], request);
-    }
+    for (int i = 0; i < 20; i++)
+        say_post(clients[i], i);
     for (int i = 0; i < 20; i++) {
         check(hear(clients[i])->status == 303, "visitor %d: status %d", i,
               clients[i]->answer.status);
@@ -297,6 +301,96 @@ EVERY_SERVER(twenty_visitors_who_post_at_once_are_all_in_the_book)
         check_page(page, text);
     }
     check(redis_number("LLEN guestbook:entries") == 20, "more entries than posts");
+}
+
+enum { KEPT = 10000, AT_MOST = 10100 }; /* entries, as guestbook.h has it */
+
+static const char fill[] =
+    "for i = 1, ARGV[1] do "
+    "  redis.call('RPUSH', KEYS[1], '2026-11-21T02:45:37Z\\nAda\\nentry ' .. i) "
+    "end";
+
+static long long count_trims(void)
+{
+    redisReply *stats = redis("INFO commandstats");
+    const char *trims = strstr(stats->str, "cmdstat_ltrim:calls=");
+    return trims ? atoll(trims + strlen("cmdstat_ltrim:calls=")) : 0;
+}
+
+static void check_entry(int index, const char *remarks)
+{
+    redisReply *entry = redis("LINDEX guestbook:entries %d", index);
+    check(entry->type == REDIS_REPLY_STRING, "there is no entry %d", index);
+    const char *last_line = strrchr(entry->str, '\n');
+    check(last_line && strcmp(last_line + 1, remarks) == 0, "entry %d is \"%s\"", index,
+          entry->str);
+}
+
+EVERY_SERVER(the_newest_ten_thousand_entries_are_kept)
+{
+    start_redis();
+    start_server();
+    redis("EVAL %s 1 guestbook:entries %d", fill, AT_MOST - 1);
+    check(post("guest-name=Bob&guest-remarks=the+last+that+fits")->status == 303, "not stored");
+    check(redis_number("LLEN guestbook:entries") == AT_MOST, "%lld entries",
+          redis_number("LLEN guestbook:entries"));
+    check(count_trims() == 0, "a post is one command, as long as there is room");
+    check(post("guest-name=Bob&guest-remarks=one+more")->status == 303, "not stored");
+    check(redis_number("LLEN guestbook:entries") == KEPT, "%lld entries",
+          redis_number("LLEN guestbook:entries"));
+    check_entry(-1, "one more");
+    check_entry(-2, "the last that fits");
+    check_entry(-3, "entry 10099");
+    check_entry(0, "entry 102"); /* 10,101 there were: the first 101 are gone */
+    check(post("guest-name=Bob&guest-remarks=and+another")->status == 303, "not stored");
+    check(redis_number("LLEN guestbook:entries") == KEPT + 1 && count_trims() == 1, "%lld trims",
+          count_trims());
+}
+
+/* Such as one that an older version of the server, or somebody else, has filled. */
+EVERY_SERVER(a_list_far_too_long_is_trimmed_with_the_next_post)
+{
+    start_redis();
+    start_server();
+    redis("EVAL %s 1 guestbook:entries %d", fill, 5 * KEPT);
+    check(body_has(get("/guestbook"), "entry 50000"), "not the newest");
+    check(redis_number("LLEN guestbook:entries") == 5 * KEPT, "looking at it takes nothing away");
+    check(post("guest-name=Bob&guest-remarks=hello")->status == 303, "not stored");
+    check(redis_number("LLEN guestbook:entries") == KEPT, "%lld entries",
+          redis_number("LLEN guestbook:entries"));
+    check_entry(-1, "hello");
+    check_entry(-2, "entry 50000");
+    check_entry(0, "entry 40002");
+}
+
+/* Several of them find the list too long at once, and each trims it. */
+EVERY_SERVER(of_twenty_who_post_at_once_into_a_full_list_none_is_lost)
+{
+    enum { CLIENTS = 20 };
+    struct client *clients[CLIENTS];
+    start_redis();
+    start_server();
+    redis("EVAL %s 1 guestbook:entries %d", fill, AT_MOST - CLIENTS / 2);
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = dial();
+    for (int i = 0; i < CLIENTS; i++)
+        say_post(clients[i], i);
+    for (int i = 0; i < CLIENTS; i++) {
+        check(hear(clients[i])->status == 303, "visitor %d: status %d", i,
+              clients[i]->answer.status);
+        hang_up(clients[i]);
+    }
+    long long length = redis_number("LLEN guestbook:entries");
+    check(length >= KEPT && length <= AT_MOST, "%lld entries", length);
+    redisReply *newest = redis("LRANGE guestbook:entries %d -1", -CLIENTS);
+    for (int i = 0; i < CLIENTS; i++) {
+        char remarks[32];
+        int found = 0;
+        snprintf(remarks, sizeof(remarks), "\npost %02d", i);
+        for (size_t at = 0; at < newest->elements; at++)
+            found += strstr(newest->element[at]->str, remarks) != NULL;
+        check(found == 1, "visitor %d is there %d times", i, found);
+    }
 }
 
 /* The longest page there is: every character of theirs takes five. */

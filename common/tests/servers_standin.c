@@ -1,6 +1,6 @@
 /* Redis as a real one cannot be told to be: it talks in single octets, stops in the middle of a
  * word, says what makes no sense, hangs up, or answers too late. A stand-in does it, at each of the
- * three calls that a page takes, and at the one of a post.
+ * three calls that a page takes, and at the one or two of a post.
  */
 #include "harness.h"
 
@@ -147,6 +147,36 @@ EVERY_SERVER(a_reply_of_the_wrong_kind_means_503)
     stand_in((struct manner){.at = "LRANGE", .says = "*3\r\n:1\r\n$-1\r\n*1\r\n$1\r\nx\r\n"});
     check(get("/guestbook")->status == 503, "a list of what is no string");
     check_all_is_well("a list of what is no string");
+}
+
+/* The entry is stored by then, and the list a little too long: that is no matter for the visitor.
+ */
+EVERY_SERVER(a_post_is_answered_303_whatever_becomes_of_the_trimming)
+{
+    static const struct manner manners[] = {
+        {.at = "LTRIM"},
+        {.at = "LTRIM", .says = "-NOPERM this user has no permissions\r\n"},
+        {.at = "LTRIM", .says = ":7\r\n"},
+        {.at = "LTRIM", .says = "rubbish\r\n"},
+        {.at = "LTRIM", .half = true, .then = CLOSES},
+        {.at = "LTRIM", .says = "", .then = CLOSES},
+        {.at = "LTRIM", .half = true, .then = FALLS_SILENT},
+        {.at = "LTRIM", .says = "", .then = FALLS_SILENT},
+    };
+    start_stand_in();
+    start_server("--timeout", "2");
+    for (size_t i = 0; i < COUNT(manners); i++) {
+        int heard = stand_in_heard("RPUSH");
+        stand_in(manners[i]);
+        stand_in_has_entries(20000);
+        const struct answer *answer = post(FORM);
+        check(answer->status == 303, "%zu: %d: %s", i, answer->status, answer->body);
+        check(stand_in_heard("RPUSH") == heard + 1, "%zu: the entry was sent again", i);
+        check(stand_in_heard("LTRIM") == (int)i + 1, "%zu: trimmed %d times", i,
+              stand_in_heard("LTRIM"));
+        stand_in_has_entries(0);
+        check_all_is_well("trimming");
+    }
 }
 
 /* The end of the connection comes together with the reply, or while nobody asks. */

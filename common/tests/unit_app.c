@@ -271,6 +271,20 @@ Test(app, a_post_takes_one_question_and_sends_the_visitor_to_the_page)
     app_clear(&app, 0);
 }
 
+/* The entry is stored, and its visitor is told so, with or without a reply to what comes after. */
+Test(app, a_post_into_a_list_that_is_too_long_takes_two_questions)
+{
+    for (int lost = 0; lost < 2; lost++) {
+        ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x");
+        expect_number("RPUSH", reply(":10101\r\n"), ASK_REDIS);
+        expect_ask("second", "LTRIM");
+        expect_number("LTRIM", lost ? app_reply(&app, NULL, 504) : reply("+OK\r\n"), RESPOND);
+        expect_number("status", app.response.status, 303);
+        expect_text("location", app.response.location, "/guestbook");
+    }
+    app_clear(&app, 0);
+}
+
 Test(app, takes_posts_from_its_own_pages_and_from_what_is_no_browser)
 {
     static const struct {

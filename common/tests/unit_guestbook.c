@@ -363,6 +363,45 @@ Test(guestbook, an_entry_that_redis_did_not_store_is_a_503)
     }
 }
 
+Test(guestbook, trims_the_list_once_it_is_longer_than_it_may_be)
+{
+    static const struct {
+        const char *length;
+        bool trims;
+    } rows[] = {
+        {":1\r\n", false},     {":9999\r\n", false},   {":10000\r\n", false},
+        {":10100\r\n", false}, {":10101\r\n", true},   {":9223372036854775807\r\n", true},
+        {":0\r\n", false},     {":-20000\r\n", false},
+    };
+    expect_number("the numbers above", GUESTBOOK_MAX_ENTRIES, 10000);
+    expect_number("the numbers above", GUESTBOOK_SLACK, 100);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        post("guest-name=Ada&guest-remarks=hi");
+        expect_number(rows[i].length, feed_bytes(rows[i].length, strlen(rows[i].length)),
+                      rows[i].trims ? 0 : 303);
+        if (!rows[i].trims)
+            continue;
+        EXPECT_COMMAND(rows[i].length, "LTRIM", "guestbook:entries", "-10000", "-1");
+        expect_number(rows[i].length, FEED("+OK\r\n"), 303);
+    }
+}
+
+Test(guestbook, an_entry_is_stored_whatever_becomes_of_the_trimming)
+{
+    static const char *const replies[] = {"-NOPERM\r\n", ":1\r\n", "$-1\r\n", "*0\r\n"};
+    for (size_t i = 0; i <= COUNT(replies); i++) {
+        post("guest-name=Ada&guest-remarks=hi");
+        expect_number("no reply to RPUSH", guestbook_no_reply(&book, 504), 504);
+        cr_assert_eq(FEED(":20000\r\n"), 0);
+        if (i < COUNT(replies))
+            expect_number(replies[i], feed_bytes(replies[i], strlen(replies[i])), 303);
+        else
+            expect_number("no reply to LTRIM", guestbook_no_reply(&book, 504), 303);
+    }
+    view(NULL);
+    expect_number("no reply to INCR", guestbook_no_reply(&book, 503), 503);
+}
+
 /* ---- the page ------------------------------------------------------------------------------ */
 
 static const char template[] =

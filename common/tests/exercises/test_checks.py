@@ -171,10 +171,11 @@ class Redis(unittest.TestCase):
         return stream
 
     def test_it_keeps_a_guestbook(self):
-        replies = self.ask("INCR v", "INCR v", "GET v", "RPUSH e one", "LRANGE e 0 -1", "PING")
-        self.assertEqual([replies.readline() for _ in range(9)],
-                         [b":1\r\n", b":2\r\n", b"$1\r\n", b"2\r\n", b":1\r\n",
-                          b"*1\r\n", b"$3\r\n", b"one\r\n", b"-ERR unknown command\r\n"])
+        replies = self.ask("INCR v", "INCR v", "GET v", "RPUSH e one", "RPUSH e two",
+                           "LTRIM e -1 -1", "LRANGE e 0 -1", "PING")
+        self.assertEqual([replies.readline() for _ in range(11)],
+                         [b":1\r\n", b":2\r\n", b"$1\r\n", b"2\r\n", b":1\r\n", b":2\r\n", b"+OK\r\n",
+                          b"*1\r\n", b"$3\r\n", b"two\r\n", b"-ERR unknown command\r\n"])
         self.assertEqual(self.redis.asked()[:2], ["INCR v", "INCR v"])
 
     def test_it_holds_an_answer_until_it_is_released(self):
