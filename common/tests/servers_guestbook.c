@@ -314,7 +314,7 @@ static long long count_trims(void)
 {
     redisReply *stats = redis("INFO commandstats");
     const char *trims = strstr(stats->str, "cmdstat_ltrim:calls=");
-    return trims ? atoll(trims + strlen("cmdstat_ltrim:calls=")) : 0;
+    return trims ? strtoll(trims + strlen("cmdstat_ltrim:calls="), NULL, 10) : 0;
 }
 
 static void check_entry(int index, const char *remarks)
@@ -354,7 +354,7 @@ EVERY_SERVER(a_list_far_too_long_is_trimmed_with_the_next_post)
     start_server();
     redis("EVAL %s 1 guestbook:entries %d", fill, 5 * KEPT);
     check(body_has(get("/guestbook"), "entry 50000"), "not the newest");
-    check(redis_number("LLEN guestbook:entries") == 5 * KEPT, "looking at it takes nothing away");
+    check(redis_number("LLEN guestbook:entries") == 5LL * KEPT, "looking at it takes nothing away");
     check(post("guest-name=Bob&guest-remarks=hello")->status == 303, "not stored");
     check(redis_number("LLEN guestbook:entries") == KEPT, "%lld entries",
           redis_number("LLEN guestbook:entries"));
