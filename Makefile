@@ -40,7 +40,7 @@ missing      = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools
 
 # ---- one server: its main.c, and what it uses of common/ ------------------------------------
 
-CORE     = http page board guestbook files status app conn net redis
+CORE     = http http_date page board guestbook files status app conn net redis
 BLOCKING = serve
 LOOP     = redis_async waiting
 

@@ -423,7 +423,8 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
     buffer_append(address, "/", 1);
     if (request->query.at) {
         buffer_append(address, "?", 1);
-        buffer_append(address, request->query.at, request->query.len);
+        if (buffer_reserve(address, 3 * request->query.len + 1))
+            address->len += http_encode_query(request->query, address->bytes + address->len);
     }
     return respond_location(app, 301);
 }

@@ -59,6 +59,7 @@ enum {
     VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
     URI = 4,   /* of a path or a query, "%" included (RFC 3986, 3.3 and 3.4) */
     NAME = 8,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
+    SENT = 16, /* in a path or a query: URI, and what browsers do not escape (URL Standard, 1.3) */
 };
 
 static unsigned char classes[256];
@@ -75,10 +76,18 @@ __attribute__((constructor)) static void fill_classes(void)
         if (c == '\t' || (c >= ' ' && c != 127))
             classes[c] |= VALUE;
         if (alnum || (in_text && strchr("-._~!$&'()*+,;=%", c)))
-            classes[c] |= NAME | URI;
+            classes[c] |= NAME | URI | SENT;
         if (in_text && strchr(":@/?", c))
-            classes[c] |= URI;
+            classes[c] |= URI | SENT;
+        if (in_text && strchr("[]{|}^`", c)) /* no backslash: some programs take it for a slash */
+            classes[c] |= SENT;
     }
+}
+
+/* Does "%XX" stand there? */
+static bool is_escape(const char *at, size_t len)
+{
+    return len >= 3 && at[0] == '%' && hex_value(at[1]) >= 0 && hex_value(at[2]) >= 0;
 }
 
 static bool all_of(struct span span, int class)
@@ -150,8 +159,7 @@ static bool is_address(struct span text)
 static bool is_host_name(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (text.at[i] == '%' &&
-            (text.len - i < 3 || hex_value(text.at[i + 1]) < 0 || hex_value(text.at[i + 2]) < 0))
+        if (text.at[i] == '%' && !is_escape(text.at + i, text.len - i))
             return false;
     return text.len > 0 && all_of(text, NAME);
 }
@@ -227,7 +235,7 @@ static bool split_target(struct span target, enum http_method method, struct spa
         *query = target;
     if (path->len == 0)
         *path = SPAN("/");
-    return all_of(*path, URI) && all_of(*query, URI);
+    return all_of(*path, SENT) && all_of(*query, SENT);
 }
 
 /* METHOD SP TARGET SP HTTP/1.x (RFC 9112, 3) */
@@ -636,7 +644,7 @@ static long decode_escapes(const char *from, size_t len, char *to, bool plus_is_
         if (c == '+' && plus_is_space) {
             c = ' ';
         } else if (c == '%') {
-            if (len - i < 3 || hex_value(from[i + 1]) < 0 || hex_value(from[i + 2]) < 0)
+            if (!is_escape(from + i, len - i))
                 return -1;
             c = (char)(hex_value(from[i + 1]) * 16 + hex_value(from[i + 2]));
             i += 2;
@@ -693,16 +701,17 @@ bool http_decode_path(struct span path, char *decoded)
     return resolve_dots(decoded);
 }
 
-size_t http_encode_path(const char *path, char *encoded)
+/* A path has been decoded: its "%" is no escape, and its "?" begins no query. */
+static size_t encode(struct span text, bool is_path, char *encoded)
 {
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
-    for (; *path; path++) {
-        unsigned char c = (unsigned char)*path;
-        if (classes[c] & URI && c != '%' && c != '?') {
-            encoded[n++] = (char)c;
-        } else {
-            encoded[n++] = '%';
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool stays = c == '%' ? !is_path && is_escape(text.at + i, text.len - i)
+                              : classes[c] & URI && !(is_path && c == '?');
+        encoded[n++] = stays ? (char)c : '%';
+        if (!stays) {
             encoded[n++] = hex[c >> 4];
             encoded[n++] = hex[c & 15];
         }
@@ -711,41 +720,14 @@ size_t http_encode_path(const char *path, char *encoded)
     return n;
 }
 
-/* ---- dates --------------------------------------------------------------------------------- */
-
-void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
+size_t http_encode_path(const char *path, char *encoded)
 {
-    struct tm utc;
-    gmtime_r(&when, &utc);
-    strftime(date, HTTP_DATE_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    return encode(span_of(path), true, encoded);
 }
 
-time_t http_parse_date(struct span text)
+size_t http_encode_query(struct span query, char *encoded)
 {
-    static const char *const forms[] = {
-        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the one to be sent */
-        "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
-        "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
-    };
-    char date[40]; /* the longest is a Wednesday in September, in RFC 850's form: 33 */
-    if (text.len >= sizeof(date))
-        return -1;
-    memcpy(date, text.at, text.len);
-    date[text.len] = '\0';
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        struct tm utc = {0};
-        const char *end = strptime(date, forms[i], &utc);
-        if (!end || *end)
-            continue;
-        time_t when = timegm(&utc);
-        if (i == 1 &&
-            when > time(NULL) + (time_t)50 * 365 * 86400) { /* two digits: the past is meant */
-            utc.tm_year -= 100;
-            when = timegm(&utc);
-        }
-        return when;
-    }
-    return -1;
+    return encode(query, false, encoded);
 }
 
 /* ---- response heads ------------------------------------------------------------------------ */

@@ -130,6 +130,10 @@ bool http_decode_path(struct span path, char *decoded);
  * path's length, and 1. Returns the length. */
 size_t http_encode_path(const char *path, char *encoded);
 
+/* The same for a query as it was sent, whose escapes stay as they are: browsers leave more of it
+ * unescaped than a URI may hold (RFC 3986, 3.4). */
+size_t http_encode_query(struct span query, char *encoded);
+
 /* Decodes application/x-www-form-urlencoded text in place ("+" is a space); returns the new length,
  * or -1 for a bad escape. */
 long http_decode_form(char *text, size_t len);

@@ -189,6 +189,30 @@ EVERY_SERVER(a_folder_without_its_slash_moves_there)
     check(location && strcmp(location, "/sub/?a=b") == 0, "to %s", location);
 }
 
+/* A browser sends more than a URI reference may hold, which is what Location is (RFC 9110, 10.2.2).
+ */
+EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)
+{
+    static const struct {
+        const char *target, *location;
+    } rows[] = {
+        {"/sub[1]", "/sub%5B1%5D/"},
+        {"/sub%5b1%5d?a[]=1", "/sub%5B1%5D/?a%5B%5D=1"},
+        {"/sub[1]?q=a|b{c}^`'", "/sub%5B1%5D/?q=a%7Cb%7Bc%7D%5E%60'"},
+        {"/sub[1]?100%&%zz=%4&%41%e4?/:@", "/sub%5B1%5D/?100%25&%25zz=%254&%41%e4?/:@"},
+        {"/sub[1]?", "/sub%5B1%5D/?"},
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub[1]"), 0700) == 0, "%s", strerror(errno));
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct answer *answer = get(rows[i].target);
+        const char *location = field(answer, "Location");
+        check(answer->status == 301 && location && strcmp(location, rows[i].location) == 0,
+              "%s: %d to %s", rows[i].target, answer->status, location ? location : "nowhere");
+    }
+}
+
 /* "//elsewhere/..." is an address of another host, to whoever is sent there. */
 EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
 {

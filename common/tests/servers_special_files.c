@@ -271,6 +271,9 @@ EVERY_SERVER(names_may_hold_what_paths_may_not)
         {"a&b;c=d,e", "/a&b;c=d,e"},
         {"trailing.", "/trailing."},
         {"%2e%2e", "/%252e%252e"},
+        {"a[1].txt", "/a[1].txt"},
+        {"{a}|b^c`d'e", "/{a}|b^c`d'e"},
+        {"a[2].txt", "/a%5b2%5D.txt"},
         {"..a", NULL}, /* begins with a dot */
     };
     const char *root = make_root();

@@ -132,6 +132,8 @@ static const struct good good_requests[] = {
     GOOD("methods are case-sensitive", "get / HTTP/1.1\r\n" HOST_A "\r\n", HTTP_UNKNOWN, "/"),
     GOOD("a query", "GET /g?page=2&x=%41 HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/g",
          .query = "page=2&x=%41"),
+    GOOD("what a browser leaves unescaped", "GET /[a]|{b}^`'?[c]|{d}^`' HTTP/1.1\r\n" HOST_A "\r\n",
+         HTTP_GET, "/[a]|{b}^`'", .query = "[c]|{d}^`'"),
     GOOD("an empty query is one", "GET /g? HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/g",
          .query = ""),
     GOOD("a query with question marks", "GET /g?a?b/c? HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/g",
@@ -289,6 +291,11 @@ static const struct refused refused_requests[] = {
     {"rule 1: a quote in the target", LINE("GET /\"a HTTP/1.1"), 400},
     {"rule 1: a bracket in the target", LINE("GET /<a> HTTP/1.1"), 400},
     {"rule 1: a backslash in the target", LINE("GET /\\a HTTP/1.1"), 400},
+    {"rule 1: a backslash in the query", LINE("GET /?\\a HTTP/1.1"), 400},
+    {"rule 1: a quote in the query", LINE("GET /?\"a HTTP/1.1"), 400},
+    {"rule 1: an angle bracket in the query", LINE("GET /?a> HTTP/1.1"), 400},
+    {"rule 1: a fragment behind the query", LINE("GET /?a#b HTTP/1.1"), 400},
+    {"rule 1: a delete character in the target", LINE("GET /\x7f HTTP/1.1"), 400},
     {"rule 1: a high octet in the target", LINE("GET /\xc3\xa4 HTTP/1.1"), 400},
     {"rule 1: a high octet in the query", LINE("GET /?\xc3\xa4 HTTP/1.1"), 400},
     {"rule 1: a NUL in the target", LINE("GET /a\0b HTTP/1.1"), 400},
@@ -923,6 +930,29 @@ Test(http, encodes_what_a_path_may_not_hold_as_it_is)
         expect_number(rows[i].path, http_encode_path(rows[i].path, encoded),
                       strlen(rows[i].encoded));
         expect_text(rows[i].path, encoded, rows[i].encoded);
+        free(encoded);
+    }
+}
+
+Test(http, encodes_what_a_query_may_not_hold_as_it_is)
+{
+    static const struct {
+        const char *query, *encoded;
+    } rows[] = {
+        {"", ""},
+        {"a=b&c=d;e/?:@!$'()*+,", "a=b&c=d;e/?:@!$'()*+,"},
+        {"a[]=1|2", "a%5B%5D=1%7C2"},
+        {"{}^`", "%7B%7D%5E%60"},
+        {"%41%5b%e4", "%41%5b%e4"}, /* an escape stays one */
+        {"%%41%zz%4", "%25%41%25zz%254"},
+        {"%", "%25"},
+        {"\xc3#\" ", "%C3%23%22%20"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct span query = span_of(rows[i].query);
+        char *encoded = malloc(3 * query.len + 1);
+        expect_number(rows[i].query, http_encode_query(query, encoded), strlen(rows[i].encoded));
+        expect_text(rows[i].query, encoded, rows[i].encoded);
         free(encoded);
     }
 }
