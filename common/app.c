@@ -442,7 +442,7 @@ static void describe_file(struct app *app, int status)
         snprintf(app->range, sizeof(app->range), "bytes */%llu", size);
     response->status = status;
     response->content_range = app->range[0] ? app->range : NULL;
-    response->last_modified = file->last_modified;
+    response->last_modified = file->last_modified[0] ? file->last_modified : NULL;
     response->etag = file->etag;
     response->fields = response->type && strcmp(response->type, html) == 0 ? app->route->html_fields
                                                                            : NOSNIFF ACCEPT_RANGES;

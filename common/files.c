@@ -159,7 +159,8 @@ static int status_of(int error)
 }
 
 /* The tag changes with the file's identity, its size, or the nanosecond it was written in. A date
- * in the future is no date to promise anybody. */
+ * in the future is no date to promise anybody, and one before 1970 is none that http_parse_date()
+ * could tell from its -1. */
 static void fill_file(struct file *file, int fd, const struct stat *about)
 {
     time_t now = time(NULL);
@@ -167,12 +168,13 @@ static void fill_file(struct file *file, int fd, const struct stat *about)
         .fd = fd,
         .left = (uint64_t)about->st_size,
         .size = (uint64_t)about->st_size,
-        .modified = about->st_mtim.tv_sec < now ? about->st_mtim.tv_sec : now,
+        .modified = about->st_mtim.tv_sec,
     };
     snprintf(file->etag, sizeof(file->etag), "\"%llx-%llx-%llx.%lx\"",
              (unsigned long long)about->st_ino, (unsigned long long)about->st_size,
              (unsigned long long)about->st_mtim.tv_sec, about->st_mtim.tv_nsec);
-    http_format_date(file->modified, file->last_modified);
+    if (file->modified >= 0)
+        http_format_date(file->modified < now ? file->modified : now, file->last_modified);
 }
 
 int files_open(const char *path, struct file *file)
@@ -346,7 +348,7 @@ static int check_preconditions(const struct file *file, const struct http_reques
     }
     if (http_field(request, "If-None-Match").at)
         return names_etag(file, request, "If-None-Match", true) ? 304 : 200;
-    if (modified.at && (date = http_parse_date(modified)) >= 0 && file->modified <= date)
+    if (modified.at && file->modified >= 0 && file->modified <= http_parse_date(modified))
         return 304;
     return 200;
 }
@@ -400,15 +402,29 @@ static int take_range(struct file *file, struct span range)
     return 206;
 }
 
-/* A range is meant for the file as the client knows it (RFC 9110, 13.1.5). */
+/* Neither Range nor If-Range is a list: in two lines they mean nothing (RFC 9110, 5.3). */
+static bool comes_twice(const struct http_request *request, const char *name)
+{
+    struct span rest = request->fields, value;
+    int count = 0;
+    while (http_next_field(&rest, name, &value))
+        count++;
+    return count > 1;
+}
+
+/* A range is meant for the file as the client knows it (RFC 9110, 13.1.5). A date says which file
+ * that is only when its second is over, for until then the file may change once more (8.8.2.2). */
 static bool range_applies(const struct file *file, const struct http_request *request)
 {
     struct span known = http_field(request, "If-Range");
+    if (comes_twice(request, "Range") || comes_twice(request, "If-Range"))
+        return false;
     if (!known.at)
         return true;
     if (known.len > 0 && known.at[0] == '"')
         return span_is(known, file->etag);
-    return http_parse_date(known) == file->modified;
+    return file->modified >= 0 && file->modified < time(NULL) &&
+           http_parse_date(known) == file->modified;
 }
 
 int files_select(struct file *file, const struct http_request *request)

@@ -24,9 +24,9 @@ struct file {
     uint64_t left;
     uint64_t size;    /* of the whole file */
     const char *type; /* Content-Type, by its name */
-    time_t modified;
-    char last_modified[HTTP_DATE_SIZE]; /* the same, as the field says it */
-    char etag[56]; /* strong: another one whenever the file is replaced or written to */
+    time_t modified;  /* by the file system, which may say anything; < 0: before 1970 */
+    char last_modified[HTTP_DATE_SIZE]; /* the field: no date to come, and "" if before 1970 */
+    char etag[64]; /* strong: another one whenever the file is replaced or written to */
 };
 
 /* Opens the directory that is served; false with errno set. Once, at start. */
@@ -42,8 +42,8 @@ int files_open(const char *path, struct file *);
 int files_load(const char *path, struct file *, struct buffer *small);
 
 /* What the request's preconditions (RFC 9110, 13.2.2) and its range (14.2) make of an open file:
- * 200, 206 (with at and left set to the part), 304, 412, 416. Several ranges, and malformed ones,
- * are ignored. */
+ * 200, 206 (with at and left set to the part), 304, 412, 416. Several ranges, malformed ones, and
+ * those under a condition that is malformed or a date whose second is not over, are ignored. */
 int files_select(struct file *, const struct http_request *);
 
 /* The Content-Type that the name's extension stands for. */

@@ -161,6 +161,78 @@ EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
     hang_up(c);
 }
 
+/* The first octet of a file, if it is what the client knows. */
+static const struct answer *get_part_if(struct client *c, const char *path, const char *known)
+{
+    char request[256];
+    snprintf(request, sizeof(request),
+             "GET %s HTTP/1.1\r\nHost: test\r\nRange: bytes=0-0\r\nIf-Range: %s\r\n\r\n", path,
+             known);
+    say(c, request);
+    return hear(c);
+}
+
+/* RFC 9110, 13.1.5 and 8.8.2.2: a file may be written twice in a second, and its date does not say
+ * which of the two the client has. */
+EVERY_SERVER(a_part_by_a_date_needs_a_date_that_is_over)
+{
+    char now[64];
+    const char *root = make_root();
+    write_news("old", 784111777, 0);
+    start_server("--root", root);
+    struct client *c = dial();
+    check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:37 GMT")->status == 206, "%d",
+          c->answer.status);
+    check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:36 GMT")->status == 200, "%d",
+          c->answer.status);
+    write_news("new", time(NULL) + 86400, 0); /* Last-Modified is the time of the response */
+    wait_until(memcmp(get_part_if(c, "/news.txt", "none")->body, "new", 3) == 0, 3000,
+               "it is as it was");
+    snprintf(now, sizeof(now), "%s", field(&c->answer, "Last-Modified"));
+    check(get_part_if(c, "/news.txt", now)->status == 200, "%d for %s", c->answer.status, now);
+    hang_up(c);
+}
+
+static bool is_date(const char *text)
+{
+    struct tm date = {0};
+    const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &date);
+    return strlen(text) == 29 && end && !*end;
+}
+
+/* A date of HTTP has a year of four digits. File systems have other limits: this one may make
+ * another time of some of these. */
+EVERY_SERVER(a_file_of_any_time_has_whole_fields)
+{
+    static const time_t times[] = {
+        -1,           -2,           -2147483648,  -62135596801,     -62167219201, -377705116801,
+        253402300799, 253402300800, 999999999999, 1000000000000000,
+    };
+    enum { TIMES = sizeof(times) / sizeof(times[0]) };
+    char path[64];
+    const char *root = make_root();
+    for (int i = 0; i < TIMES; i++) {
+        const struct timespec when = {.tv_sec = times[i], .tv_nsec = 999999999};
+        snprintf(path, sizeof(path), "root/public/%d.txt", i);
+        write_file(path, "news", 4);
+        check(utimensat(AT_FDCWD, place(path), (struct timespec[]){when, when}, 0) == 0, "%s",
+              strerror(errno));
+    }
+    start_server("--root", root);
+    struct client *c = dial();
+    for (int i = 0; i < TIMES; i++) {
+        snprintf(path, sizeof(path), "/%d.txt", i);
+        const struct answer *answer = get_part_if(c, path, "yesterday");
+        const char *date = field(answer, "Last-Modified"), *tag = field(answer, "ETag");
+        check(answer->status == 200, "%s: status %d", path, answer->status);
+        check(times[i] < 0 ? !date : date && is_date(date), "%s: %s", path, date);
+        check(tag && strlen(tag) > 2 && tag[0] == '"' &&
+                  strchr(tag + 1, '"') == strrchr(tag, '"') && tag[strlen(tag) - 1] == '"',
+              "%s: %s", path, tag);
+    }
+    hang_up(c);
+}
+
 EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
 {
     start_server();

@@ -245,15 +245,18 @@ Test(files, leaves_no_descriptor_open_when_it_refuses)
 
 enum { MODIFIED = 784111777 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
 
-/* What a request with these field lines gets of a file: "0123456789", written at MODIFIED. %s
- * stands for its tag. */
-static int select_with(const char *method, const char *fields, struct file *file)
+static void set_time(time_t seconds, long nanoseconds)
+{
+    const struct timespec when = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+    cr_assert(utimensat(scratch_fd, "public/a.txt", (struct timespec[]){when, when}, 0) == 0);
+}
+
+/* What a request with these field lines gets of a file: "0123456789". %s stands for its tag. */
+static int select_of(const char *method, const char *fields, struct file *file)
 {
     char bytes[1000], line[900];
     struct http_parser parser = {0};
     struct http_request request;
-    struct timespec times[2] = {{.tv_sec = MODIFIED}, {.tv_sec = MODIFIED}};
-    cr_assert(utimensat(scratch_fd, "public/a.txt", times, 0) == 0);
     cr_assert(files_open("/a.txt", file) == 200);
     char *tag = strstr(fields, "%s");
     snprintf(line, sizeof(line), "%.*s%s%s", (int)(tag ? tag - fields : (long)strlen(fields)),
@@ -264,6 +267,13 @@ static int select_with(const char *method, const char *fields, struct file *file
     int status = files_select(file, &request);
     close(file->fd);
     return status;
+}
+
+/* The same of a file that was written at MODIFIED. */
+static int select_with(const char *method, const char *fields, struct file *file)
+{
+    set_time(MODIFIED, 0);
+    return select_of(method, fields, file);
 }
 
 #define THEN   "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -394,6 +404,53 @@ Test(files, rule_21_a_range_is_meant_for_the_file_as_the_client_knows_it)
     }
 }
 
+/* What a range by its own date gets, of a file of that time. */
+static int select_by_its_date(time_t seconds, time_t *now)
+{
+    char date[HTTP_DATE_SIZE], fields[200];
+    struct file file;
+    set_time(seconds, 0);
+    http_format_date(seconds, date);
+    snprintf(fields, sizeof(fields), "If-Range: %s\r\nRange: bytes=3-5\r\n", date);
+    int status = select_of("GET", fields, &file);
+    *now = time(NULL);
+    return status;
+}
+
+Test(files, rule_21_a_range_by_a_date_needs_one_whose_second_is_over)
+{
+    time_t now, then;
+    int status;
+    do {
+        then = time(NULL);
+        status = select_by_its_date(then, &now);
+    } while (now != then);
+    expect_number("this second", status, 200);
+    expect_number("the second before", select_by_its_date(now - 1, &now), 206);
+    expect_number("a second to come", select_by_its_date(now + 60, &now), 200);
+}
+
+Test(files, rule_20_a_file_from_before_1970_has_no_date)
+{
+    static const char *const fields[] = {
+        "If-Modified-Since: " AFTER "\r\n",
+        "If-Unmodified-Since: " BEFORE "\r\n",
+        "If-Modified-Since: Wed, 31 Dec 1969 23:59:59 GMT\r\n",
+        "Range: bytes=3-5\r\nIf-Range: Wed, 31 Dec 1969 23:59:59 GMT\r\n",
+        "Range: bytes=3-5\r\nIf-Range: yesterday\r\n",
+        "Range: bytes=3-5\r\nIf-Range:\r\n",
+    };
+    struct file file;
+    set_time(-1, 0);
+    for (size_t i = 0; i < COUNT(fields); i++) {
+        expect_number(fields[i], select_of("GET", fields[i], &file), 200);
+        expect_text(fields[i], file.last_modified, "");
+    }
+    set_time(0, 0);
+    expect_number("1970", select_of("GET", fields[0], &file), 304);
+    expect_text("1970", file.last_modified, "Thu, 01 Jan 1970 00:00:00 GMT");
+}
+
 Test(files, rule_21_an_empty_file_has_no_range)
 {
     static const struct {
@@ -421,9 +478,7 @@ Test(files, rule_20_the_tag_changes_with_the_file)
               "%s", first.etag);
     expect_number("when", first.modified, MODIFIED);
 
-    struct timespec times[2] = {{.tv_sec = MODIFIED, .tv_nsec = 1},
-                                {.tv_sec = MODIFIED, .tv_nsec = 1}};
-    utimensat(scratch_fd, "public/a.txt", times, 0);
+    set_time(MODIFIED, 1);
     cr_assert(files_open("/a.txt", &written) == 200);
     close(written.fd);
     cr_expect(strcmp(written.etag, first.etag) != 0, "a nanosecond later");
@@ -437,25 +492,22 @@ Test(files, rule_20_the_tag_changes_with_the_file)
 Test(files, rule_20_a_date_in_the_future_is_not_promised)
 {
     struct file file;
-    struct timespec times[2] = {{.tv_sec = 4102444799}, {.tv_sec = 4102444799}};
-    utimensat(scratch_fd, "public/a.txt", times, 0);
+    set_time(4102444799, 0);
     cr_assert(files_open("/a.txt", &file) == 200);
     close(file.fd);
-    cr_expect(file.modified <= time(NULL) && file.modified > time(NULL) - 60, "%lld",
-              (long long)file.modified);
+    time_t date = http_parse_date(span_of(file.last_modified));
+    cr_expect(date <= time(NULL) && date > time(NULL) - 60, "%s", file.last_modified);
 }
 
 Test(files, rule_20_the_oldest_and_largest_file_has_a_whole_tag)
 {
     struct file file;
-    struct timespec times[2] = {{.tv_sec = -62135596800, .tv_nsec = 999999999},
-                                {.tv_sec = -62135596800, .tv_nsec = 999999999}};
     int fd = openat(scratch_fd, "public/a.txt", O_WRONLY | O_CLOEXEC);
     cr_assert(fd >= 0);
     if (ftruncate(fd, (off_t)1 << 40) < 0)
         cr_expect(errno == EFBIG, "%s", strerror(errno)); /* no such files here */
     close(fd);
-    utimensat(scratch_fd, "public/a.txt", times, 0);
+    set_time(-62135596800, 999999999);
     cr_assert(files_open("/a.txt", &file) == 200);
     close(file.fd);
     expect_number(file.etag, file.etag[strlen(file.etag) - 1], '"');
