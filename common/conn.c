@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -462,11 +461,8 @@ enum conn_state conn_expire(struct conn *c)
 
 /* ---- the log ------------------------------------------------------------------------------- */
 
-/* Common Log Format, one write(2) a line. Whatever could be taken for the end of the request, or of
- * the line, is written as \xHH.
- *
- * A full pipe costs the line and not the client, who would wait with us in write(2). Two workers
- * that see the last room at the same time may both write; then one of them does wait. */
+/* Common Log Format, one write(2) a line. A full pipe costs the line and not the client, who would
+ * wait with us in write(2). */
 static void write_log(const struct conn *c)
 {
     enum { LINE = 512 }; /* octets of a request line that are shown */
@@ -477,22 +473,13 @@ static void write_log(const struct conn *c)
     if (getpeername(c->fd, (struct sockaddr *)&address, &size) == 0)
         getnameinfo((struct sockaddr *)&address, size, peer, sizeof(peer), NULL, 0, NI_NUMERICHOST);
 
-    size_t n = 0;
-    for (size_t i = 0; i < c->request.line.len && i < LINE; i++) {
-        unsigned char octet = (unsigned char)c->request.line.at[i];
-        if (octet < ' ' || octet >= 127 || octet == '"' || octet == '\\')
-            n += (size_t)snprintf(shown + n, sizeof(shown) - n, "\\x%02x", octet);
-        else
-            shown[n++] = (char)octet;
-    }
-    shown[n] = '\0';
-
+    size_t len = c->request.line.len < LINE ? c->request.line.len : LINE;
+    net_write_visible(c->request.line.at, len, shown, sizeof(shown));
     struct tm utc;
     gmtime_r(&c->worker->date_of, &utc);
     strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &utc);
-    int len = snprintf(line, sizeof(line), "%s - - [%s] \"%s\" %d %llu\n", peer, when, shown,
-                       c->app.response.status, (unsigned long long)c->length);
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    if (poll(&out, 1, 0) != 1 || write(STDOUT_FILENO, line, (size_t)len) < 0)
+    int n = snprintf(line, sizeof(line), "%s - - [%s] \"%s\" %d %llu\n", peer, when, shown,
+                     c->app.response.status, (unsigned long long)c->length);
+    if (!net_wait_for_room(STDOUT_FILENO, 0) || write(STDOUT_FILENO, line, (size_t)n) < 0)
         return; /* nobody to tell */
 }

@@ -479,6 +479,28 @@ int net_earlier(int a, int b)
     return a < b ? a : b;
 }
 
+/* ---- lines that somebody reads -------------------------------------------------------------- */
+
+void net_write_visible(const char *text, size_t len, char *shown, size_t size)
+{
+    enum { LONGEST = 4 }; /* bytes that one becomes */
+    size_t n = 0;
+    for (size_t i = 0; i < len && size - n > LONGEST; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ' || c >= 127 || c == '"' || c == '\\')
+            n += (size_t)snprintf(shown + n, size - n, "\\x%02x", c);
+        else
+            shown[n++] = (char)c;
+    }
+    shown[n] = '\0';
+}
+
+bool net_wait_for_room(int fd, int ms)
+{
+    struct pollfd out = {.fd = fd, .events = POLLOUT};
+    return poll(&out, 1, ms) == 1;
+}
+
 /* ---- the end ------------------------------------------------------------------------------- */
 
 /* Peak memory of this process, in KiB. ru_maxrss is what is left without /proc: it survives exec(2)
@@ -495,8 +517,7 @@ static long own_peak_kib(long maxrss)
 void net_report(const struct options *o, uint64_t requests, uint64_t connections)
 {
     enum { PATIENCE_MS = 1000 };
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    if (poll(&out, 1, PATIENCE_MS) == 0)
+    if (!net_wait_for_room(STDOUT_FILENO, PATIENCE_MS))
         return; /* a full pipe, which nobody reads: write(2) would wait for ever */
     struct usage now = usage_so_far();
     long peak = own_peak_kib(now.own_kib);

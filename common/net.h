@@ -8,6 +8,7 @@
 #define NET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -113,6 +114,16 @@ struct timespec net_time_from_now(int ms);
 
 /* The earlier of two times to wait, in ms as poll(2) takes them: -1 is for ever. */
 int net_earlier(int, int);
+
+/* Writes text so that it stays on one line of a log, and a terminal obeys none of it: whatever is
+ * not printable ASCII, and `"` and `\`, becomes \xHH. As much of it as fits into shown[0, size),
+ * with a NUL. */
+void net_write_visible(const char *text, size_t len, char *shown, size_t size);
+
+/* Waits up to so many ms until write(2) would take a line at once. False if it would have to wait
+ * longer, as for the reader of a pipe that is full. Two writers may both be told of the last room:
+ * then one of them does wait. */
+bool net_wait_for_room(int fd, int ms);
 
 /* The run's statistics, on standard output: what was served, what it cost, children included. */
 void net_report(const struct options *, uint64_t requests, uint64_t connections);

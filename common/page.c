@@ -1,5 +1,7 @@
 #include "page.h"
 
+#include "net.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -88,10 +90,10 @@ static bool fail(struct compiler *c, const char *what, struct span name)
     int line = 1;
     for (const char *at = c->page->source; at < c->at; at++)
         line += *at == '\n';
-    size_t shown = 0; /* of the name, which could hold a line break: the message is one line */
-    while (shown < name.len && name.at[shown] != '\n')
-        shown++;
-    snprintf(c->error, c->error_size, "%s:%d: %s%.*s", c->file, line, what, (int)shown, name.at);
+    char shown[256]; /* of the name, to the end of its line */
+    const char *lf = memchr(name.at, '\n', name.len);
+    net_write_visible(name.at, lf ? (size_t)(lf - name.at) : name.len, shown, sizeof(shown));
+    snprintf(c->error, c->error_size, "%s:%d: %s%s", c->file, line, what, shown);
     return false;
 }
 
@@ -252,7 +254,26 @@ struct page *page_compile(const char *file, struct span text, const struct page_
     return page;
 }
 
-/* Reads a whole file; false with errno set. */
+/* Opens a regular file; -1 with errno set, to EINVAL if it is none. O_NONBLOCK: opening a FIFO must
+ * not wait for a writer; it means nothing to a regular file. */
+static int open_regular(int root, const char *file)
+{
+    struct stat about;
+    int fd = openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int why = fstat(fd, &about) < 0    ? errno
+              : S_ISREG(about.st_mode) ? 0
+              : S_ISDIR(about.st_mode) ? EISDIR
+                                       : EINVAL;
+    if (why == 0)
+        return fd;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* Reads a whole file; false with errno set. Its size is not asked for: it may grow meanwhile. */
 static bool read_file(int fd, struct buffer *text)
 {
     for (;;) {
@@ -266,6 +287,10 @@ static bool read_file(int fd, struct buffer *text)
         if (n <= 0)
             return n == 0;
         text->len += (size_t)n;
+        if (text->len > PAGE_MAX_TEMPLATE) {
+            errno = EFBIG;
+            return false;
+        }
     }
 }
 
@@ -274,10 +299,11 @@ struct page *page_load(int root, const char *file, const struct page_name *names
 {
     struct buffer text = {0};
     struct page *page = NULL;
-    int fd = openat(root, file, O_RDONLY | O_CLOEXEC);
+    int fd = open_regular(root, file);
     int why = fd >= 0 && read_file(fd, &text) ? 0 : errno;
     if (why) {
-        snprintf(error, error_size, "%s: %s", file, strerror(why));
+        snprintf(error, error_size, "%s: %s", file,
+                 why == EINVAL ? "not a regular file" : strerror(why));
     } else {
         errno = 0;
         page = page_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);

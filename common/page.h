@@ -57,13 +57,17 @@ struct page_values {
 
 struct page;
 
+enum { PAGE_MAX_TEMPLATE = 256 * 1024 }; /* bytes of a template's file */
+
 /* Compiles a template. The text is copied. Returns NULL, and one line in `error`, as
- * "file:line: what is wrong", if it does not compile or there is no memory. */
+ * "file:line: what is wrong", which a terminal may show, if it does not compile or there is no
+ * memory. */
 struct page *page_compile(const char *file, struct span text, const struct page_name *names,
                           char *error, size_t error_size);
 
 /* Reads `file`, relative to the directory `root`, and compiles it; otherwise like page_compile().
- * If it returns NULL, errno says why it could not be read, and is 0 if it could. */
+ * If it returns NULL, errno says why it could not be read, and is 0 if it could. Never waits: it
+ * has to be a regular file (EINVAL), of PAGE_MAX_TEMPLATE bytes at most (EFBIG). */
 struct page *page_load(int root, const char *file, const struct page_name *names, char *error,
                        size_t error_size);
 

@@ -126,6 +126,7 @@ static const char *make_root_with(const char *template)
     write_file("own/templates/guestbook/index.html", template, strlen(template));
     write_file("own/templates/status/index.html", status, strlen(status));
     write_file("own/templates/server-status/index.html", server, strlen(server));
+    write_file("own/public/index.html", "home", 4);
     return place("own");
 }
 
@@ -148,6 +149,83 @@ EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_us
     check_complaint("templates/guestbook/index.html:1: used outside its list: visitors");
     check(strcmp(get("/guestbook")->body, "one") == 0, "a broken template is used");
     check(get("/guestbook")->status == 200, "the page is gone");
+}
+
+#define GUESTBOOK "own/templates/guestbook/index.html"
+
+static void remove_template(void)
+{
+    check(unlink(place(GUESTBOOK)) == 0, "%s", strerror(errno));
+}
+
+static void make_fifo(void)
+{
+    remove_template();
+    check(mkfifo(place(GUESTBOOK), 0600) == 0, "%s", strerror(errno));
+}
+
+static void link_to_device(void)
+{
+    remove_template();
+    check(symlink("/dev/zero", place(GUESTBOOK)) == 0, "%s", strerror(errno));
+}
+
+/* 64 GiB of holes, which are read as zeros: more than there is memory for. */
+static void make_endless_file(void)
+{
+    remove_template();
+    write_file(GUESTBOOK, "", 0);
+    check(truncate(place(GUESTBOOK), 64LL << 30) == 0, "%s", strerror(errno));
+}
+
+/* Whoever looks at it waits for nobody, and the page stays as it was until there is a template. */
+static void a_template_becomes(void (*make)(void), const char *complaint)
+{
+    const char *root = make_root_with("one");
+    start_redis();
+    start_server("--root", root, "--timeout", "60");
+    check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
+    make();
+    wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
+               "it was not looked at again");
+    check_complaint(complaint);
+    check(strcmp(get("/guestbook")->body, "one") == 0, "it is used");
+    check_file(get("/index.html"), place("own/public/index.html"));
+    remove_template();
+    write_file(GUESTBOOK, "two", 3);
+    wait_until(strcmp(get("/guestbook")->body, "two") == 0, 3000, "it was not read again");
+}
+
+EVERY_SERVER(a_template_that_becomes_a_fifo_stops_nobody)
+{
+    a_template_becomes(make_fifo, "templates/guestbook/index.html: not a regular file");
+}
+
+EVERY_SERVER(a_template_that_becomes_a_device_stops_nobody)
+{
+    a_template_becomes(link_to_device, "templates/guestbook/index.html: not a regular file");
+}
+
+EVERY_SERVER(a_template_that_becomes_endless_stops_nobody)
+{
+    a_template_becomes(make_endless_file, "templates/guestbook/index.html: File too large");
+}
+
+EVERY_SERVER(a_template_that_is_a_fifo_is_refused_at_start)
+{
+    const char *root = make_root_with("one");
+    make_fifo();
+    check(run_server("--root", root) == 1, "not status 1");
+    check_complaint("templates/guestbook/index.html: not a regular file");
+}
+
+/* A terminal obeys what begins with an escape character. */
+EVERY_SERVER(a_template_cannot_speak_to_a_terminal)
+{
+    const char *root = make_root_with("{{\x1b[31m\x9b\xc3\xa9\rx\x7f}}");
+    check(run_server("--root", root) == 1, "not status 1");
+    check_complaint("templates/guestbook/index.html:1: unknown name: "
+                    "\\x1b[31m\\x9b\\xc3\\xa9\\x0dx\\x7f");
 }
 
 EVERY_SERVER(help_and_version_are_no_errors)

@@ -618,6 +618,51 @@ Test(net, the_earlier_of_two_times)
         expect_number("earlier", net_earlier(rows[i].a, rows[i].b), rows[i].earlier);
 }
 
+/* ---- lines that somebody reads -------------------------------------------------------------- */
+
+Test(net, what_a_terminal_would_obey_is_written_out)
+{
+    static const struct {
+        struct span text;
+        const char *shown;
+    } rows[] = {
+        {{"", 0}, ""},
+        {SPAN("GET /a[1]?q=%41&'~ HTTP/1.1"), "GET /a[1]?q=%41&'~ HTTP/1.1"},
+        {SPAN("\x1b[2J\r\n\t"), "\\x1b[2J\\x0d\\x0a\\x09"},
+        {SPAN("a\0b\x7f"), "a\\x00b\\x7f"},
+        {SPAN("\"\\"), "\\x22\\x5c"},
+        {SPAN("\xc3\xa9\x9b"), "\\xc3\\xa9\\x9b"},
+    };
+    char shown[100];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        net_write_visible(rows[i].text.at, rows[i].text.len, shown, sizeof(shown));
+        expect_text(rows[i].shown, shown, rows[i].shown);
+    }
+    for (size_t size = 1; size < 20; size++) { /* a sanitizer looks on */
+        char *small = malloc(size);
+        net_write_visible("\r\n\r\n\r\n", 6, small, size);
+        expect_number(small, strlen(small), (size - 1) / 4 * 4);
+        free(small);
+    }
+}
+
+Test(net, room_is_waited_for_no_longer_than_that)
+{
+    static const char filler[4096];
+    int ends[2];
+    cr_assert(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
+    cr_expect(net_wait_for_room(ends[1], 0), "it is empty");
+    while (write(ends[1], filler, sizeof(filler)) > 0)
+        ;
+    cr_expect(!net_wait_for_room(ends[1], 0), "it is full");
+    int64_t start = net_now();
+    cr_expect(!net_wait_for_room(ends[1], 100), "it is full still");
+    cr_expect(net_now() - start >= 90, "%lld ms", (long long)(net_now() - start));
+    close(ends[0]);
+    cr_expect(net_wait_for_room(ends[1], 0), "nobody reads: write(2) says so at once");
+    close(ends[1]);
+}
+
 /* ---- statistics ---------------------------------------------------------------------------- */
 
 static void report(const void *unused)

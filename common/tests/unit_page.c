@@ -2,7 +2,10 @@
 #include "page.h"
 #include "unit.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 TestSuite(page, .timeout = 30);
 
@@ -223,6 +226,7 @@ Test(page, says_where_a_template_is_wrong)
     } rows[] = {
         {"{{a\nb}}", "file:1: unknown name: a"},
         {"{{tilte}}", "file:1: unknown name: tilte"},
+        {"{{\x1b[1m\xff\t\"\\}}", "file:1: unknown name: \\x1b[1m\\xff\\x09\\x22\\x5c"},
         {"\n\n  {{ tilte }}\n", "file:3: unknown name: tilte"},
         {"{{Title}}", "file:1: unknown name: Title"},
         {"{{title }} {{titles}}", "file:1: unknown name: titles"},
@@ -324,15 +328,46 @@ Test(page, says_why_a_file_was_not_loaded, .init = scratch_make, .fini = scratch
     expect_text("wrong", error, "wrong:2: unknown name: x");
 }
 
+Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
+     .fini = scratch_remove)
+{
+    static char most[PAGE_MAX_TEMPLATE + 1];
+    char error[200];
+    memset(most, 'm', sizeof(most));
+    scratch_bytes("most", most, PAGE_MAX_TEMPLATE);
+    scratch_bytes("more", most, PAGE_MAX_TEMPLATE + 1);
+    cr_assert(mkfifoat(scratch_fd, "fifo", 0600) == 0);
+    cr_assert(symlinkat("/dev/zero", scratch_fd, "device") == 0);
+
+    struct page *page = page_load(scratch_fd, "most", names, error, sizeof(error));
+    cr_expect(page, "%s", error);
+    page_free(page);
+    static const struct {
+        const char *name, *error;
+    } rows[] = {
+        {"more", "more: File too large"},
+        {"fifo", "fifo: not a regular file"},
+        {"device", "device: not a regular file"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        errno = 0;
+        cr_expect(!page_load(scratch_fd, rows[i].name, names, error, sizeof(error)));
+        cr_expect(errno != 0, "%s: not the file's fault", rows[i].name);
+        expect_text(rows[i].name, error, rows[i].error);
+    }
+}
+
 Test(page, leaves_no_descriptor_open, .init = scratch_make, .fini = scratch_remove)
 {
     char error[200];
     scratch_file("good", "");
     scratch_file("wrong", "{{x}}");
+    scratch_folder("folder");
     int before = dup(scratch_fd);
     close(before);
     page_free(page_load(scratch_fd, "good", names, error, sizeof(error)));
     page_load(scratch_fd, "wrong", names, error, sizeof(error));
+    page_load(scratch_fd, "folder", names, error, sizeof(error));
     int after = dup(scratch_fd);
     expect_number("the next free descriptor", after, before);
 }
