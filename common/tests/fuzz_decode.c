@@ -48,6 +48,22 @@ static void must_be_resolved(const char *path)
         must((unsigned char)*at >= ' ' && *at != 127);
 }
 
+#define URI_CHARACTERS                                                                             \
+    "%-._~!$&'()*+,;=:@/0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static void query(const uint8_t *data, size_t size)
+{
+    char *text = exact_copy(data, size), *encoded = malloc(3 * size + 1);
+    char *again = malloc(9 * size + 1);
+    must(encoded && again);
+    size_t n = http_encode_query((struct span){text, size}, encoded);
+    must(n == strlen(encoded) && n <= 3 * size && strspn(encoded, URI_CHARACTERS "?") == n);
+    must(http_encode_query((struct span){encoded, n}, again) == n && strcmp(again, encoded) == 0);
+    free(text);
+    free(encoded);
+    free(again);
+}
+
 static void path(const uint8_t *data, size_t size)
 {
     char *text = exact_copy(data, size), *decoded = malloc(size + 1);
@@ -60,8 +76,7 @@ static void path(const uint8_t *data, size_t size)
         must(encoded && again);
         size_t n = http_encode_path(decoded, encoded);
         must(n == strlen(encoded) && n <= 3 * len);
-        must(strspn(encoded, "%-._~!$&'()*+,;=:@/0123456789abcdefghijklmnopqrstuvwxyz"
-                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == n);
+        must(strspn(encoded, URI_CHARACTERS) == n);
         must(http_decode_path((struct span){encoded, n}, again) && strcmp(again, decoded) == 0);
         free(encoded);
         free(again);
@@ -103,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     form(data, size);
     path(data, size);
+    query(data, size);
     date(data, size);
     if (size > 0)
         list(data, size);
