@@ -2,6 +2,8 @@
  *
  *  - What the requests are is told by http_parse(), reading at once all that
  *    the client has sent; fuzz_http sees to it that this does not depend on cuts.
+ *    What the server reads after it has answered 408 does not count. Only if it had
+ *    read the request line by then does it know of HEAD, and leave out the content.
  *  - Each response is well-formed, whole, and as long as it says; none to HEAD,
  *    204 and 304 has content, an interim one comes only where it was waited for.
  *  - A refusal has the parser's status (or 408), closes, and is the last.
@@ -52,7 +54,7 @@ static bool take_answer(struct answers *all, bool to_head, struct answer *answer
     fields = head;
     bool measured = http_next_field(&fields, "Content-Length", &length);
     must(measured == (!interim && status != 204 && status != 304));
-    bool content = measured && (!to_head || status == 408);
+    bool content = measured && !to_head;
     size_t whole = head.len + 2 + (content ? strtoul(length.at, NULL, 10) : 0);
     if (all->heard.len < whole)
         return false;
@@ -60,7 +62,8 @@ static bool take_answer(struct answers *all, bool to_head, struct answer *answer
     return true;
 }
 
-/* Takes all of them apart, and returns how many there were, interim ones not counted. */
+/* Takes all of them apart, and returns how many there were, interim ones not counted. sent[0, len)
+ * ends with the last octet that the server had read when it answered 408, if it did. */
 static size_t must_answer(struct answers *all, char *sent, size_t len)
 {
     struct http_request request = {0};
@@ -71,14 +74,16 @@ static size_t must_answer(struct answers *all, char *sent, size_t len)
     for (bool more = true; more && !answer.close; count += more) {
         struct http_parser parser = {0};
         verdict = len > 0 ? http_parse(&parser, sent, &len, &request) : 0;
+        request = http_understood(&parser, sent); /* perhaps it is refused before it is whole */
         do
-            more = take_answer(all, verdict != 0 && request.method == HTTP_HEAD, &answer);
+            more = take_answer(all, request.method == HTTP_HEAD, &answer);
         while (more && answer.status == 100 && parser.continue_due && !all->refused);
         if (!more)
             break;
         bool at_the_head = all->refused && parser.continue_due; /* its body is not waited for */
-        must(answer.status != 100 && (verdict != 0 || answer.status == 408 || at_the_head));
-        must(verdict >= 0 || answer.status == 408 || answer.status == -verdict);
+        must(answer.status != 100);
+        must((answer.status == 408) == (verdict == 0 && !at_the_head));
+        must(verdict >= 0 || answer.status == -verdict);
         must(answer.close || (verdict > 0 && !all->refused));
         sent += verdict > 0 ? verdict : 0;
         len -= verdict > 0 ? (size_t)verdict : 0;

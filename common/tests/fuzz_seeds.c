@@ -31,6 +31,9 @@ static const char *const talks[] = {
         GET_OF("/guestbook") "\xff" THREE_REPLIES THREE_REPLIES THREE_REPLIES "\x9f",
     GET_OF("/") GET_OF("/") "\xff\x20\x20\x9f\x04",
     GET_OF("/") "\xff\x20\x01\x20\x85",
+    /* the deadline passes before HEAD has come in full: within a field, and within the method */
+    "HEAD / HTTP/1.1\r\n" HOST "\r\n\xff\x20\x01\x20\x93",
+    "HEAD / HTTP/1.1\r\n" HOST "\r\n\xff\x20\x01\x20\x81",
     POSTED GET_OF("/guestbook") "\xff\x20\x20\x20\x9f\x03",
 };
 
