@@ -1,0 +1,104 @@
+"""CI: a case that fails and passes when run again is named and counted, and the second time fails."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import book
+
+CASE = "test_flaky.Flaky.test_it"
+ROW = r"\d{4}-\d\d-\d\d\t[^\t\n]+\t%s\t\n" % re.escape(CASE)
+# Fails in each step of CI for the first so many times, and passes from then on.
+FLAKY = '''
+import os
+import unittest
+
+class Flaky(unittest.TestCase):
+    def test_it(self):
+        with open(os.environ["TRIES"], "a+") as file:
+            file.write(".")
+            file.seek(0)
+            self.assertGreater(len(file.read()), int(os.environ["FAILS"]))
+'''
+# Two of CI's steps run the suite, the others pass.
+MAKE = '''#!/bin/sh
+case "$*" in
+    test) OUT=first ;;
+    "$SECOND") OUT=second ;;
+    *) exit 0 ;;
+esac
+export OUT TRIES="$OUT.tries"
+exec common/tests/run book
+'''
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(book.TOP, ".ci", "run")), "there is no .ci here")
+class Unsteady(unittest.TestCase):
+    """CI in a folder that holds one case, with a make that only runs that."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="zerohttpd.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name in (".ci/run", "common/tests/run"):
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)))
+            shutil.copy(os.path.join(book.TOP, name), os.path.join(self.folder, name))
+        self.write("common/tests/book/test_flaky.py", FLAKY)
+        self.write("bin/make", MAKE)
+        os.chmod(os.path.join(self.folder, "bin", "make"), 0o755)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def ci(self, fails, history="", second=""):
+        """Returns CI's status, and what it says below its steps."""
+        history = "date\tcommit\tcase\treason\n" + history
+        self.write(".ci/unsteady.tsv", history)
+        done = subprocess.run(
+            [os.path.join(self.folder, ".ci", "run")], check=False, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={"PATH": os.path.join(self.folder, "bin") + ":" + os.environ["PATH"],
+                 "FAILS": str(fails), "SECOND": second})
+        with open(os.path.join(self.folder, ".ci", "unsteady.tsv"), encoding="utf-8") as file:
+            self.assertEqual(history, file.read(), "CI must not write into the tree")
+        return done.returncode, done.stdout.rpartition("\n==== make lint\n")[2]
+
+    def test_a_steady_case_is_not_named(self):
+        status, said = self.ci(0, "2026-01-02\t0123456\t%s\tmended?\n" % CASE)
+        self.assertEqual((0, "\n6 passed, 0 failed, 0 skipped\n"), (status, said))
+
+    def test_a_case_seen_for_the_first_time_is_named_and_passes(self):
+        others = ("2026-01-02\t0123456\t{0}_too\tanother case\n"
+                  "2026-01-02\t0123456\tanother\t{0}\n# {0}\n{0}\n").format(CASE)
+        status, said = self.ci(1, others)
+        self.assertEqual(0, status, said)
+        self.assertRegex(said, r"\n%s was unsteady, 1 time so far\. [^\n]*\.ci/unsteady\.tsv[^\n]*\n"
+                               r"%s\n6 passed, 0 failed, 0 skipped\n\Z" % (re.escape(CASE), ROW))
+
+    def test_a_case_that_the_history_knows_fails(self):
+        status, said = self.ci(1, "2026-01-02\t0123456\t%s\tRedis was slow\n" % CASE)
+        self.assertEqual(1, status, said)
+        self.assertRegex(said, r"\n%s was unsteady, 2 times so far\. Mend it or remove it\.\n"
+                               r"\n5 passed, 1 failed, 0 skipped\n\Z" % re.escape(CASE))
+
+    def test_a_row_that_ci_has_printed_is_one_it_understands(self):
+        row = re.search(ROW, self.ci(1)[1]).group()
+        os.remove(os.path.join(self.folder, "first.tries"))
+        status, said = self.ci(1, row.replace("\t\n", "\tRedis was slow\n"))
+        self.assertEqual(1, status, said)
+
+    def test_twice_in_one_run_is_twice(self):
+        status, said = self.ci(1, second="test SAN=thread PARTS=servers ONLY=*threading/*")
+        self.assertEqual(1, status, said)
+        self.assertIn("\n%s was unsteady, 2 times so far. Mend it" % CASE, said)
+
+    def test_a_case_that_fails_again_is_not_unsteady(self):
+        status, said = self.ci(2)
+        self.assertEqual(1, status, said)
+        self.assertIn("\nFAILED:\n", said)
+        self.assertNotIn("unsteady", said)
