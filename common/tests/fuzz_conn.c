@@ -1,7 +1,7 @@
 /* fuzz_conn: one connection, whatever its client, its Redis and the clock do.
  *
- *  - The input is read from both ends: octets from its end are the script, one
- *    step each, to a 255; what the client sends is taken from its beginning.
+ *  - The input is what the client sends, a 255 (its last), and the script: an octet for
+ *    each step, read from the input's end. Without a 255 there is no script.
  *  - States change only in the ways conn.h and this table allow, and the board
  *    always counts one connection, in its state.
  *  - What the client receives is a sequence of well-formed responses, one for
@@ -205,9 +205,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t before = board_requests(board);
     conn_open(&conn, ends[0], &worker);
 
-    const uint8_t *at = data, *end = data + size;
-    while (at < end && *--end != 255)
-        step(*end, &at, end);
+    const uint8_t *cut = memrchr(data, 255, size), *end = cut ? cut : data + size, *at = data;
+    for (const uint8_t *next_step = data + size; cut && --next_step > cut;)
+        step(*next_step, &at, end);
     finish(at, end);
     struct answers answers = {{heard, heard_len}, impatient, conn.refuse_with != 0};
     must(board_requests(board) - before >=
