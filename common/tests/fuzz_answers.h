@@ -39,7 +39,7 @@ static bool take_head(struct span heard, struct span *head)
     return true;
 }
 
-/* Takes a whole response; false if it is not there in full. */
+/* Takes a whole response; false if it is not there in full, and then `answer` stays as it was. */
 static bool take_answer(struct answers *all, bool to_head, struct answer *answer)
 {
     struct span head, value, length = {0};
@@ -50,7 +50,7 @@ static bool take_answer(struct answers *all, bool to_head, struct answer *answer
     must(interim || strcmp(http_reason(status), "Unknown") != 0);
     struct span fields = head;
     must(http_next_field(&fields, "Connection", &value) != interim);
-    *answer = (struct answer){status, !interim && span_is(value, "close")};
+    bool close = !interim && span_is(value, "close");
     fields = head;
     bool measured = http_next_field(&fields, "Content-Length", &length);
     must(measured == (!interim && status != 204 && status != 304));
@@ -59,6 +59,7 @@ static bool take_answer(struct answers *all, bool to_head, struct answer *answer
     if (all->heard.len < whole)
         return false;
     all->heard = (struct span){all->heard.at + whole, all->heard.len - whole};
+    *answer = (struct answer){status, close};
     return true;
 }
 

@@ -34,6 +34,8 @@ static const char *const talks[] = {
     /* the deadline passes before HEAD has come in full: within a field, and within the method */
     "HEAD / HTTP/1.1\r\n" HOST "\r\n\xff\x20\x01\x20\x93",
     "HEAD / HTTP/1.1\r\n" HOST "\r\n\xff\x20\x01\x20\x81",
+    /* nobody reads a large page: it is cut short behind its "Connection: close" */
+    "GET /guestbook HTTP/1.0\r\n\r\n\xff\x01" THREE_REPLIES "\x9f",
     POSTED GET_OF("/guestbook") "\xff\x20\x20\x20\x9f\x03",
 };
 
