@@ -183,14 +183,13 @@ redisReply *redis_ask(struct redis *redis, const struct redis_command *command, 
     *why = redis->why = REDIS_NO_CONNECTION;
     if (!redis->context && !open_connection(redis))
         return NULL;
+    redis->why = 0; /* Redis is there: if this connection ends, the next one may not */
     int64_t deadline = net_now() + redis->server->command_ms;
     redisReply *reply = NULL;
     errno = 0;
     if (send_command(redis->context, command))
         reply = read_reply(redis->context, deadline);
-    if (reply)
-        redis->why = 0;
-    else if (errno == EAGAIN)
+    if (!reply && errno == EAGAIN)
         *why = redis->why = REDIS_NO_REPLY;
     if (!reply || says_more(redis->context))
         hang_up(redis); /* what comes late, or too much, is never the next command's reply */
@@ -199,9 +198,16 @@ redisReply *redis_ask(struct redis *redis, const struct redis_command *command, 
 
 /* ---- a pool of connections ----------------------------------------------------------------- */
 
+/* A thread in line. It lives on that thread's stack, and is read and written with the lock held. */
+struct redis_waiter {
+    pthread_cond_t turn; /* signalled when it has left the line */
+    struct redis *redis; /* what it was handed; or */
+    int why;             /* why it gets nothing */
+    struct redis_waiter *prev, *next;
+};
+
 bool redis_pool_open(struct redis_pool *pool, const struct redis_server *server, int size)
 {
-    pthread_condattr_t monotonic;
     *pool = (struct redis_pool){.size = size};
     pool->all = calloc((size_t)size, sizeof(*pool->all));
     if (!pool->all)
@@ -211,10 +217,6 @@ bool redis_pool_open(struct redis_pool *pool, const struct redis_server *server,
         LL_PREPEND(pool->idle, &pool->all[i]);
     }
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->given_back, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     return true;
 }
 
@@ -223,32 +225,48 @@ void redis_pool_close(struct redis_pool *pool)
     for (int i = 0; i < pool->size; i++)
         hang_up(&pool->all[i]);
     pthread_mutex_destroy(&pool->lock);
-    pthread_cond_destroy(&pool->given_back);
     free(pool->all);
 }
 
-/* Waits until there is an idle connection, or there will be none. With the lock held. */
-static void wait_in_line(struct redis_pool *pool, int most_ms, int *why)
+/* Joins the line at its end, and waits to be handed a connection. With the lock held. */
+static struct redis *wait_in_line(struct redis_pool *pool, int most_ms, int *why)
 {
     struct timespec deadline = net_time_from_now(most_ms);
-    unsigned failures = pool->failures;
+    struct redis_waiter self = {.turn = PTHREAD_COND_INITIALIZER};
     int error = 0;
-    while (!pool->idle && failures == pool->failures && error != ETIMEDOUT)
-        error = pthread_cond_timedwait(&pool->given_back, &pool->lock, &deadline);
-    *why = failures != pool->failures ? pool->why : pool->idle ? 0 : REDIS_NO_CONNECTION;
+    DL_APPEND(pool->line, &self);
+    while (!self.redis && !self.why && error != ETIMEDOUT)
+        error = pthread_cond_clockwait(&self.turn, &pool->lock, CLOCK_MONOTONIC, &deadline);
+    if (!self.redis && !self.why) {
+        DL_DELETE(pool->line, &self);
+        self.why = REDIS_NO_CONNECTION;
+    }
+    pthread_cond_destroy(&self.turn);
+    *why = self.why;
+    return self.redis;
 }
 
+/* Sends the first in line away, with a connection or with the reason why there is none. With the
+ * lock held. */
+static void serve_first(struct redis_pool *pool, struct redis *redis, int why)
+{
+    struct redis_waiter *first = pool->line;
+    DL_DELETE(pool->line, first);
+    first->redis = redis;
+    first->why = why;
+    pthread_cond_signal(&first->turn);
+}
+
+/* A connection is idle only while nobody is in line: a newcomer cannot overtake. */
 struct redis *redis_take(struct redis_pool *pool, int most_ms, int *why)
 {
-    struct redis *redis = NULL;
     *why = 0;
     pthread_mutex_lock(&pool->lock);
-    if (!pool->idle)
-        wait_in_line(pool, most_ms, why);
-    if (*why == 0) {
-        redis = pool->idle;
+    struct redis *redis = pool->idle;
+    if (redis)
         LL_DELETE(pool->idle, redis);
-    }
+    else
+        redis = wait_in_line(pool, most_ms, why);
     pthread_mutex_unlock(&pool->lock);
 
     if (redis && redis->context && is_stale(redis))
@@ -260,13 +278,11 @@ void redis_give(struct redis_pool *pool, struct redis *redis)
 {
     int why = redis->why; /* as soon as the lock is free, it is somebody else's */
     pthread_mutex_lock(&pool->lock);
-    LL_PREPEND(pool->idle, redis);
-    if (why) {
-        pool->failures++;
-        pool->why = why;
-        pthread_cond_broadcast(&pool->given_back);
-    } else {
-        pthread_cond_signal(&pool->given_back);
-    }
+    while (why && pool->line)
+        serve_first(pool, NULL, why);
+    if (pool->line)
+        serve_first(pool, redis, 0);
+    else
+        LL_PREPEND(pool->idle, redis);
     pthread_mutex_unlock(&pool->lock);
 }

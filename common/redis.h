@@ -56,30 +56,32 @@ const char *redis_locate(struct redis_server *, const char *where);
 struct redis {
     redisContext *context; /* NULL: not open */
     const struct redis_server *server;
-    int why;            /* the last command had no reply: which kind of none; 0: it had one */
+    int why;            /* Redis cannot be reached, or did not answer in time; 0: neither */
     struct redis *next; /* in the pool */
 };
 
 /* A pool of one serves a process or thread that shares with nobody. */
 struct redis_pool {
     pthread_mutex_t lock;
-    pthread_cond_t given_back;
     struct redis *idle; /* the one used last first: its connection is the likeliest to be alive */
+    struct redis_waiter *line; /* utlist's DL, in the order in which they came */
     struct redis *all;
     int size;
-    unsigned failures; /* connections given back after a command without a reply */
-    int why;           /* of the last one */
 };
 
 /* Opens nothing yet. A child must not use a pool made before the fork. False: no memory. */
 bool redis_pool_open(struct redis_pool *, const struct redis_server *, int size);
 void redis_pool_close(struct redis_pool *);
 
-/* Takes a connection for one request. If all are taken it waits in line, for `most_ms` at most and
- * as long as those before it are answered: if one of them is not, everybody in line shares that
- * fate. NULL then, and *why, 503 or 504. A connection that Redis has closed meanwhile is noticed
- * here, before a first command could be lost on it. */
+/* Takes a connection for one request. If all are taken it waits in line, first come, first served,
+ * for `most_ms` at most. If Redis cannot be reached any more, or does not answer in time, everybody
+ * in line is told so at once: each would only find out the same, one after the other. That a
+ * connection has ended says nothing about Redis, and concerns its own request only. NULL: none, and
+ * *why is 503 or 504. A connection that Redis has closed meanwhile is noticed here, before a first
+ * command could be lost on it. */
 struct redis *redis_take(struct redis_pool *, int most_ms, int *why);
+
+/* Gives it back: to the first in line, if somebody is. */
 void redis_give(struct redis_pool *, struct redis *);
 
 /* Asks and waits for the reply, which the caller frees (freeReplyObject). NULL: there is none,

@@ -215,6 +215,7 @@ struct manner {
     const char *says; /* instead of the reply; NULL: the reply */
     bool half;        /* only the first half of that */
     bool in_octets;   /* one after the other, each when the last one has been read */
+    bool once;        /* the first time; then as Redis does */
     enum {
         GOES_ON,
         FALLS_SILENT, /* on this connection, for good */

@@ -126,6 +126,8 @@ static bool answer(struct peer *p)
     frozen = m.then == FREEZES;
     if (frozen)
         return false; /* it stays in the buffer, for later */
+    if (m.once)
+        manner = (struct manner){0};
     for (int i = 0; i < COMMANDS; i++)
         commands[i].heard += strcmp(commands[i].name, words[0]) == 0;
     p->len -= used;

@@ -290,6 +290,33 @@ EVERY_SERVER(a_late_reply_never_reaches_another_request)
         hang_up(c[i]);
 }
 
+/* Many more than there are connections in the pool. When Redis goes on it closes the connection on
+ * which it was asked first, and answers on all others. --timeout 30 gives a command six seconds. */
+ONLY_SERVER(threading, a_dead_connection_to_redis_fails_no_more_than_its_own_request)
+{
+    enum { CLIENTS = 200 };
+    struct client *clients[CLIENTS];
+    int failed = 0;
+    start_stand_in();
+    start_server("--timeout", "30");
+    stand_in((struct manner){.at = "INCR", .then = FREEZES});
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = dial();
+        say(clients[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        wait_until(is_read(clients[i]), SOON_MS, "not read");
+    stand_in((struct manner){.at = "INCR", .says = "", .then = CLOSES, .once = true});
+    for (int i = 0; i < CLIENTS; i++) {
+        int status = hear(clients[i])->status;
+        check(status == 200 || status == 503, "status %d", status);
+        failed += status == 503;
+        hang_up(clients[i]);
+    }
+    check(failed == 1, "%d were told 503", failed);
+    check_all_is_well("a dead connection");
+}
+
 /* Packets to it are lost: the queue of this listener is full, and stays so. */
 EVERY_SERVER(a_redis_that_cannot_be_reached_means_503_in_time)
 {

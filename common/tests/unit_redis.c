@@ -561,6 +561,64 @@ Test(redis, a_connection_given_back_wakes_whoever_waits)
     redis_pool_close(&pool);
 }
 
+enum { LINE = 5 };
+static _Atomic int asked_in_line, served[LINE], served_count;
+
+static void *wait_for_a_turn(void *number)
+{
+    int why = 0;
+    asked_in_line++;
+    struct redis *redis = redis_take(&pool, PATIENCE_MS, &why);
+    cr_expect(redis, "%d", why);
+    served[served_count++] = (int)(intptr_t)number;
+    poll(NULL, 0, 20); /* long enough for a newcomer to try */
+    if (redis)
+        redis_give(&pool, redis);
+    return NULL;
+}
+
+/* The one who gave it back asks again at once, and is the last in line. */
+Test(redis, whoever_came_first_is_served_first)
+{
+    pthread_t threads[LINE];
+    int why = 0;
+    open_pool(1);
+    struct redis *only = take();
+    for (intptr_t i = 0; i < LINE; i++) {
+        pthread_create(&threads[i], NULL, wait_for_a_turn, (void *)i);
+        while (asked_in_line <= i)
+            sched_yield();
+        poll(NULL, 0, 20); /* it has asked; now it is in line */
+    }
+    redis_give(&pool, only);
+    cr_expect(redis_take(&pool, PATIENCE_MS, &why) == only);
+    expect_number("served before", served_count, LINE);
+    for (int i = 0; i < LINE; i++) {
+        expect_number("in order", served[i], i);
+        pthread_join(threads[i], NULL);
+    }
+    redis_pool_close(&pool);
+}
+
+/* Whoever gave up is not handed a connection any more. */
+Test(redis, whoever_leaves_the_line_is_forgotten)
+{
+    pthread_t thread;
+    int why = 0;
+    open_pool(1);
+    struct redis *only = take();
+    cr_expect(!redis_take(&pool, 20, &why));
+    pthread_create(&thread, NULL, wait_for_a_turn, (void *)(intptr_t)7);
+    while (asked_in_line < 1)
+        sched_yield();
+    cr_expect(!redis_take(&pool, 50, &why));
+    redis_give(&pool, only);
+    pthread_join(thread, NULL);
+    expect_number("served", served[0], 7);
+    cr_expect(take() == only);
+    redis_pool_close(&pool);
+}
+
 static _Atomic int refused_in_line;
 
 static void *wait_in_vain(void *unused)
@@ -593,6 +651,46 @@ Test(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
         pthread_join(threads[i], NULL);
     expect_number("told", refused_in_line, COUNT(threads));
     cr_expect(take() == only, "who comes later may try");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+static void *wait_for_a_reply(void *unused)
+{
+    int why = 0;
+    (void)unused;
+    asked_in_line++;
+    redisReply *reply = ask(&ping, &why);
+    cr_expect(reply, "%d", why);
+    freeReplyObject(reply);
+    return NULL;
+}
+
+/* That one connection has ended says nothing about Redis. */
+Test(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},  {HEAR, PING},    {AWAIT, NULL},   {HANG_UP, NULL}, {ACCEPT, NULL},
+        {HEAR, PING},    {SAY, "+1\r\n"}, {HEAR, PING},    {SAY, "+2\r\n"}, {HEAR, PING},
+        {SAY, "+3\r\n"}, {SULK, NULL},    {THE_END, NULL},
+    };
+    pthread_t threads[3];
+    struct stand_in s;
+    int why = 0;
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    struct redis *only = take();
+    for (int i = 0; i < (int)COUNT(threads); i++)
+        pthread_create(&threads[i], NULL, wait_for_a_reply, NULL);
+    while (asked_in_line < (int)COUNT(threads))
+        sched_yield();
+    poll(NULL, 0, 20);
+    stand_in_go_on(&s);
+    cr_expect(!redis_ask(only, &ping, &why));
+    expect_number("why", why, REDIS_NO_CONNECTION);
+    redis_give(&pool, only);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
     redis_pool_close(&pool);
     stand_in_end(&s);
 }
