@@ -230,6 +230,33 @@ static const char *explain(int status)
     }
 }
 
+/* What Redis' refusal means, for a visitor, by how its error begins. Whoever runs the server finds
+ * the error itself on standard error. What was refused was not done. */
+#define NOT_STORED                                                                                 \
+    " An entry just posted was not stored. What Redis says is on this server's standard error."
+#define NOT_ADMITTED "Redis does not let this server in: it expects another password."
+
+static const char *explain_refusal(const char *error)
+{
+    static const struct {
+        const char *begins, *explanation;
+    } refusals[] = {
+        {"NOAUTH ", NOT_ADMITTED NOT_STORED},
+        {"NOPERM ", "Redis does not permit this server to keep a guestbook." NOT_STORED},
+        {"OOM ", "Redis has used all the memory it may have." NOT_STORED},
+        {"READONLY ", "This Redis is a copy of another one, and may only be read." NOT_STORED},
+        {"NOREPLICAS ", "Redis waits for its copies, and stores nothing without them." NOT_STORED},
+        {"LOADING ", "Redis has just been started, and is still loading its data." NOT_STORED},
+        {"MISCONF ", "Redis cannot save its data, and stores nothing until it can." NOT_STORED},
+        {"WRONGTYPE ", "What Redis keeps under the guestbook's name is no guestbook." NOT_STORED},
+        {"ERR max number of clients", "Redis has all the clients it may have." NOT_STORED},
+    };
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+        if (strncmp(error, refusals[i].begins, strlen(refusals[i].begins)) == 0)
+            return refusals[i].explanation;
+    return "Redis refused what this server asked for." NOT_STORED;
+}
+
 struct status_page {
     char code[8];
     int status;
@@ -405,8 +432,12 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
         app->page.len = 0;
         buffer_append(&app->page, "/guestbook", strlen("/guestbook"));
         return respond_location(app, 303);
+    case REDIS_NOT_ADMITTED:
+        return respond_because(app, 503, NOT_ADMITTED LOOK_FIRST);
     default:
-        return respond_status(app, status);
+        return reply && reply->type == REDIS_REPLY_ERROR
+                   ? respond_because(app, status, explain_refusal(reply->str))
+                   : respond_status(app, status);
     }
 }
 

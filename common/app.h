@@ -48,7 +48,7 @@ const char *app_server(void);
 /* Takes a whole request, whose bytes stay in place until the response is made. */
 enum effect app_request(struct app *, const struct http_request *);
 
-/* Takes the reply to app.ask; NULL: Redis did not answer, and `why` is 503 or 504. */
+/* Takes the reply to app.ask; NULL: Redis did not answer, and `why` is redis.h's. */
 enum effect app_reply(struct app *, const redisReply *, int why);
 
 /* Makes the page of a status, for a request that is refused before it gets here. */

@@ -85,7 +85,7 @@ void conn_open(struct conn *, int fd, struct worker *);
  * is nothing to be done. */
 enum conn_state conn_advance(struct conn *);
 
-/* Hands over the reply to app.ask; NULL if there is none, with why: 503 or 504. The reply stays the
+/* Hands over the reply to app.ask; NULL if there is none, with redis.h's why. The reply stays the
  * caller's. Returns CONN_ASKING if there is another question, CONN_WRITING if there is a response
  * to be written, by conn_advance(), and CONN_DONE if there is no memory even for that. */
 enum conn_state conn_reply(struct conn *, const redisReply *, int why);

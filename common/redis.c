@@ -2,24 +2,52 @@
 
 #include "net.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <utlist.h>
 
-const char *redis_locate(struct redis_server *server, const char *where)
+/* ---- where it is --------------------------------------------------------------------------- */
+
+/* The byte that two hexadecimal digits stand for; -1: they are none, or stand for NUL. */
+static int read_hex(const char *digits)
+{
+    char two[3] = {0};
+    if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
+        return -1;
+    memcpy(two, digits, 2);
+    long byte = strtol(two, NULL, 16);
+    return byte > 0 ? (int)byte : -1;
+}
+
+/* ":password", up to `end`. */
+static bool read_password(struct redis_server *server, const char *at, const char *end)
+{
+    size_t len = 0;
+    if (*at++ != ':')
+        return false;
+    for (; at < end && len < REDIS_MAX_PASSWORD; len++) {
+        int byte = *at == '%' ? read_hex(at + 1) : *at;
+        if (*at == '%' && byte < 0)
+            return false;
+        server->password[len] = (char)byte;
+        at += *at == '%' ? 3 : 1;
+    }
+    server->password[len] = '\0';
+    return len > 0 && at == end;
+}
+
+static const char *locate_host(struct redis_server *server, const char *where)
 {
     char host[256];
-    if (strncmp(where, "unix:", 5) == 0) {
-        server->path = where + 5;
-        return strlen(server->path) > 0 && strlen(server->path) < 108 ? NULL
-                                                                      : "a path of 1 to 107 bytes";
-    }
     const char *colon = strrchr(where, ':');
     size_t len = colon ? (size_t)(colon - where) : 0;
     if (!colon || len == 0 || len >= sizeof(host))
@@ -43,6 +71,72 @@ const char *redis_locate(struct redis_server *server, const char *where)
     freeaddrinfo(address);
     server->port = (int)port;
     return NULL;
+}
+
+static const char scheme[] = "redis://";
+
+static bool is_url(const char *where)
+{
+    return strncmp(where, scheme, strlen(scheme)) == 0;
+}
+
+const char *redis_locate(struct redis_server *server, const char *where)
+{
+    if (strncmp(where, "unix:", 5) == 0) {
+        server->path = where + 5;
+        return strlen(server->path) > 0 && strlen(server->path) < 108 ? NULL
+                                                                      : "a path of 1 to 107 bytes";
+    }
+    const char *host = is_url(where) ? where + strlen(scheme) : where;
+    const char *at = is_url(where) ? strrchr(host, '@') : NULL;
+    if (at && !read_password(server, host, at))
+        return "redis://:password@host:port";
+    return locate_host(server, at ? at + 1 : host);
+}
+
+/* ---- what it says -------------------------------------------------------------------------- */
+
+enum { TOLD_ERRORS = 16, TOLD_BYTES = 200 };
+
+/* Hashes of what was said; 0: room for one. All processes of a server share it. */
+struct redis_told {
+    _Atomic uint32_t hashes[TOLD_ERRORS];
+};
+
+static uint32_t hash_of(const char *bytes, size_t len)
+{
+    uint32_t hash = 2166136261; /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619;
+    return hash ? hash : 1;
+}
+
+/* Whoever puts the hash into a free place is the one who says it. */
+static bool is_news(struct redis_told *told, uint32_t hash)
+{
+    for (int i = 0; i < TOLD_ERRORS; i++) {
+        uint32_t there = 0;
+        if (atomic_compare_exchange_strong(&told->hashes[i], &there, hash))
+            return true;
+        if (there == hash)
+            return false;
+    }
+    return false;
+}
+
+void redis_tell(const struct redis_server *server, const char *error, size_t len)
+{
+    char line[TOLD_BYTES * 4 + 1] = "";
+    size_t n = 0;
+    len = len < TOLD_BYTES ? len : TOLD_BYTES;
+    if (!server->told || !is_news(server->told, hash_of(error, len)))
+        return;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)error[i];
+        bool plain = c >= ' ' && c < 0x7f && c != '\\';
+        n += (size_t)snprintf(line + n, sizeof(line) - n, plain ? "%c" : "\\x%02x", c);
+    }
+    fprintf(stderr, "%s: Redis says: %s\n", server->name, line);
 }
 
 /* ---- one connection ------------------------------------------------------------------------ */
@@ -76,22 +170,41 @@ static redisContext *connect_in_time(const struct redis_server *server)
     }
 }
 
+/* The environment, unlike the command line, is not shown to everybody by ps. */
+static void find_password(struct redis_server *server, const struct options *o)
+{
+    const char *password = getenv("REDISCLI_AUTH");
+    if (*server->password || !password)
+        return;
+    if (strlen(password) > REDIS_MAX_PASSWORD)
+        net_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes", REDIS_MAX_PASSWORD);
+    memcpy(server->password, password, strlen(password) + 1);
+}
+
 void redis_start(struct redis_server *server, const struct options *o)
 {
     *server = (struct redis_server){
+        .name = o->name,
         .connect_ms = net_connect_ms(o),
         .command_ms = net_redis_ms(o),
     };
     const char *right = redis_locate(server, o->redis);
+    const char *password = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
+    const char *shown = password ? password + 1 : o->redis; /* what may stand in a log */
     if (right)
-        net_bad_option(o->name, "--redis", o->redis, right);
+        net_bad_option(o->name, "--redis", shown, right);
+    find_password(server, o);
+    server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (server->told == MAP_FAILED)
+        net_die(o->name, "%s", strerror(errno));
 
     redisContext *context = connect_in_time(server);
     if (!context || context->err)
         fprintf(stderr,
                 "%s: no Redis at %s (%s): files are served, the guestbook answers 503 until "
                 "there is one\n",
-                o->name, o->redis, context ? context->errstr : "out of memory");
+                o->name, shown, context ? context->errstr : "out of memory");
     redisFree(context);
 }
 
@@ -178,21 +291,66 @@ static bool says_more(const redisContext *context)
     return context->reader->pos < context->reader->len;
 }
 
-redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
+/* One command on an open connection. */
+static redisReply *exchange(struct redis *redis, const struct redis_command *command, int *why)
 {
-    *why = redis->why = REDIS_NO_CONNECTION;
-    if (!redis->context && !open_connection(redis))
-        return NULL;
-    redis->why = 0; /* Redis is there: if this connection ends, the next one may not */
     int64_t deadline = net_now() + redis->server->command_ms;
     redisReply *reply = NULL;
     errno = 0;
     if (send_command(redis->context, command))
         reply = read_reply(redis->context, deadline);
-    if (!reply && errno == EAGAIN)
-        *why = redis->why = REDIS_NO_REPLY;
+    *why = reply ? 0 : errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
+    if (reply && reply->type == REDIS_REPLY_ERROR)
+        redis_tell(redis->server, reply->str, (size_t)reply->len);
     if (!reply || says_more(redis->context))
         hang_up(redis); /* what comes late, or too much, is never the next command's reply */
+    return reply;
+}
+
+struct redis_command redis_auth(const struct redis_server *server)
+{
+    return (struct redis_command){
+        .count = 2,
+        .words = {"AUTH", server->password},
+        .lens = {strlen("AUTH"), strlen(server->password)},
+    };
+}
+
+bool redis_admits(const struct redis_server *server, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        redis_tell(server, reply->str, (size_t)reply->len);
+    return reply->type == REDIS_REPLY_STATUS;
+}
+
+/* Opens the connection, and says the password. */
+static bool make_ready(struct redis *redis, int *why)
+{
+    *why = REDIS_NO_CONNECTION;
+    if (!open_connection(redis))
+        return false;
+    if (!*redis->server->password)
+        return true;
+    struct redis_command auth = redis_auth(redis->server);
+    redisReply *reply = exchange(redis, &auth, why);
+    if (reply && !redis_admits(redis->server, reply)) {
+        hang_up(redis);
+        *why = REDIS_NOT_ADMITTED;
+    } else if (reply && !redis->context) { /* it said more than that */
+        *why = REDIS_NO_CONNECTION;
+    }
+    freeReplyObject(reply);
+    return redis->context != NULL;
+}
+
+redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
+{
+    redisReply *reply = NULL;
+    bool ready = redis->context || make_ready(redis, why);
+    if (ready)
+        reply = exchange(redis, command, why);
+    /* A lost reply says something of this connection only. */
+    redis->why = ready && *why == REDIS_NO_CONNECTION ? 0 : *why;
     return reply;
 }
 

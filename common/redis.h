@@ -2,6 +2,8 @@
  * and a pool for those who share connections. Knows nothing of HTTP but two
  * numbers: why there is no reply, 503 (no connection) or 504 (no reply in time).
  *
+ *  - If there is a password, AUTH is the first command on every connection.
+ *  - What Redis refuses is said on standard error, once, in Redis' words.
  *  - A connection is opened when it is first needed, and kept.
  *  - A lost one is opened again for the next request. The command whose reply
  *    was lost is never sent a second time: Redis may have done it.
@@ -16,7 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REDIS_NO_CONNECTION = 503, REDIS_NO_REPLY = 504 };
+/* Why there is no reply. The third is a 503 as well: Redis did not accept the password. */
+enum { REDIS_NO_CONNECTION = 503, REDIS_NO_REPLY = 504, REDIS_NOT_ADMITTED = 1 };
 
 /* One command. The words are borrowed, until redis_ask() or redis_async_ask() returns. */
 struct redis_command {
@@ -32,10 +35,15 @@ struct redis_command {
  * Without memory it stays as it was. */
 void redis_prepare(struct redis_command *);
 
-/* Where Redis is, and how long it may take. */
+enum { REDIS_MAX_PASSWORD = 511 }; /* bytes */
+
+/* Where Redis is, what it wants to hear first, and how long it may take. */
 struct redis_server {
-    const char *path;            /* of its Unix socket; NULL: host and port */
-    char host[INET6_ADDRSTRLEN]; /* numeric: the name was resolved once, at start */
+    const char *name;                      /* of the program, for what is said on standard error */
+    struct redis_told *told;               /* what was said already; NULL: nothing is to be said */
+    char password[REDIS_MAX_PASSWORD + 1]; /* "": none */
+    const char *path;                      /* of its Unix socket; NULL: host and port */
+    char host[INET6_ADDRSTRLEN];           /* numeric: the name was resolved once, at start */
     int port;
     int connect_ms, command_ms;
 };
@@ -43,12 +51,26 @@ struct redis_server {
 struct options;
 
 /* Finds Redis where --redis says, resolving its name, and says once, on standard error, if nobody
- * answers there: the server starts all the same. A bad --redis ends the program with status 2. */
+ * answers there: the server starts all the same. A bad --redis ends the program with status 2.
+ * Without a password in --redis, the environment variable REDISCLI_AUTH has it, as for redis-cli.
+ * To be called before anything forks: all children remember together what was said. */
 void redis_start(struct redis_server *, const struct options *);
 
-/* Reads "host:port", "[address]:port" or "unix:path" (which is borrowed). Returns NULL, or what
- * would be right, in words. */
+/* Reads "host:port", "[address]:port", either of them behind "redis://" or "redis://:password@", or
+ * "unix:path" (which is borrowed). In the password %XX is the byte of that number. Returns NULL, or
+ * what would be right, in words. */
 const char *redis_locate(struct redis_server *, const char *where);
+
+/* Says an error of Redis on standard error, in one line: its first 200 bytes, those that cannot be
+ * printed as \xHH. The same one is said once in a run, and no more than 16 are said. For any thread
+ * and any child. */
+void redis_tell(const struct redis_server *, const char *error, size_t len);
+
+/* AUTH. Borrows the password. */
+struct redis_command redis_auth(const struct redis_server *);
+
+/* Takes the reply to AUTH: has Redis accepted the password? An error is told. */
+bool redis_admits(const struct redis_server *, const redisReply *);
 
 /* ---- a pool of connections ----------------------------------------------------------------- */
 
@@ -56,7 +78,7 @@ const char *redis_locate(struct redis_server *, const char *where);
 struct redis {
     redisContext *context; /* NULL: not open */
     const struct redis_server *server;
-    int why;            /* Redis cannot be reached, or did not answer in time; 0: neither */
+    int why;            /* what everybody else would meet with, too; 0: nothing is known of that */
     struct redis *next; /* in the pool */
 };
 
@@ -77,15 +99,16 @@ void redis_pool_close(struct redis_pool *);
  * for `most_ms` at most. If Redis cannot be reached any more, or does not answer in time, everybody
  * in line is told so at once: each would only find out the same, one after the other. That a
  * connection has ended says nothing about Redis, and concerns its own request only. NULL: none, and
- * *why is 503 or 504. A connection that Redis has closed meanwhile is noticed here, before a first
+ * *why says why. A connection that Redis has closed meanwhile is noticed here, before a first
  * command could be lost on it. */
 struct redis *redis_take(struct redis_pool *, int most_ms, int *why);
 
 /* Gives it back: to the first in line, if somebody is. */
 void redis_give(struct redis_pool *, struct redis *);
 
-/* Asks and waits for the reply, which the caller frees (freeReplyObject). NULL: there is none,
- * *why says which kind of none, and the connection is closed. */
+/* Asks and waits for the reply, which the caller frees (freeReplyObject). An error of Redis is a
+ * reply, and is told. NULL: there is none, *why says which kind of none, and the connection is
+ * closed. */
 redisReply *redis_ask(struct redis *, const struct redis_command *, int *why);
 
 #endif

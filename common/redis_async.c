@@ -101,6 +101,7 @@ static void on_connect(const redisAsyncContext *context, int status)
     struct redis_async *redis = context->data;
     if (redis->context != context)
         return;
+    redis->why = REDIS_NO_CONNECTION;
     if (status == REDIS_OK)
         redis->connected = true;
     else
@@ -116,6 +117,20 @@ static void on_disconnect(const redisAsyncContext *context, int status)
         set_context(redis, NULL);
 }
 
+/* A reply is owed from now on, and with it silence has a limit; and here is one. */
+static void await_reply(struct redis_async *redis)
+{
+    if (redis->unanswered++ == 0)
+        redis->heard = net_now();
+}
+
+static void hear_reply(struct redis_async *redis)
+{
+    redis->unanswered--;
+    redis->sent--;
+    redis->heard = net_now();
+}
+
 /* Has hiredis read more than it has handed out? (`pos` and `len` are fields of the public struct
  * redisReader, but not documented.) */
 static bool says_more(const redisAsyncContext *context)
@@ -125,19 +140,36 @@ static bool says_more(const redisAsyncContext *context)
 
 /* Bytes behind the last reply that anybody waits for must not become the reply to the next command.
  * (hiredis frees the context when this call is over.) */
-static void on_reply(redisAsyncContext *context, void *reply, void *asker)
+static void on_reply(redisAsyncContext *context, void *answer, void *asker)
 {
     struct redis_async *redis = context->data;
+    const redisReply *reply = answer;
+    if (reply && reply->type == REDIS_REPLY_ERROR)
+        redis_tell(redis->server, reply->str, (size_t)reply->len);
     if (redis->context == context) {
-        redis->unanswered--;
-        redis->sent--;
-        redis->heard = net_now();
+        hear_reply(redis);
         if (reply && redis->unanswered == 0 && says_more(context))
             give_up(redis, REDIS_NO_CONNECTION);
     }
     redis->answering = true;
     redis->answered(asker, reply, redis->why);
     redis->answering = false;
+}
+
+/* The reply to AUTH is nobody's. If it is a refusal, hiredis calls those who have asked behind it
+ * back with NULL when this call is over: until the next connection, NULL means that. */
+static void on_auth(redisAsyncContext *context, void *reply, void *nobody)
+{
+    struct redis_async *redis = context->data;
+    (void)nobody;
+    if (redis->context != context)
+        return;
+    hear_reply(redis);
+    bool refused = reply && !redis_admits(redis->server, reply);
+    if (refused || (reply && redis->unanswered == 0 && says_more(context)))
+        give_up(redis, REDIS_NO_CONNECTION);
+    if (refused)
+        redis->why = REDIS_NOT_ADMITTED;
 }
 
 static bool open_connection(struct redis_async *redis)
@@ -173,15 +205,16 @@ void redis_async_start(struct redis_async *redis, const struct redis_server *ser
 
 /* Hands a command to hiredis. False: it will not call back. If the context has an error then, the
  * connection is lost, and everybody's commands with it. */
-static bool ask(redisAsyncContext *context, const struct redis_command *command, void *asker)
+static bool ask(redisAsyncContext *context, const struct redis_command *command,
+                redisCallbackFn *call_back, void *asker)
 {
 #if HIREDIS_MAJOR < 1
     const redisCallback *last = context->replies.tail;
 #endif
     int status =
         command->bytes
-            ? redisAsyncFormattedCommand(context, on_reply, asker, command->bytes, command->len)
-            : redisAsyncCommandArgv(context, on_reply, asker, command->count,
+            ? redisAsyncFormattedCommand(context, call_back, asker, command->bytes, command->len)
+            : redisAsyncCommandArgv(context, call_back, asker, command->count,
                                     (const char **)command->words, command->lens);
 #if HIREDIS_MAJOR < 1
     /* Without memory to remember who asks, hiredis 0.14 sends the command all the same, and each
@@ -192,15 +225,28 @@ static bool ask(redisAsyncContext *context, const struct redis_command *command,
     return status == REDIS_OK;
 }
 
+/* AUTH is the first command of a connection. Without memory for it there is no connection. */
+static bool say_password(struct redis_async *redis)
+{
+    struct redis_command auth = redis_auth(redis->server);
+    if (!*redis->server->password)
+        return true;
+    if (ask(redis->context, &auth, on_auth, NULL))
+        await_reply(redis);
+    else
+        give_up(redis, REDIS_NO_CONNECTION);
+    return redis->context != NULL;
+}
+
 int redis_async_ask(struct redis_async *redis, const struct redis_command *command, void *asker)
 {
     if (redis->context && !is_dying(redis->context) && is_stale(redis))
         give_up(redis, REDIS_NO_CONNECTION);
-    if ((!redis->context || is_dying(redis->context)) && !open_connection(redis))
+    bool none = !redis->context || is_dying(redis->context);
+    if (none && !(open_connection(redis) && say_password(redis)))
         return REDIS_NO_CONNECTION;
-    if (ask(redis->context, command, asker)) {
-        if (redis->unanswered++ == 0)
-            redis->heard = net_now();
+    if (ask(redis->context, command, on_reply, asker)) {
+        await_reply(redis);
         return 0;
     }
     if (is_dying(redis->context))

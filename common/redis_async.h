@@ -9,6 +9,8 @@
  *  - There is one path for a lost Redis, whatever was lost: the context is
  *    forgotten, then freed. hiredis then answers everybody who still waited
  *    with NULL, and whoever asks again asks on a new connection.
+ *  - If there is a password, AUTH is the first command on a connection, and leaves
+ *    in one write with those behind it. If Redis refuses it, the connection is lost.
  *  - Without memory to remember who asks, the connection is lost like that, too.
  *  - A Unix socket whose queue is full says EAGAIN to connect(2). redis.h tries
  *    again while it may; here that is a 503, and the next who asks tries again.
@@ -45,7 +47,8 @@ void redis_async_start(struct redis_async *, const struct redis_server *,
                        void (*answered)(void *asker, const redisReply *, int why));
 
 /* Asks for `asker`, connecting first if need be. Returns 0: answered() will be called, once and
- * later. Otherwise 503: there will be no reply, nothing was asked. */
+ * later; an error of Redis is a reply, and is told. Otherwise 503: there will be no reply, nothing
+ * was asked. */
 int redis_async_ask(struct redis_async *, const struct redis_command *, void *asker);
 
 /* Sends what has been asked. To be called before the loop sleeps. */

@@ -206,7 +206,8 @@ long long redis_number(const char *command, ...); /* the same, for what answers 
 
 /* What a real Redis cannot be told to do. A thread of the test listens in its place and knows the
  * guestbook's five commands: INCR and GET count visitors, LRANGE gives one entry, whose remarks
- * say which were asked for ("-21 to -1"), RPUSH counts entries, LTRIM changes nothing. */
+ * say which were asked for ("-21 to -1"), RPUSH counts entries, LTRIM changes nothing, any AUTH is
+ * accepted. */
 void start_stand_in(void);
 
 /* How it answers, until told otherwise; {0}: as Redis does. */

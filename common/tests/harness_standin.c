@@ -36,7 +36,7 @@ static long long visitors, entries;
 static struct {
     const char *name;
     int heard;
-} commands[] = {{"INCR", 0}, {"GET", 0}, {"LRANGE", 0}, {"RPUSH", 0}, {"LTRIM", 0}};
+} commands[] = {{"INCR", 0}, {"GET", 0}, {"LRANGE", 0}, {"RPUSH", 0}, {"LTRIM", 0}, {"AUTH", 0}};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

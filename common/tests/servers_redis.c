@@ -3,11 +3,13 @@
  */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #define VIEW "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -21,6 +23,27 @@ static void check_no_redis(const struct answer *answer)
     check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
     check(body_has(answer, "redis-server"), "it does not say how to start one: %s", answer->body);
     check(body_has(answer, "may or may not"), "it is sure of what nobody knows: %s", answer->body);
+}
+
+/* 503, which says in plain words what kind of trouble it is, and not in those of Redis. */
+static void check_refused(const struct answer *answer, const char *kind)
+{
+    const char *retry = field(answer, "Retry-After");
+    check(answer->status == 503, "status %d: %s", answer->status, answer->body);
+    check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
+    check(body_has(answer, kind), "not \"%s\": %s", kind, answer->body);
+    check(body_has(answer, "was not stored"), "it does not say what became of it: %s",
+          answer->body);
+    check(!body_has(answer, "redis-server"), "there is a Redis: %s", answer->body);
+}
+
+/* How often the server has written this on standard error. */
+static int count_said(const char *text)
+{
+    int count = 0;
+    for (const char *at = server_errors(); (at = strstr(at, text)); at += strlen(text))
+        count++;
+    return count;
 }
 
 EVERY_SERVER(without_redis_files_are_served_and_the_guestbook_says_what_is_missing)
@@ -199,15 +222,15 @@ EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)
     start_redis();
     start_server();
     redis("SET guestbook:entries x");
-    check_no_redis(get("/guestbook"));
-    check_no_redis(post(FORM));
+    check_refused(get("/guestbook"), "is no guestbook");
+    check_refused(post(FORM), "is no guestbook");
     redis("DEL guestbook:entries");
     check(get("/guestbook")->status == 200, "it does not recover");
     redis("DEL guestbook:visitors");
     redis("RPUSH guestbook:visitors x");
-    check_no_redis(get("/guestbook"));
+    check_refused(get("/guestbook"), "is no guestbook");
     redis("SET guestbook:visitors many");
-    check_no_redis(get("/guestbook"));
+    check_refused(get("/guestbook"), "Redis refused");
     redis("DEL guestbook:visitors");
     redis("RPUSH guestbook:entries %s", "not one of ours <b>");
     const struct answer *page = get("/guestbook");
@@ -218,15 +241,17 @@ EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)
 /* ---- a Redis that is there, and says no ---------------------------------------------------- */
 
 /* The page's INCR and the post's RPUSH are refused; nothing of theirs is stored, the files are as
- * they were, and so is the guestbook when Redis is well again. */
+ * they were, and so is the guestbook when Redis is well again. What Redis says is on standard error
+ * once, however often and by whomever it was met with, and never on a page. */
 EVERY_SERVER(a_redis_that_refuses_to_write_means_503_until_it_does_not)
 {
     static const struct {
-        const char *refuse, *says, *relent;
+        const char *refuse, *says, *relent, *kind;
     } rows[] = {
-        {"CONFIG SET maxmemory 1", "OOM", "CONFIG SET maxmemory 0"},
-        {"REPLICAOF 127.0.0.1 1", "READONLY", "REPLICAOF NO ONE"},
-        {"CONFIG SET min-replicas-to-write 1", "NOREPLICAS", "CONFIG SET min-replicas-to-write 0"},
+        {"CONFIG SET maxmemory 1", "OOM", "CONFIG SET maxmemory 0", "memory"},
+        {"REPLICAOF 127.0.0.1 1", "READONLY", "REPLICAOF NO ONE", "copy of another"},
+        {"CONFIG SET min-replicas-to-write 1", "NOREPLICAS", "CONFIG SET min-replicas-to-write 0",
+         "waits for its copies"},
     };
     start_redis();
     start_server();
@@ -234,8 +259,12 @@ EVERY_SERVER(a_redis_that_refuses_to_write_means_503_until_it_does_not)
         redis(rows[i].refuse);
         redisReply *reply = redisCommand(open_redis(), "RPUSH test x");
         check(strncmp(reply->str, rows[i].says, strlen(rows[i].says)) == 0, "%s", reply->str);
-        check_no_redis(get("/guestbook"));
-        check_no_redis(post(FORM));
+        for (int j = 0; j < 3; j++) {
+            check_refused(get("/guestbook"), rows[i].kind);
+            check_refused(post(FORM), rows[i].kind);
+            check(!body_has(post(FORM), reply->str), "Redis' own words");
+        }
+        check(count_said(reply->str) == 1, "said %d times", count_said(reply->str));
         check_file(get("/"), "public/index.html");
         redis(rows[i].relent);
         check(get("/guestbook")->status == 200, "after %s", rows[i].says);
@@ -250,10 +279,11 @@ EVERY_SERVER(a_redis_with_all_the_clients_it_may_have_means_503_until_there_is_r
     start_redis();
     start_server();
     redis("CONFIG SET maxclients 1"); /* our own connection */
-    for (int i = 0; i < 3; i++) {
-        check_no_redis(get("/guestbook"));
-        check_no_redis(post(FORM));
+    for (int i = 0; i < 3; i++) {     /* Redis says so, and hangs up: either may be noticed first */
+        check(get("/guestbook")->status == 503, "the page");
+        check(post(FORM)->status == 503, "the post");
     }
+    check(count_said("max number of clients") <= 1, "more than once");
     check_file(get("/"), "public/index.html");
     redis("CONFIG SET maxclients 100");
     wait_until(get("/guestbook")->status == 200, 1000, "there is room, and nobody notices");
@@ -282,15 +312,98 @@ EVERY_SERVER(while_redis_loads_its_data_it_is_a_503)
     wait_until(is_loading(), SOON_MS, "Redis says: %s", read_whole(place("redis.log"), NULL));
     start_server();
     for (int i = 0; i < 3; i++) {
-        check_no_redis(get("/guestbook"));
-        check_no_redis(post(FORM));
+        check_refused(get("/guestbook"), "loading its data");
+        check_refused(post(FORM), "loading its data");
         check_file(get("/"), "public/index.html");
     }
+    check(count_said("LOADING ") == 1, "said %d times", count_said("LOADING "));
     check(is_loading(), "the data were there too soon");
     check(redisCommand(open_redis(), "CONFIG SET key-load-delay 0"), "it does not listen");
     wait_until(redis_answers(), SOON_MS, "Redis still loads");
     wait_until(get("/guestbook")->status == 200, 1000, "Redis is ready, and nobody notices");
     check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
+}
+
+/* ---- a Redis with a password --------------------------------------------------------------- */
+
+#define PASSWORD "open: @sesame/%"
+
+EVERY_SERVER(without_the_password_it_is_a_503_that_says_so)
+{
+    start_redis();
+    redis("CONFIG SET requirepass %s", PASSWORD); /* our own connection has been let in already */
+    start_server();
+    for (int i = 0; i < 3; i++) {
+        check_refused(get("/guestbook"), "password");
+        check_refused(post(FORM), "password");
+    }
+    check(count_said("Redis says: NOAUTH Authentication required.") == 1, "not once");
+    check_file(get("/"), "public/index.html");
+    redis("CONFIG SET requirepass %s", "");
+    check(get("/guestbook")->status == 200, "it is open now");
+    check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
+}
+
+/* Said on each connection anew, and its reply is nobody's. */
+EVERY_SERVER(the_password_may_be_in_the_environment)
+{
+    start_redis();
+    redis("CONFIG SET requirepass %s", PASSWORD);
+    setenv("REDISCLI_AUTH", PASSWORD, 1);
+    start_server();
+    for (int i = 1; i <= 3; i++) {
+        char number[64];
+        snprintf(number, sizeof(number), "You are visitor number %d.", i);
+        const struct answer *page = get("/guestbook");
+        check(page->status == 200 && body_has(page, number), "%d: %s", page->status, page->body);
+        check(post(FORM)->status == 303, "the post");
+        redis("CLIENT KILL TYPE normal");
+    }
+    check(redis_number("LLEN guestbook:entries") == 3, "not stored once each");
+    check(*server_errors() == '\0', "%s", server_errors());
+}
+
+EVERY_SERVER(a_wrong_password_is_a_503_until_it_is_right)
+{
+    start_redis();
+    redis("CONFIG SET requirepass %s", "another");
+    setenv("REDISCLI_AUTH", PASSWORD, 1);
+    start_server();
+    for (int i = 0; i < 3; i++) {
+        const struct answer *answer = i % 2 ? post(FORM) : get("/guestbook");
+        check(answer->status == 503 && body_has(answer, "password"), "%d: %s", answer->status,
+              answer->body);
+        check(!body_has(answer, "redis-server") && !body_has(answer, PASSWORD), "%s", answer->body);
+    }
+    check_file(get("/"), "public/index.html");
+    check(count_lines(server_errors()) == 1 && count_said("password") == 1 &&
+              count_said(PASSWORD) == 0,
+          "not one line");
+    redis("CONFIG SET requirepass %s", PASSWORD);
+    check(get("/guestbook")->status == 200, "it is right now");
+    check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
+}
+
+EVERY_SERVER(the_password_may_be_in_the_address_and_is_never_repeated)
+{
+    char port[16], where[100];
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(bind(taken, (struct sockaddr *)&address, size) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0,
+          "%s", strerror(errno));
+    snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
+    snprintf(where, sizeof(where), "redis://:open:%%20@sesame%%2f%%25@127.0.0.1:%s", port);
+    setenv("REDISCLI_AUTH", "something else", 1);
+    start_server("--redis", where);
+    check(count_lines(server_errors()) == 1 && count_said("no Redis at 127.0.0.1:") == 1 &&
+              count_said("sesame") == 0,
+          "not that");
+    close(taken);
+    start_redis("--port", port);
+    redis("CONFIG SET requirepass %s", PASSWORD);
+    check(get("/guestbook")->status == 200 && post(FORM)->status == 303, "not let in");
 }
 
 /* ---- a connection that Redis has closed ---------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -177,6 +178,70 @@ EVERY_SERVER(a_post_is_answered_303_whatever_becomes_of_the_trimming)
         stand_in_has_entries(0);
         check_all_is_well("trimming");
     }
+}
+
+/* A terminal that is shown the log must not obey it, and a log does not grow with what Redis makes
+ * up. */
+EVERY_SERVER(errors_of_redis_are_told_once_each_escaped_and_not_without_end)
+{
+    char says[600], long_text[400] = "";
+    start_stand_in();
+    start_server();
+    memset(long_text, 'x', sizeof(long_text) - 1);
+    for (int turn = 0; turn < 2; turn++) {
+        stand_in((struct manner){.at = "INCR", .says = "-ERR \033[31mred\a \\ \xc3\xa4\r\n"});
+        const struct answer *page = get("/guestbook");
+        check(page->status == 503 && !body_has(page, "red\a"), "%d: %s", page->status, page->body);
+    }
+    const char *told = server_errors();
+    check(count_lines(told) == 1 &&
+              strstr(told, ": Redis says: ERR \\x1b[31mred\\x07 \\x5c \\xc3\\xa4\n"),
+          "not that");
+    for (int i = 0; i < 50; i++) {
+        snprintf(says, sizeof(says), "-ERR %d %s\r\n", i, long_text);
+        stand_in((struct manner){.at = i % 2 ? "RPUSH" : "LRANGE", .says = says});
+        check(ask_what_takes(i % 2 ? "RPUSH" : "LRANGE")->status == 503, "%s", says);
+    }
+    check(count_lines(server_errors()) == 16, "%d lines", count_lines(server_errors()));
+    check(strlen(server_errors()) < 16 * 250, "%zu bytes", strlen(server_errors()));
+    check_all_is_well("errors");
+}
+
+/* Whatever happens at AUTH: what was asked behind it gets no reply of AUTH's, and nobody waits. */
+EVERY_SERVER(no_reply_to_auth_is_a_503_or_504_in_time)
+{
+    static const struct {
+        const char *says;
+        int then, status;
+    } rows[] = {
+        {"-WRONGPASS invalid username-password pair or user is disabled.\r\n", GOES_ON, 503},
+        {":1\r\n", GOES_ON, 503},
+        {"*1\r\n$2\r\nOK\r\n", GOES_ON, 503},
+        {"rubbish\r\n", GOES_ON, 503},
+        {"", CLOSES, 503},
+        {"+O", CLOSES, 503},
+        {"", FALLS_SILENT, 504},
+    };
+    start_stand_in();
+    setenv("REDISCLI_AUTH", "secret", 1);
+    if (server_has_workers()) /* one, so that whoever connects anew is the one that is asked */
+        start_server("--timeout", "2", "--workers", "1");
+    else
+        start_server("--timeout", "2");
+    for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+        const char *call = i % 2 ? "RPUSH" : "INCR";
+        stand_in((struct manner){.at = call, .then = CLOSES}); /* the next one connects anew */
+        ask_what_takes(call);
+        stand_in((struct manner){.at = "AUTH", .says = rows[i / 2].says, .then = rows[i / 2].then});
+        int64_t start = now_ms();
+        const struct answer *answer = ask_what_takes(call);
+        check(answer->status == rows[i / 2].status, "%s: %d: %s", rows[i / 2].says, answer->status,
+              answer->body);
+        check(now_ms() - start < COMMAND_MS + patience(500), "after %lld ms",
+              (long long)(now_ms() - start));
+        check_all_is_well(rows[i / 2].says);
+    }
+    check(stand_in_heard("AUTH") >= 2 * (int)COUNT(rows), "not said on every connection");
 }
 
 /* The end of the connection comes together with the reply, or while nobody asks. */

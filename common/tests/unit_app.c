@@ -358,6 +358,40 @@ Test(app, another_content_type_is_a_415)
     app_clear(&app, 0);
 }
 
+/* In words that somebody understands who does not know Redis, and never in Redis' own. */
+Test(app, the_page_says_what_kind_of_trouble_redis_has)
+{
+    static const char *const rows[][2] = {
+        {"-NOAUTH Authentication required.\r\n", "password"},
+        {"-NOPERM this user has no permissions\r\n", "permit"},
+        {"-OOM command not allowed\r\n", "memory"},
+        {"-READONLY You can't write\r\n", "copy of another"},
+        {"-NOREPLICAS Not enough\r\n", "copies"},
+        {"-LOADING Redis is loading\r\n", "loading its data"},
+        {"-MISCONF Redis is configured\r\n", "save its data"},
+        {"-WRONGTYPE Operation against\r\n", "no guestbook"},
+        {"-ERR max number of clients reached\r\n", "all the clients"},
+        {"-ERR whatever\r\n", "Redis refused"},
+        {"-OOMNIOUS\r\n", "Redis refused"},
+        {"-\r\n", "Redis refused"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        ask("GET /guestbook", "");
+        expect_number(rows[i][0], reply(rows[i][0]), RESPOND);
+        expect_number(rows[i][0], app.response.status, 503);
+        expect_part(rows[i][0], content(), rows[i][1]);
+        expect_part(rows[i][0], content(), "was not stored");
+        expect_no_part("there is a Redis", content(), "redis-server");
+        expect_part("come again", app.response.fields, "Retry-After: ");
+    }
+    ask("GET /guestbook", "");
+    expect_number("not let in", app_reply(&app, NULL, REDIS_NOT_ADMITTED), RESPOND);
+    expect_number("not let in", app.response.status, 503);
+    expect_part("not let in", content(), "password");
+    expect_part("come again", app.response.fields, "Retry-After: ");
+    app_clear(&app, 0);
+}
+
 Test(app, redis_may_fail_at_any_step)
 {
     static const char *const replies[] = {":1\r\n", "$1\r\n1\r\n"};

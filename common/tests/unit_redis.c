@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
 enum { COMMAND_MS = 200 };
 
@@ -73,14 +74,20 @@ Test(redis, finds_redis_where_it_is_said_to_be)
     static const struct {
         const char *where, *path, *host;
         int port;
+        const char *password;
     } rows[] = {
-        {"127.0.0.1:6379", NULL, "127.0.0.1", 6379},
-        {"127.0.0.1:1", NULL, "127.0.0.1", 1},
-        {"127.0.0.1:65535", NULL, "127.0.0.1", 65535},
-        {"[::1]:6379", NULL, "::1", 6379},
-        {"::1:6379", NULL, "::1", 6379},
-        {"unix:/run/redis.sock", "/run/redis.sock", "", 0},
-        {"unix:relative:6379", "relative:6379", "", 0},
+        {"redis://127.0.0.1:6379", NULL, "127.0.0.1", 6379, ""},
+        {"redis://[::1]:1", NULL, "::1", 1, ""},
+        {"redis://:secret@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "secret"},
+        {"redis://:s@e:c/r%20%25%C3%a4@[::1]:1", NULL, "::1", 1, "s@e:c/r %\xc3\xa4"},
+        {"unix:/run/:secret@redis", "/run/:secret@redis", "", 0, ""},
+        {"127.0.0.1:6379", NULL, "127.0.0.1", 6379, ""},
+        {"127.0.0.1:1", NULL, "127.0.0.1", 1, ""},
+        {"127.0.0.1:65535", NULL, "127.0.0.1", 65535, ""},
+        {"[::1]:6379", NULL, "::1", 6379, ""},
+        {"::1:6379", NULL, "::1", 6379, ""},
+        {"unix:/run/redis.sock", "/run/redis.sock", "", 0, ""},
+        {"unix:relative:6379", "relative:6379", "", 0, ""},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
@@ -91,6 +98,7 @@ Test(redis, finds_redis_where_it_is_said_to_be)
             expect_text(rows[i].where, found.path, rows[i].path);
         expect_text(rows[i].where, found.host, rows[i].host);
         expect_number(rows[i].where, found.port, rows[i].port);
+        expect_text(rows[i].where, found.password, rows[i].password);
     }
 }
 
@@ -116,6 +124,18 @@ Test(redis, says_what_would_be_right)
         {"[::1:1", "a host that can be found"},
         {"no such host:1", "a host that can be found"},
         {"unix:", "a path of 1 to 107 bytes"},
+        {"redis://", "host:port, or unix:PATH"},
+        {"redis://127.0.0.1", "host:port, or unix:PATH"},
+        {"redis://127.0.0.1:6379/0", "host:port, with a port from 1 to 65535"},
+        {"redis://:secret@", "host:port, or unix:PATH"},
+        {"redis://@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://:@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://user:secret@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://:a%@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://:a%4@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://:a%4x@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://:a%00@127.0.0.1:1", "redis://:password@host:port"},
+        {":secret@127.0.0.1:1", "a host that can be found"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
@@ -141,6 +161,67 @@ Test(redis, a_host_has_at_most_255_bytes)
     char where[400];
     snprintf(where, sizeof(where), "%0300d:1", 0);
     expect_text("300", redis_locate(&found, where), "host:port, or unix:PATH");
+}
+
+Test(redis, a_password_has_at_most_511_bytes)
+{
+    struct redis_server found = {0};
+    char where[600];
+    snprintf(where, sizeof(where), "redis://:%0511d@127.0.0.1:1", 0);
+    cr_expect(!redis_locate(&found, where));
+    expect_number("511", strlen(found.password), REDIS_MAX_PASSWORD);
+    snprintf(where, sizeof(where), "redis://:%0512d@127.0.0.1:1", 0);
+    expect_text("512", redis_locate(&found, where), "redis://:password@host:port");
+}
+
+/* ---- a password ---------------------------------------------------------------------------- */
+
+#define AUTH "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
+
+Test(redis, the_password_is_said_first_on_every_connection)
+{
+    static const struct scene scenes[] = {
+        {ACCEPT, NULL},   {HEAR, AUTH},      {SAY, "+OK\r\n"},    {HEAR, PING},   {SAY, "+one\r\n"},
+        {HEAR, PING},     {SAY, "+two\r\n"}, {HANG_UP, NULL},     {ACCEPT, NULL}, {HEAR, AUTH},
+        {SAY, "+OK\r\n"}, {HEAR, PING},      {SAY, "+three\r\n"}, {SULK, NULL},   {THE_END, NULL},
+    };
+    struct stand_in s;
+    strcpy(server.password, "secret");
+    stand_in_start(&s, listener, scenes);
+    open_pool(1);
+    expect_string("first", "one");
+    expect_string("the same connection", "two");
+    cr_assert(comes(pool.all[0].context->fd, POLLIN, PATIENCE_MS));
+    expect_string("a new one", "three");
+    redis_pool_close(&pool);
+    stand_in_end(&s);
+}
+
+/* Nothing is asked on a connection that was not let in. */
+Test(redis, a_refused_password_ends_the_connection)
+{
+    static const struct {
+        const char *says;
+        int why;
+    } rows[] = {
+        {"-WRONGPASS no\r\n", REDIS_NOT_ADMITTED},
+        {":1\r\n", REDIS_NOT_ADMITTED},
+        {"-WRONGPASS no\r\n+OK\r\n", REDIS_NOT_ADMITTED},
+        {"+OK\r\n+more\r\n", REDIS_NO_CONNECTION},
+        {"rubbish\r\n", REDIS_NO_CONNECTION},
+    };
+    strcpy(server.password, "secret");
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct scene scenes[] = {
+            {ACCEPT, NULL}, {HEAR, AUTH}, {SAY, rows[i].says}, {SULK, NULL}, {THE_END, NULL}};
+        struct stand_in s;
+        stand_in_start(&s, listener, scenes);
+        open_pool(1);
+        expect_none(rows[i].says, rows[i].why);
+        cr_expect(!pool.all[0].context, "closed");
+        redis_pool_close(&pool);
+        stand_in_end(&s);
+    }
 }
 
 /* ---- asking -------------------------------------------------------------------------------- */
@@ -695,6 +776,60 @@ Test(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
     stand_in_end(&s);
 }
 
+/* ---- what it says -------------------------------------------------------------------------- */
+
+static void tell(const struct redis_server *found, const char *error)
+{
+    redis_tell(found, error, strlen(error));
+}
+
+/* In a parent and its child, who remember together. */
+static void tell_errors(const void *where)
+{
+    struct options o = unit_options();
+    struct redis_server found;
+    char error[1000];
+    o.redis = where;
+    redis_start(&found, &o);
+    tell(&found, "OOM no");
+    if (fork() == 0) {
+        tell(&found, "OOM no");
+        tell(&found, "READONLY no");
+        tell(&found, "");
+        _exit(0);
+    }
+    wait(NULL);
+    tell(&found, "READONLY no");
+    tell(&found, "\033[2J\r\n\\ \x7f\xff");
+    memset(error, 'x', sizeof(error) - 1);
+    error[sizeof(error) - 1] = '\0';
+    tell(&found, error);
+    error[200] = 'y'; /* the same, as far as it is told */
+    tell(&found, error);
+    for (int i = 0; i < 100; i++) {
+        snprintf(error, sizeof(error), "%d", i);
+        tell(&found, error);
+    }
+    _exit(0);
+}
+
+Test(redis, what_redis_refuses_is_told_once_each)
+{
+    char where[80], expected[2000];
+    int at;
+    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    struct ending ending = run_apart(tell_errors, where);
+    at = sprintf(expected,
+                 "unit: Redis says: OOM no\nunit: Redis says: READONLY no\nunit: Redis says: \n"
+                 "unit: Redis says: \\x1b[2J\\x0d\\x0a\\x5c \\x7f\\xff\nunit: Redis says: ");
+    memset(expected + at, 'x', 200);
+    expected[at += 200] = '\n';
+    at++;
+    for (int i = 0; i < 11; i++) /* sixteen in all */
+        at += sprintf(expected + at, "unit: Redis says: %d\n", i);
+    expect_text("said", ending.err, expected);
+}
+
 /* ---- at start ------------------------------------------------------------------------------ */
 
 static void start_with(const void *where)
@@ -728,6 +863,45 @@ Test(redis, starting_says_once_that_nobody_is_there)
              where);
     expect_number("it starts all the same", ending.status, 0);
     expect_text("said", ending.err, expected);
+}
+
+static void start_and_show_password(const void *where)
+{
+    struct options o = unit_options();
+    struct redis_server found;
+    o.redis = where;
+    redis_start(&found, &o);
+    fprintf(stderr, "%s", found.password);
+    _exit(0);
+}
+
+Test(redis, the_environment_may_hold_the_password)
+{
+    char where[80], url[100], long_one[600] = "";
+    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    setenv("REDISCLI_AUTH", "", 1);
+    expect_text("empty: none", run_apart(start_and_show_password, where).err, "");
+    setenv("REDISCLI_AUTH", "a%20b", 1);
+    expect_text("as it is", run_apart(start_and_show_password, where).err, "a%20b");
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    cr_assert(bind(taken, (struct sockaddr *)&address, size) == 0 && listen(taken, 5) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0);
+    snprintf(url, sizeof(url), "redis://:other@127.0.0.1:%d", ntohs(address.sin_port));
+    expect_text("the option first", run_apart(start_and_show_password, url).err, "other");
+    memset(long_one, 'x', sizeof(long_one) - 1);
+    setenv("REDISCLI_AUTH", long_one, 1);
+    struct ending ending = run_apart(start_and_show_password, where);
+    expect_number("status", ending.status, 1);
+    expect_text("said", ending.err, "unit: REDISCLI_AUTH: a password of at most 511 bytes\n");
+}
+
+Test(redis, a_password_is_never_repeated)
+{
+    struct ending ending = run_apart(start_with, "redis://:secret@nowhere");
+    expect_number("status", ending.status, 2);
+    expect_text("said", ending.err, "unit: --redis 'nowhere': host:port, or unix:PATH\n");
 }
 
 Test(redis, starting_ends_with_a_place_that_is_none)

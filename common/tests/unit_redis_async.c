@@ -130,6 +130,58 @@ static void connect_and_ask(int count)
         cr_assert(hear(peer, PING));
 }
 
+/* ---- a password ---------------------------------------------------------------------------- */
+
+#define AUTH "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
+
+static void connect_with_password(int count)
+{
+    strcpy(server.password, "secret");
+    for (int who = 0; who < count; who++)
+        ask(who);
+    accept_redis();
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+    cr_assert(hear(peer, AUTH));
+    for (int who = 0; who < count; who++)
+        cr_assert(hear(peer, PING));
+}
+
+Test(redis_async, the_password_is_said_first_and_its_reply_is_nobodys)
+{
+    connect_with_password(2);
+    say(peer, "+OK\r\n");
+    cr_assert(turn(PATIENCE_MS));
+    expect_silence();
+    say(peer, "+zero\r\n+one\r\n");
+    turn_until_told(2);
+    expect_told(0, "zero");
+    expect_told(1, "one");
+    ask(2);
+    redis_async_flush(&redis);
+    cr_assert(hear(peer, PING), "it is said once a connection");
+    redis_async_close(&redis);
+    expect_none(2, 503);
+}
+
+Test(redis_async, a_refused_password_is_told_to_all_and_ends_the_connection)
+{
+    connect_with_password(2);
+    say(peer, "-WRONGPASS no\r\n-NOAUTH no\r\n-NOAUTH no\r\n");
+    turn_until_told(2);
+    expect_none(0, REDIS_NOT_ADMITTED);
+    expect_none(1, REDIS_NOT_ADMITTED);
+    expect_number("nothing to watch", redis.fd, -1);
+    connect_with_password(1);
+    say(peer, "+OK\r\n+well\r\n");
+    turn_until_told(1);
+    expect_told(0, "well");
+    ask(1);
+    redis_async_close(&redis);
+    expect_none(1, 503);
+}
+
 /* ---- asking -------------------------------------------------------------------------------- */
 
 Test(redis_async, nothing_is_opened_before_it_is_needed)
