@@ -9,6 +9,13 @@
 
 enum { TIME_SIZE = sizeof("2026-11-21T02:45:37Z") - 1 };
 
+/* What a page asks for, and what was posted, must be within what is read of Redis. */
+enum { CHARACTER = 4 /* bytes, at most, in UTF-8 */ };
+_Static_assert(GUESTBOOK_PAGE_ENTRIES + 1 <= REDIS_MAX_ELEMENTS, "a page");
+_Static_assert(TIME_SIZE + 2 + CHARACTER * (GUESTBOOK_MAX_NAME + GUESTBOOK_MAX_REMARKS) <=
+                   REDIS_MAX_STRING,
+               "an entry");
+
 static struct redis_command command(int count, const char *const words[])
 {
     struct redis_command c = {.count = count};

@@ -124,7 +124,7 @@ static bool is_news(struct redis_told *told, uint32_t hash)
     return false;
 }
 
-void redis_tell(const struct redis_server *server, const char *error, size_t len)
+static void tell(const struct redis_server *server, const char *does, const char *error, size_t len)
 {
     char line[TOLD_BYTES * 4 + 1] = "";
     size_t n = 0;
@@ -136,7 +136,63 @@ void redis_tell(const struct redis_server *server, const char *error, size_t len
         bool plain = c >= ' ' && c < 0x7f && c != '\\';
         n += (size_t)snprintf(line + n, sizeof(line) - n, plain ? "%c" : "\\x%02x", c);
     }
-    fprintf(stderr, "%s: Redis says: %s\n", server->name, line);
+    fprintf(stderr, "%s: Redis %s: %s\n", server->name, does, line);
+}
+
+void redis_tell(const struct redis_server *server, const char *error, size_t len)
+{
+    tell(server, "says", error, len);
+}
+
+void redis_tell_nonsense(const struct redis_server *server, const redisContext *context,
+                         const struct redis_bounds *bounds)
+{
+    const char *error = bounds->exceeded                     ? "a reply larger than a page can be"
+                        : context->err == REDIS_ERR_PROTOCOL ? context->errstr
+                                                             : NULL;
+    if (error)
+        tell(server, "makes no sense", error, strlen(error));
+}
+
+/* ---- how large a reply may be -------------------------------------------------------------- */
+
+/* hiredis makes its objects by functions that may fail, for want of memory. These fail beyond the
+ * bounds, before anything is allocated. */
+#if HIREDIS_MAJOR < 1
+typedef int element_count;
+#else
+typedef size_t element_count;
+#endif
+
+static void *create_array(const redisReadTask *task, element_count elements)
+{
+    struct redis_bounds *bounds = task->privdata;
+    bool is_flat = task->type == REDIS_REPLY_ARRAY && !task->parent; /* no map, no set */
+    bounds->exceeded = !is_flat || elements > REDIS_MAX_ELEMENTS;
+    return bounds->exceeded ? NULL : bounds->plain->createArray(task, elements);
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t len)
+{
+    struct redis_bounds *bounds = task->privdata;
+    bounds->exceeded = len > REDIS_MAX_STRING;
+    return bounds->exceeded ? NULL : bounds->plain->createString(task, text, len);
+}
+
+void redis_bound(redisReader *reader, struct redis_bounds *bounds)
+{
+    *bounds = (struct redis_bounds){.functions = *reader->fn, .plain = reader->fn};
+    bounds->functions.createArray = create_array;
+    bounds->functions.createString = create_string;
+    reader->fn = &bounds->functions;
+    reader->privdata = bounds;
+}
+
+bool redis_exceeds(const redisReader *reader, struct redis_bounds *bounds)
+{
+    enum { AROUND = sizeof("$16384\r\n\r\n") };
+    bounds->exceeded |= reader->len - reader->pos > REDIS_MAX_STRING + AROUND;
+    return bounds->exceeded;
 }
 
 /* ---- one connection ------------------------------------------------------------------------ */
@@ -219,8 +275,10 @@ static bool open_connection(struct redis *redis)
 {
     redis->context = connect_in_time(redis->server);
     if (redis->context && !redis->context->err &&
-        redisSetTimeout(redis->context, timeval_of(redis->server->command_ms)) == REDIS_OK)
+        redisSetTimeout(redis->context, timeval_of(redis->server->command_ms)) == REDIS_OK) {
+        redis_bound(redis->context->reader, &redis->bounds);
         return true;
+    }
     hang_up(redis);
     return false;
 }
@@ -260,14 +318,19 @@ static bool send_command(redisContext *context, const struct redis_command *comm
 
 /* Reads until a reply is whole. The first read waits by itself; the rest of a reply that comes in
  * drops has what is left of the time. */
-static redisReply *read_reply(redisContext *context, int64_t deadline)
+static redisReply *read_reply(struct redis *redis, int64_t deadline)
 {
+    redisContext *context = redis->context;
     void *reply = NULL;
     for (bool first = true;; first = false) {
         if (redisGetReplyFromReader(context, &reply) != REDIS_OK)
             return NULL;
         if (reply)
             return reply;
+        if (redis_exceeds(context->reader, &redis->bounds)) {
+            errno = EPROTO;
+            return NULL;
+        }
         if (!first) {
             struct pollfd fd = {.fd = context->fd, .events = POLLIN};
             int64_t left = deadline - net_now();
@@ -298,10 +361,12 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
     redisReply *reply = NULL;
     errno = 0;
     if (send_command(redis->context, command))
-        reply = read_reply(redis->context, deadline);
+        reply = read_reply(redis, deadline);
     *why = reply ? 0 : errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
     if (reply && reply->type == REDIS_REPLY_ERROR)
         redis_tell(redis->server, reply->str, (size_t)reply->len);
+    if (!reply)
+        redis_tell_nonsense(redis->server, redis->context, &redis->bounds);
     if (!reply || says_more(redis->context))
         hang_up(redis); /* what comes late, or too much, is never the next command's reply */
     return reply;

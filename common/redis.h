@@ -4,6 +4,7 @@
  *
  *  - If there is a password, AUTH is the first command on every connection.
  *  - What Redis refuses is said on standard error, once, in Redis' words.
+ *  - A reply larger than any that a page needs is not read to its end.
  *  - A connection is opened when it is first needed, and kept.
  *  - A lost one is opened again for the next request. The command whose reply
  *    was lost is never sent a second time: Redis may have done it.
@@ -61,10 +62,38 @@ void redis_start(struct redis_server *, const struct options *);
  * what would be right, in words. */
 const char *redis_locate(struct redis_server *, const char *where);
 
+/* ---- how large a reply may be -------------------------------------------------------------- */
+
+enum {
+    REDIS_MAX_ELEMENTS = 21,      /* of an array, in which there is no other array */
+    REDIS_MAX_STRING = 16 * 1024, /* bytes; of an error, too */
+};
+
+/* What bounds the replies on one connection. */
+struct redis_bounds {
+    redisReplyObjectFunctions functions;    /* for hiredis' reader: ours, which may refuse */
+    const redisReplyObjectFunctions *plain; /* its own */
+    bool exceeded;                          /* a reply was refused */
+};
+
+/* For a new connection. Both live as long as the reader is read. A reply beyond the bounds is an
+ * error of the reader, as if there were no memory for it, and nothing is allocated for it. */
+void redis_bound(redisReader *, struct redis_bounds *);
+
+/* To be asked after each reading, when all that is whole has been taken out: is what is left longer
+ * than the longest string? It would never become a reply. */
+bool redis_exceeds(const redisReader *, struct redis_bounds *);
+
+/* ---- what is said to it, and by it --------------------------------------------------------- */
+
 /* Says an error of Redis on standard error, in one line: its first 200 bytes, those that cannot be
  * printed as \xHH. The same one is said once in a run, and no more than 16 are said. For any thread
  * and any child. */
 void redis_tell(const struct redis_server *, const char *error, size_t len);
+
+/* Says, like redis_tell(), why a connection came to its end, if that is nonsense from Redis. */
+void redis_tell_nonsense(const struct redis_server *, const redisContext *,
+                         const struct redis_bounds *);
 
 /* AUTH. Borrows the password. */
 struct redis_command redis_auth(const struct redis_server *);
@@ -78,6 +107,7 @@ bool redis_admits(const struct redis_server *, const redisReply *);
 struct redis {
     redisContext *context; /* NULL: not open */
     const struct redis_server *server;
+    struct redis_bounds bounds;
     int why;            /* what everybody else would meet with, too; 0: nothing is known of that */
     struct redis *next; /* in the pool */
 };

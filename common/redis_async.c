@@ -146,6 +146,8 @@ static void on_reply(redisAsyncContext *context, void *answer, void *asker)
     const redisReply *reply = answer;
     if (reply && reply->type == REDIS_REPLY_ERROR)
         redis_tell(redis->server, reply->str, (size_t)reply->len);
+    if (!reply)
+        redis_tell_nonsense(redis->server, &context->c, &redis->bounds);
     if (redis->context == context) {
         hear_reply(redis);
         if (reply && redis->unanswered == 0 && says_more(context))
@@ -189,6 +191,7 @@ static bool open_connection(struct redis_async *redis)
     context->data = redis;
     set_context(redis, context);
     redis->opened++;
+    redis_bound(context->c.reader, &redis->bounds);
     redis->connect_deadline = net_now() + server->connect_ms;
     install_hooks(context); /* before the callbacks: setting them asks to be told of writability */
     redisAsyncSetConnectCallback(context, on_connect);
@@ -263,6 +266,17 @@ void redis_async_flush(struct redis_async *redis)
     }
 }
 
+/* Reads, and answers. What hiredis cannot answer with yet stays in its buffer, which must not grow
+ * without end. */
+static void read_some(struct redis_async *redis)
+{
+    unsigned seen = redis->opened;
+    redisAsyncHandleRead(redis->context);
+    if (redis->context && redis->opened == seen &&
+        redis_exceeds(redis->context->c.reader, &redis->bounds))
+        give_up(redis, REDIS_NO_CONNECTION);
+}
+
 /* hiredis reads 16 KiB at a time. A loop that served all its other clients between two such reads
  * would fall behind Redis when thousands ask at once. So we read on as long as replies to what was
  * sent are missing and there is something to read, up to a fair turn. */
@@ -273,7 +287,7 @@ static void read_replies(struct redis_async *redis)
     for (int reads = 0; reads < READS; reads++) {
         int before = redis->sent;
         errno = 0;
-        redisAsyncHandleRead(redis->context);
+        read_some(redis);
         if (!redis->context || redis->opened != opened || redis->sent <= 0 ||
             (redis->sent == before && errno == EAGAIN))
             return;

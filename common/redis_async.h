@@ -32,6 +32,7 @@ struct redis_async {
     unsigned opened; /* connections so far: a new one may have the old one's descriptor */
 
     redisAsyncContext *context; /* NULL: none */
+    struct redis_bounds bounds;
     bool connected;
     int unanswered; /* commands on this connection whose reply has not come yet, */
     int sent;       /* and how many of them redis_async_flush() has handed over */

@@ -468,7 +468,7 @@ static void kill_worker(void)
 
 static void write_long_entries(void)
 {
-    static char entry[20000];
+    static char entry[16000];
     memset(entry, '<', sizeof(entry));
     for (int i = 0; i < 20; i++)
         redis("RPUSH guestbook:entries %b", entry, sizeof(entry));

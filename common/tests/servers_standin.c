@@ -132,6 +132,70 @@ EVERY_SERVER(rubbish_means_503_and_is_forgotten)
     }
 }
 
+/* A reply's beginning, and so many pieces, each with so many bytes and the end of a line. */
+static char *compose_reply(const char *begins, size_t pieces, const char *piece, size_t len)
+{
+    char *reply = malloc(strlen(begins) + pieces * (strlen(piece) + len + 2) + 1);
+    char *at = stpcpy(reply, begins);
+    for (size_t i = 0; i < pieces; i++) {
+        at = stpcpy(at, piece);
+        memset(at, '<', len);
+        at = stpcpy(at + len, "\r\n");
+    }
+    return reply;
+}
+
+enum { LONGEST = 16384, ENTRIES = 21, HUGE_BYTES = 30000000 };
+
+/* What a reply claims costs nothing, and what it holds is not gathered: it is refused as soon as it
+ * is seen to be more than a page can be, and the server can be stopped all the while. */
+EVERY_SERVER(a_reply_larger_than_a_page_can_be_means_503_at_once)
+{
+    const char *const replies[] = {
+        "*2147483647\r\n",
+        "*9223372036854775807\r\n",
+        "*22\r\n",
+        "*1\r\n*1\r\n$1\r\nx\r\n",
+        "*1\r\n*0\r\n",
+        compose_reply("*1\r\n$30000000\r\n", 1, "", HUGE_BYTES),
+        compose_reply("*1\r\n$300000000\r\n", 1, "", HUGE_BYTES),
+        compose_reply("*1\r\n+", 1, "", HUGE_BYTES),
+        compose_reply("-ERR ", 1, "", HUGE_BYTES),
+        compose_reply("*1\r\n$16385\r\n", 1, "", LONGEST + 1),
+        compose_reply("*22\r\n", ENTRIES + 1, "$1\r\n", 1),
+    };
+    start_stand_in();
+    start_server("--timeout", "20"); /* 4 s for a command */
+    for (size_t i = 0; i < COUNT(calls) * COUNT(replies); i++) {
+        const char *call = calls[i % COUNT(calls)], *says = replies[i / COUNT(calls)];
+        stand_in((struct manner){.at = call, .says = says});
+        int64_t start = now_ms();
+        const struct answer *answer = ask_what_takes(call);
+        int64_t took = now_ms() - start;
+        check(answer->status == 503, "%s: %.30s: %d", call, says, answer->status);
+        check(took < patience(2000), "%s: %.30s: after %lld ms", call, says, (long long)took);
+        check_all_is_well(call);
+    }
+    check(count_lines(server_errors()) == 2 && /* hiredis has an opinion of its own on one */
+              strstr(server_errors(), "Redis makes no sense: a reply larger than a page can be\n"),
+          "not told once");
+    struct statistics s = stop_server();
+    check(s.peak_kib < patience(24000), "%ld KiB", s.peak_kib);
+}
+
+/* As long as they may be. */
+EVERY_SERVER(the_largest_page_that_can_be_is_served)
+{
+    char *reply = compose_reply("*21\r\n", ENTRIES, "$16384\r\n", LONGEST);
+    start_stand_in();
+    start_server();
+    stand_in((struct manner){.at = "LRANGE", .says = reply});
+    const struct answer *page = get("/guestbook");
+    check(page->status == 200, "status %d", page->status);
+    check(page->body_len > 20 * LONGEST * strlen("&lt;"), "%zu bytes", page->body_len);
+    check_all_is_well("a large page");
+}
+
 /* As RESP goes, but not what was asked. */
 EVERY_SERVER(a_reply_of_the_wrong_kind_means_503)
 {

@@ -303,6 +303,17 @@ static inline int stand_in_listen(void)
     return listener;
 }
 
+/* An array of strings of so many bytes. */
+static inline const char *array_reply(int count, int len)
+{
+    char *reply = malloc((size_t)count * ((size_t)len + 20) + 20), *at = reply;
+    cr_assert(reply);
+    at += sprintf(at, "*%d\r\n", count);
+    for (int i = 0; i < count; i++)
+        at += sprintf(at, "$%d\r\n%0*d\r\n", len, len, 0);
+    return reply;
+}
+
 /* What a stand-in does, step by step. */
 struct scene {
     enum {

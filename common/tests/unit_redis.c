@@ -301,24 +301,70 @@ Test(redis, a_reply_may_come_in_drops)
     stand_in_end(&s);
 }
 
-Test(redis, a_large_reply_comes_whole)
+Test(redis, the_largest_reply_comes_whole)
 {
-    static char large[100020];
-    int at = sprintf(large, "$100000\r\n");
-    memset(large + at, 'x', 100000);
-    memcpy(large + at + 100000, "\r\n", 3);
-    const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING}, {SAY, large}, {SULK, NULL}, {THE_END, NULL}};
+    const struct scene scenes[] = {{ACCEPT, NULL},
+                                   {HEAR, PING},
+                                   {SAY, array_reply(REDIS_MAX_ELEMENTS, REDIS_MAX_STRING)},
+                                   {SULK, NULL},
+                                   {THE_END, NULL}};
     struct stand_in s;
     int why;
     stand_in_start(&s, listener, scenes);
     open_pool(1);
     redisReply *reply = ask(&ping, &why);
     cr_assert(reply);
-    expect_number("length", reply->len, 100000);
+    expect_number("elements", reply->elements, REDIS_MAX_ELEMENTS);
+    for (size_t i = 0; i < reply->elements; i++)
+        expect_number("length", reply->element[i]->len, REDIS_MAX_STRING);
     freeReplyObject(reply);
     redis_pool_close(&pool);
     stand_in_end(&s);
+}
+
+/* None of these is whole, but for the last two: what they claim is enough. */
+Test(redis, a_reply_larger_than_a_page_can_be_is_a_503_at_once)
+{
+    const char *const replies[] = {
+        "*22\r\n",
+        "*2147483647\r\n",
+        "*4294967296\r\n",
+        "*2\r\n*0\r\n",
+        "*2\r\n*1\r\n",
+        "%1\r\n",
+        array_reply(1, 17000) + strlen("*1\r\n"),
+        array_reply(2, REDIS_MAX_STRING + 1),
+    };
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        const struct scene scenes[] = {
+            {ACCEPT, NULL}, {HEAR, PING}, {SAY, replies[i]}, {SULK, NULL}, {THE_END, NULL}};
+        struct stand_in s;
+        stand_in_start(&s, listener, scenes);
+        open_pool(1);
+        expect_none(replies[i], REDIS_NO_CONNECTION);
+        cr_expect(!pool.all[0].context, "closed");
+        redis_pool_close(&pool);
+        stand_in_end(&s);
+    }
+}
+
+/* It is refused when more has come than a string may have, not when all has come. */
+Test(redis, an_endless_reply_is_a_503_at_once)
+{
+    static const char *const begins[] = {"$1000000\r\n", "+", "*1\r\n$1000000\r\n", "*"};
+    static char endless[20000];
+    for (size_t i = 0; i < COUNT(begins); i++) {
+        memset(endless, 'x', sizeof(endless) - 1);
+        memcpy(endless, begins[i], strlen(begins[i]));
+        const struct scene scenes[] = {
+            {ACCEPT, NULL}, {HEAR, PING}, {SAY, endless}, {SULK, NULL}, {THE_END, NULL}};
+        struct stand_in s;
+        stand_in_start(&s, listener, scenes);
+        open_pool(1);
+        expect_none(begins[i], REDIS_NO_CONNECTION);
+        redis_pool_close(&pool);
+        stand_in_end(&s);
+    }
 }
 
 /* ---- a lost connection --------------------------------------------------------------------- */

@@ -273,18 +273,52 @@ Test(redis_async, a_reply_may_come_byte_by_byte)
 
 Test(redis_async, a_large_reply_is_read_in_one_round)
 {
-    static char large[100020];
-    int at = sprintf(large, "*2\r\n$100000\r\n"), turns = 0;
+    const char *large = array_reply(4, 15000);
+    int turns = 0;
     connect_and_ask(1);
-    memset(large + at, 'x', 100000);
-    send_all(peer, large, (size_t)at + 100000);
+    send_all(peer, large, strlen(large));
     while (turn(0))
         turns++;
-    expect_silence();
+    expect_number("told", told_count, 1);
     expect_number("rounds", turns, 1);
-    say(peer, "\r\n:1\r\n");
-    turn_until_told(1);
     redis_async_close(&redis);
+}
+
+Test(redis_async, the_largest_reply_may_come_in_pieces)
+{
+    const char *large = array_reply(REDIS_MAX_ELEMENTS, REDIS_MAX_STRING);
+    size_t len = strlen(large), sent = 0;
+    int turns = 0;
+    connect_and_ask(1);
+    for (size_t piece; sent < len; sent += piece) {
+        piece = len - sent < 40000 ? len - sent : 40000;
+        expect_silence();
+        send_all(peer, large + sent, piece);
+        while (turn(0))
+            turns++;
+    }
+    expect_number("told", told_count, 1);
+    cr_expect(turns > 1, "%d", turns);
+    redis_async_close(&redis);
+}
+
+Test(redis_async, a_reply_larger_than_a_page_can_be_is_a_503_for_all_behind_it)
+{
+    static char endless[20000];
+    const char *const replies[] = {"*22\r\n", "*2147483647\r\n", "*2\r\n*0\r\n",
+                                   array_reply(2, REDIS_MAX_STRING + 1), endless};
+    memset(endless, 'x', sizeof(endless) - 1);
+    memcpy(endless, "$1000000\r\n", strlen("$1000000\r\n"));
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        connect_and_ask(3);
+        say(peer, "+zero\r\n");
+        send_all(peer, replies[i], strlen(replies[i]));
+        turn_until_told(3);
+        expect_told(0, "zero");
+        expect_none(1, 503);
+        expect_none(2, 503);
+        expect_number("nothing to watch", redis.fd, -1);
+    }
 }
 
 Test(redis_async, whoever_was_told_may_ask_again)
