@@ -2,12 +2,12 @@
  * and a pool for those who share connections. Knows nothing of HTTP but two
  * numbers: why there is no reply, 503 (no connection) or 504 (no reply in time).
  *
- *  - If there is a password, AUTH is the first command on every connection.
- *  - What Redis refuses is said on standard error, once, in Redis' words.
- *  - A reply larger than any that a page needs is not read to its end.
  *  - A connection is opened when it is first needed, and kept.
  *  - A lost one is opened again for the next request. The command whose reply
  *    was lost is never sent a second time: Redis may have done it.
+ *  - If there is a password, AUTH is the first command on every connection.
+ *  - What Redis refuses is said on standard error, once, in Redis' words.
+ *  - A reply larger than any that a page needs is not read to its end.
  */
 #ifndef REDIS_H
 #define REDIS_H

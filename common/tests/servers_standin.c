@@ -275,16 +275,19 @@ EVERY_SERVER(errors_of_redis_are_told_once_each_escaped_and_not_without_end)
 EVERY_SERVER(no_reply_to_auth_is_a_503_or_504_in_time)
 {
     static const struct {
-        const char *says;
-        int then, status;
+        struct manner manner;
+        int status;
     } rows[] = {
-        {"-WRONGPASS invalid username-password pair or user is disabled.\r\n", GOES_ON, 503},
-        {":1\r\n", GOES_ON, 503},
-        {"*1\r\n$2\r\nOK\r\n", GOES_ON, 503},
-        {"rubbish\r\n", GOES_ON, 503},
-        {"", CLOSES, 503},
-        {"+O", CLOSES, 503},
-        {"", FALLS_SILENT, 504},
+        {{.at = "AUTH",
+          .says = "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+          .then = GOES_ON},
+         503},
+        {{.at = "AUTH", .says = ":1\r\n", .then = GOES_ON}, 503},
+        {{.at = "AUTH", .says = "*1\r\n$2\r\nOK\r\n", .then = GOES_ON}, 503},
+        {{.at = "AUTH", .says = "rubbish\r\n", .then = GOES_ON}, 503},
+        {{.at = "AUTH", .says = "", .then = CLOSES}, 503},
+        {{.at = "AUTH", .says = "+O", .then = CLOSES}, 503},
+        {{.at = "AUTH", .says = "", .then = FALLS_SILENT}, 504},
     };
     start_stand_in();
     setenv("REDISCLI_AUTH", "secret", 1);
@@ -296,14 +299,14 @@ EVERY_SERVER(no_reply_to_auth_is_a_503_or_504_in_time)
         const char *call = i % 2 ? "RPUSH" : "INCR";
         stand_in((struct manner){.at = call, .then = CLOSES}); /* the next one connects anew */
         ask_what_takes(call);
-        stand_in((struct manner){.at = "AUTH", .says = rows[i / 2].says, .then = rows[i / 2].then});
+        stand_in(rows[i / 2].manner);
         int64_t start = now_ms();
         const struct answer *answer = ask_what_takes(call);
-        check(answer->status == rows[i / 2].status, "%s: %d: %s", rows[i / 2].says, answer->status,
-              answer->body);
+        check(answer->status == rows[i / 2].status, "%s: %d: %s", rows[i / 2].manner.says,
+              answer->status, answer->body);
         check(now_ms() - start < COMMAND_MS + patience(500), "after %lld ms",
               (long long)(now_ms() - start));
-        check_all_is_well(rows[i / 2].says);
+        check_all_is_well(rows[i / 2].manner.says);
     }
     check(stand_in_heard("AUTH") >= 2 * (int)COUNT(rows), "not said on every connection");
 }
