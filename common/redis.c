@@ -126,16 +126,11 @@ static bool is_news(struct redis_told *told, uint32_t hash)
 
 static void tell(const struct redis_server *server, const char *does, const char *error, size_t len)
 {
-    char line[TOLD_BYTES * 4 + 1] = "";
-    size_t n = 0;
+    char line[TOLD_BYTES * 4 + 1];
     len = len < TOLD_BYTES ? len : TOLD_BYTES;
     if (!server->told || !is_news(server->told, hash_of(error, len)))
         return;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)error[i];
-        bool plain = c >= ' ' && c < 0x7f && c != '\\';
-        n += (size_t)snprintf(line + n, sizeof(line) - n, plain ? "%c" : "\\x%02x", c);
-    }
+    net_write_visible(error, len, line, sizeof(line));
     fprintf(stderr, "%s: Redis %s: %s\n", server->name, does, line);
 }
 
