@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 #include <utlist.h>
 
 /* ---- where it is --------------------------------------------------------------------------- */
@@ -197,26 +199,53 @@ static struct timeval timeval_of(int64_t ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-static redisContext *connect_once(const struct redis_server *server, int64_t ms)
+/* A connected socket; -1 with errno set. (hiredis 0.14 would connect as well, but not survive it
+ * without memory.) A blocking connect(2) takes no longer than SO_SNDTIMEO, and fails with
+ * EINPROGRESS or EAGAIN then (socket(7), unix(7)). */
+static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
 {
-    struct timeval limit = timeval_of(ms > 0 ? ms : 1);
-    errno = 0;
-    return server->path ? redisConnectUnixWithTimeout(server->path, limit)
-                        : redisConnectWithTimeout(server->host, server->port, limit);
+    const struct timeval limit = timeval_of(ms > 0 ? ms : 1);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
+        connect(fd, address, size) == 0)
+        return fd;
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = reason;
+    return -1;
 }
 
-/* Connects within the time that connecting has; the context has `err` set if that failed, NULL
- * means no memory. Tried again meanwhile: EAGAIN, from a Unix socket whose queue is full, and
- * EINTR. */
-static redisContext *connect_in_time(const struct redis_server *server)
+static int connect_once(const struct redis_server *server, int64_t ms)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct addrinfo *found,
+        hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    char port[8];
+    if (server->path) {
+        snprintf(local.sun_path, sizeof(local.sun_path), "%s", server->path);
+        return connect_to((struct sockaddr *)&local, sizeof(local), ms);
+    }
+    snprintf(port, sizeof(port), "%d", server->port);
+    if (getaddrinfo(server->host, port, &hints, &found) != 0) {
+        errno = ENOMEM; /* it is an address already: nothing else can be wrong */
+        return -1;
+    }
+    int fd = connect_to(found->ai_addr, found->ai_addrlen, ms);
+    int reason = errno;
+    freeaddrinfo(found);
+    errno = reason;
+    return fd;
+}
+
+/* The same, within the time that connecting has. Tried again meanwhile: EAGAIN, and EINTR. */
+static int connect_in_time(const struct redis_server *server)
 {
     int64_t deadline = net_now() + server->connect_ms;
     for (;;) {
-        redisContext *context = connect_once(server, deadline - net_now());
-        bool again = context && context->err && (errno == EAGAIN || errno == EINTR);
-        if (!again || net_now() >= deadline)
-            return context;
-        redisFree(context);
+        int fd = connect_once(server, deadline - net_now());
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || net_now() >= deadline)
+            return fd;
         poll(NULL, 0, 5);
     }
 }
@@ -250,13 +279,14 @@ void redis_start(struct redis_server *server, const struct options *o)
     if (server->told == MAP_FAILED)
         net_die(o->name, "%s", strerror(errno));
 
-    redisContext *context = connect_in_time(server);
-    if (!context || context->err)
+    int fd = connect_in_time(server);
+    if (fd < 0)
         fprintf(stderr,
                 "%s: no Redis at %s (%s): files are served, the guestbook answers 503 until "
                 "there is one\n",
-                o->name, shown, context ? context->errstr : "out of memory");
-    redisFree(context);
+                o->name, shown, strerror(errno == EINPROGRESS ? ETIMEDOUT : errno));
+    else
+        close(fd);
 }
 
 static void hang_up(struct redis *redis)
@@ -265,15 +295,21 @@ static void hang_up(struct redis *redis)
     redis->context = NULL;
 }
 
-/* Never redisReconnect(): hiredis 0.14 forgets the time a command may take. */
+/* maxbuf: hiredis 0.14 gives an empty buffer of more than 16 KiB back for a new one, and abort()s
+ * if there is no memory for that. So it keeps it; how large it gets is bounded. */
 static bool open_connection(struct redis *redis)
 {
-    redis->context = connect_in_time(redis->server);
-    if (redis->context && !redis->context->err &&
-        redisSetTimeout(redis->context, timeval_of(redis->server->command_ms)) == REDIS_OK) {
-        redis_bound(redis->context->reader, &redis->bounds);
-        return true;
+    int fd = connect_in_time(redis->server);
+    redis->context = fd >= 0 ? redisConnectFd(fd) : NULL;
+    if (!redis->context) {
+        if (fd >= 0)
+            close(fd);
+        return false;
     }
+    redis->context->reader->maxbuf = 0;
+    redis_bound(redis->context->reader, &redis->bounds);
+    if (redisSetTimeout(redis->context, timeval_of(redis->server->command_ms)) == REDIS_OK)
+        return true;
     hang_up(redis);
     return false;
 }
@@ -297,18 +333,30 @@ void redis_prepare(struct redis_command *command)
     }
 }
 
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno != EINTR)
+            return false;
+        bytes += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* Not through hiredis' buffer: 0.14 does not notice that there is no memory for a new one. */
 static bool send_command(redisContext *context, const struct redis_command *command)
 {
-    int done = 0;
     if (command->bytes)
-        redisAppendFormattedCommand(context, command->bytes, command->len);
-    else
-        redisAppendCommandArgv(context, command->count, (const char **)command->words,
-                               command->lens);
-    while (!done)
-        if (redisBufferWrite(context, &done) != REDIS_OK)
-            return false;
-    return true;
+        return write_all(context->fd, command->bytes, command->len);
+    struct redis_command formatted = *command;
+    redis_prepare(&formatted);
+    bool sent = formatted.bytes && write_all(context->fd, formatted.bytes, formatted.len);
+    int reason = errno;
+    redisFreeCommand((char *)formatted.bytes);
+    errno = reason;
+    return sent;
 }
 
 /* Reads until a reply is whole. The first read waits by itself; the rest of a reply that comes in

@@ -62,7 +62,7 @@ enum {                /* what the client may see */
 };
 
 /* hiredis 0.14 writes and reads with write(2) and read(2), hiredis 1 with send(2) and recv(2). The
- * server receives a request with recv(2), too. */
+ * server receives a request with recv(2), too, and 01 to 05 write to Redis themselves. */
 #if HIREDIS_MAJOR < 1
 #define REDIS_WRITE "write"
 #define REDIS_READ  "read"
@@ -181,12 +181,16 @@ static const struct fault {
     {{{"setsockopt", "ENOBUFS", "1"}}, BLOCKING, NEW_PAGE, BUSY},
 
     /* Redis: asking, and being answered */
-    {{{REDIS_WRITE, "EINTR", "1"}}, ALL, PAGE, SERVED},
+    {{{"write", "EINTR", "1"}}, BLOCKING, PAGE, SERVED},
+    {{{"write", "EAGAIN", "1"}}, BLOCKING, PAGE, TOO_LATE},
+    {{{"write", "EPIPE", "1"}}, BLOCKING, PAGE, BUSY},
+    {{{"write", "ECONNRESET", "1"}}, BLOCKING, POST, BUSY},
+    {{{"write", "ENOMEM", "2"}}, BLOCKING, PAGE, BUSY},
+    {{{REDIS_WRITE, "EINTR", "1"}}, LOOPS, PAGE, SERVED},
     {{{REDIS_WRITE, "EAGAIN", "1"}}, LOOPS, PAGE, SERVED},
-    {{{REDIS_WRITE, "EAGAIN", "1"}}, BLOCKING, PAGE, TOO_LATE},
-    {{{REDIS_WRITE, "EPIPE", "1"}}, ALL, PAGE, BUSY},
-    {{{REDIS_WRITE, "ECONNRESET", "1"}}, ALL, POST, BUSY},
-    {{{REDIS_WRITE, "ENOMEM", "2"}}, ALL, PAGE, BUSY},
+    {{{REDIS_WRITE, "EPIPE", "1"}}, LOOPS, PAGE, BUSY},
+    {{{REDIS_WRITE, "ECONNRESET", "1"}}, LOOPS, POST, BUSY},
+    {{{REDIS_WRITE, "ENOMEM", "2"}}, LOOPS, PAGE, BUSY},
     {{{REDIS_READ, "EINTR", "reply 1"}}, ALL, PAGE, SERVED},
     {{{REDIS_READ, "EAGAIN", "reply 1"}}, LOOPS, PAGE, SERVED},
     {{{REDIS_READ, "EAGAIN", "reply 1"}}, BLOCKING, PAGE, TOO_LATE},
@@ -608,7 +612,8 @@ ONLY_SERVER(prethreading, without_the_threads_it_was_to_have_it_does_not_start)
 
 /* ---- short reads and writes ---------------------------------------------------------------- */
 
-static void preload(const char *source)
+/* The next server is started with this library, and with one more setting in its environment. */
+static void preload(const char *source, const char *setting)
 {
     int log = open(place("cc"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), status;
     const char *const words[] = {
@@ -626,7 +631,7 @@ static void preload(const char *source)
     check(asprintf(&variable, "LD_PRELOAD=%s", place("library")) > 0 &&
               asprintf(&scarce, "SCARCE=%s", place("scarce")) > 0,
           "no memory");
-    run_under("env", variable, scarce);
+    run_under("env", variable, scarce, setting);
 }
 
 static void check_preloaded(void)
@@ -666,7 +671,7 @@ static void check_page(const struct answer *page, int entries)
 EVERY_SERVER(what_is_done_a_few_octets_at_a_time_is_done_whole)
 {
     start_redis();
-    preload("common/tests/short_calls.c");
+    preload("common/tests/short_calls.c", "SHORT=yes");
     start_server("--verbose");
     check_preloaded();
 
@@ -752,7 +757,8 @@ EVERY_SERVER(without_memory_for_a_question_nobody_gets_the_reply_to_anothers)
     enum { TIMES = 200, MOST_MS = 3000, WATCHED_MS = 500 };
     int posted = 0, times = 0;
     start_redis();
-    preload("common/tests/scarce_memory.c");
+    setenv("SCARCE_BYTES", "32", 1); /* what hiredis 0.14 remembers an asker by */
+    preload("common/tests/scarce_memory.c", "SCARCE_EVERY=7");
     start_server();
     check_preloaded();
     check(get("/guestbook")->status == 200, "not served");
@@ -768,3 +774,34 @@ EVERY_SERVER(without_memory_for_a_question_nobody_gets_the_reply_to_anothers)
     poll(NULL, 0, WATCHED_MS); /* not for something to happen, but for nothing to */
     check(server_cpu_ms() - before < WATCHED_MS / 5, "it is busy with nothing");
 }
+
+/* Whatever a client can make a server allocate, there may be no memory for: that costs the request,
+ * or the connection, and not the server. */
+static void when_each_seventh_allocation_fails_the_server_lives(void)
+{
+    enum { TIMES = 100 };
+    char bytes[256];
+    start_redis();
+    preload("common/tests/scarce_memory.c", "SCARCE_EVERY=7");
+    start_server();
+    check_preloaded();
+    check(get("/guestbook")->status == 200, "not served");
+    write_file("scarce", "", 0);
+    for (int i = 0; i < TIMES * AT_ONCE; i++) {
+        struct client *c = dial();
+        const char *request = i % 3 == 0 ? POST : i % 3 == 1 ? GET("/guestbook") : GET("/tux.png");
+        try_to_say(c, request, strlen(request));
+        while (recv(c->fd, bytes, sizeof(bytes), 0) > 0)
+            ; /* an answer, or the connection's end */
+        hang_up(c);
+        check(waitpid(server_pid, NULL, WNOHANG) == 0, "%d: the server has ended", i);
+    }
+    check(unlink(place("scarce")) == 0, "%s", strerror(errno));
+    wait_until(get("/guestbook")->status == 200, 2000, "it has not recovered");
+    check_file(get("/tux.png"), "public/tux.png");
+}
+AGAINST(iterative, when_each_seventh_allocation_fails_the_server_lives)
+AGAINST(forking, when_each_seventh_allocation_fails_the_server_lives)
+AGAINST(preforking, when_each_seventh_allocation_fails_the_server_lives)
+AGAINST(threading, when_each_seventh_allocation_fails_the_server_lives)
+AGAINST(prethreading, when_each_seventh_allocation_fails_the_server_lives)

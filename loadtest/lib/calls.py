@@ -50,7 +50,7 @@ BUDGETS = {
                   "prethreading": 3.2, "poll": 2.2, "epoll": 2.2},
     "kept page": {"poll": 2.4, "epoll": 2.4},
     "new page": {"iterative": 16, "preforking": 16, "prethreading": 16,
-                 "threading": 16 + 11, "forking": 16 + 22, "poll": 8, "epoll": 8},
+                 "threading": 16 + 11, "forking": 16 + 19, "poll": 8, "epoll": 8},
 }
 KEPT_AT_ONCE = {"iterative": 1, "poll": 100, "epoll": 100}  # many share the rounds of a loop
 FEW_AT_ONCE = 10
