@@ -199,9 +199,9 @@ static struct timeval timeval_of(int64_t ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-/* A connected socket; -1 with errno set. (hiredis 0.14 would connect as well, but not survive it
- * without memory.) A blocking connect(2) takes no longer than SO_SNDTIMEO, and fails with
- * EINPROGRESS or EAGAIN then (socket(7), unix(7)). */
+/* A connected socket; -1 with errno set. We connect by ourselves, because hiredis 0.14 does not
+ * survive that without memory. A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS or
+ * EAGAIN (socket(7), unix(7)). */
 static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
 {
     const struct timeval limit = timeval_of(ms > 0 ? ms : 1);

@@ -63,10 +63,11 @@ void redis_async_ready(struct redis_async *, unsigned events);
  * nobody waits for either. */
 int redis_async_timeout(const struct redis_async *);
 
-/* Gives the connection up if it has not been made in time (503); or if Redis has owed a reply for
- * command_ms and said nothing, or owes the oldest one for longer than a client may wait, which the
- * loop knows best (504). Before a 504 it looks once more whether replies have come meanwhile.
- * Everybody who waits is answered. */
+/* To be called in each round. Gives the connection up where it has to, and answers everybody who
+ * waits on it:
+ *  - 503 if it has not been made in time;
+ *  - 504 if Redis owes a reply and has been silent for command_ms, or if the oldest command is
+ *    overdue, which the loop knows best. A last look comes first: replies may be there. */
 void redis_async_expire(struct redis_async *, bool oldest_is_overdue);
 
 /* Closes the connection for good: everybody who waits is answered, and nobody can ask again. */
