@@ -38,12 +38,13 @@ struct pace {
     uint64_t taken;
 };
 
-/* Whoever reads a byte now and then makes progress, and has no deadline. While somebody waits, a
- * client has to take LEAST_RATE of its response, on average over --timeout. */
+/* A client that reads a byte now and then makes progress, and so has no deadline. While somebody
+ * waits, it has to take LEAST_RATE of its response, on average over --timeout. Between two
+ * responses, when the next request has come already, there is nothing to take. */
 static bool is_too_slow(const struct conn *conn, struct pace *pace)
 {
     enum { LEAST_RATE = 8 * 1024 }; /* bytes a second */
-    bool writes = conn->state == CONN_WRITING, began = pace->since != 0;
+    bool writes = conn->state == CONN_WRITING && conn->answering, began = pace->since != 0;
     int64_t now = net_now(), ms = now - pace->since;
     if (writes && began && ms < conn->worker->options->timeout_ms)
         return false;
