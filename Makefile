@@ -65,7 +65,7 @@ $(foreach chapter,$(CHAPTERS),$(eval $(call server,$(chapter))))
 $(OUT)/%.o: %.c | $(call needs,build)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
--include $(wildcard $(OUT)/*/*.d $(OUT)/*/*/*.d \
+-include $(wildcard $(OUT)/*/*.d $(OUT)/*/*/*.d $(OUT)/*/*/*/*.d \
     $(OUT)/.mine/*/*.d $(OUT)/$(PROGRAMS)/solutions/*/*.d)
 
 ## bare      the reader's first server: 01_iterative/bare.c, on its own
@@ -83,11 +83,11 @@ $(INSTRUMENTS): %: %.o
 
 ## exercises  all of them, by chapter, and which are done
 exercises: $(call needs,build)
-	@common/exercises/list
+	@common/classroom/exercises/list
 
 ## exercise  checks one: EX=03/supervisor. The first time it makes you a copy to work on, in .mine/
 exercise: $(call needs,exercise) $(if $($(notdir $(EX))_NEEDS),$(call needs,$(notdir $(EX))))
-	@common/exercises/run '$(EX)'
+	@common/classroom/exercises/run '$(EX)'
 
 # An exercise is a whole program, linked with what its chapter's server uses. It is built of three
 # files: the starting file, the learner's copy of it, and the solution, which a patch makes of it.
@@ -133,12 +133,12 @@ exercise-programs: $(BUILDABLE:%=$(PROGRAMS)/exercises/%) \
 
 ## course    a copy of the project for a class, without the solutions: DIR=../course
 course:
-	@common/course/course '$(DIR)'
+	@common/classroom/course/course '$(DIR)'
 
 ## collect   checks what students have handed in, under limits: FROM=handed-in/ holds a `.mine` or a
 ##           .tar.gz of it for each (EX=01/reader for one exercise, JSON=1: the result as JSON)
 collect: $(call needs,exercise)
-	@common/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
+	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
 
 # How an exercise is compiled whose SOURCE lies elsewhere, for who does it under limits.
 compile-command: $(if $(call lacks,$($(notdir $(EX))_NEEDS)),$(notdir $(EX))-lacks)
@@ -173,7 +173,7 @@ $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
 
 # ---- testing -------------------------------------------------------------------------------
 
-tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)*.c))
+tests_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/tests/$(1)/*.c))
 
 ## test      everything: unit tests, then every case, every fault and every client against all seven
 ##           (PARTS="unit book servers weather crowds clients grader mutants exercises
@@ -204,7 +204,7 @@ $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 ## grade     a server of anybody's, as one of the seven, on a hundred points, with evidence:
 ##           SERVER=./mine MODEL=epoll (JSON=1: nothing but the result, as JSON)
 grade: $(call needs,test)
-	@common/grader/grade $(if $(JSON),--json) '$(SERVER)' '$(MODEL)'
+	@common/classroom/grader/grade $(if $(JSON),--json) '$(SERVER)' '$(MODEL)'
 
 ## sanitize  `test` again, under the address and undefined-behaviour sanitizers; 04 and 05 under thread's;
 ##           and with an eye on every file that a server opens; half an hour
@@ -228,13 +228,13 @@ elsewhere: $(call needs,elsewhere)
 FUZZ_TARGETS = http decode page conn
 FUZZ_SECONDS = 60
 fuzz:
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz_run $(FUZZ_TARGETS)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz/run $(FUZZ_TARGETS)
 
-# Built by fuzz_run, with clang and into build/fuzz; libFuzzer brings their main().
-$(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz_%.o \
+# Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings their main().
+$(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz/%.o \
     $(patsubst %.c,$(OUT)/%.o,$(wildcard common/*.c))
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(OUT)/fuzz_seeds: $(OUT)/common/tests/fuzz_seeds.o
+$(OUT)/fuzz_seeds: $(OUT)/common/tests/fuzz/seeds.o
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
 ## lint      layout, suspicious code, scripts, and both compilers with every warning an error
@@ -243,7 +243,7 @@ lint: $(call needs,build)
 
 ## format    applies .clang-format
 format:
-	clang-format -i $(wildcard */*.[ch] */*/*.[ch])
+	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
 # ---- setting up ----------------------------------------------------------------------------
 

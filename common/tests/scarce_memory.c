@@ -1,5 +1,5 @@
 /* A library to be preloaded (ld.so(8)) into a server under test: while there is a file of the name
- * in the environment variable SCARCE, allocations fail. servers_faults.c compiles it.
+ * in the environment variable SCARCE, allocations fail. servers/faults.c compiles it.
  *
  *  - SCARCE_EVERY=7: each seventh of them.
  *  - SCARCE_BYTES=32: of those of that size only.

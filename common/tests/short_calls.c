@@ -1,5 +1,5 @@
 /* A library to be preloaded (ld.so(8)) into a server under test: reading and writing do 1 to 7
- * octets a call, whatever was asked for, on sockets and regular files. servers_faults.c compiles
+ * octets a call, whatever was asked for, on sockets and regular files. servers/faults.c compiles
  * it.
  *
  *  - Signals and the log come and go in one piece, as the kernel promises for them.

@@ -28,6 +28,9 @@ and prints a line for each fault, as FILE:LINE: WHAT. Status 1 if there is one.
   option of ours; another program's stands behind the program's name.
 
 Words in capitals (PID, NAME, NAME.c, 0N_name) stand for something, and are not looked up.
+
+Scripts and sources are read for one thing only: each path that begins with common/ or loadtest/ is
+there. Tests (test_*.py) make up paths, and results and samples keep old ones, so these are not read.
 """
 
 import collections
@@ -311,16 +314,42 @@ def counts(document, ours):
             yield Fault(document.path, line, "says %s lines: there are %d" % (stated.group(1), there))
 
 
+# ---- scripts and sources ------------------------------------------------------------------------
+
+PATH = re.compile(r"(?<![\w./~$*{}-])(?:common|loadtest)/[\w./*+-]*")
+
+
+def programs(ours):
+    """The files whose paths are checked, in order: [(path, text)]."""
+    for path in sorted(ours.files):
+        name = os.path.basename(path)
+        if path.endswith(".md") or name.startswith("test_") or re.search("/(results|samples)/", path):
+            continue
+        try:
+            yield path, ours.text(path)
+        except UnicodeDecodeError:
+            pass  # a picture
+
+
+def paths(path, text, ours):
+    """The faults of one script or source."""
+    for number, line in enumerate(text.split("\n"), 1):
+        for word in (word.rstrip(".") for word in PATH.findall(line)):
+            if not ours.exists(word) and not ours.matching([word]):
+                yield Fault(path, number, "names %s, which is not there" % word)
+
+
 CHECKS = (quotes, links, names, make, options, counts)
 
 
-def main(paths):
+def main(chosen):
     ours = project.Project(TOP, os.environ.get("SERVERS", "."))
-    faults = 0
-    for path in paths or ours.documents():
-        for fault in check(markdown.Document(path, ours.text(path)), ours):
-            print("%s:%d: %s" % fault)
-            faults += 1
+    faults = [fault for path in chosen or ours.documents()
+              for fault in check(markdown.Document(path, ours.text(path)), ours)]
+    if not chosen:
+        faults += [fault for path, text in programs(ours) for fault in paths(path, text, ours)]
+    for fault in faults:
+        print("%s:%d: %s" % fault)
     return 1 if faults else 0
 
 

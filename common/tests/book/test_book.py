@@ -202,6 +202,27 @@ class Names(Checker):
         self.assert_wrong(2, "./epol", "```console", "$ ./epol", "./apol: not found", "```")
 
 
+class Paths(Checker):
+    """Those in scripts and sources."""
+
+    def faults(self, text, path="Makefile"):
+        return [(fault.line, fault.what) for fault in book.paths(path, text, self.ours)]
+
+    def test_what_is_there(self):
+        self.assert_right("common/tests/run: common/*.c", "-Icommon $(OUT)/common/old.o",
+                          "the rest is in common/tests/ and loadtest/compare.", 'a("loadtest/lib")')
+
+    def test_what_is_not_there(self):
+        self.assert_wrong(2, "common/exercises/list", "all:", "\tcommon/exercises/list")
+        self.assert_wrong(1, "common/*.py", "$(wildcard common/*.py)")
+        self.assert_wrong(1, "loadtest/run", 'os.path.join(TOP, "loadtest/run")')
+
+    def test_documents_tests_and_results_are_not_read(self):
+        read = dict(book.programs(self.ours))
+        self.assertEqual({path for path in FILES if not path.endswith(".md")}
+                         - {"build/old.c"}, set(read))
+
+
 class Make(Checker):
     def test_what_there_is(self):
         self.assert_right("`make` `make all` `make epoll && ./epoll` `make -j2 -s all PARTS='unit x'`",

@@ -27,6 +27,14 @@ class Documents(unittest.TestCase):
     def test_files_that_are_named_are_there(self):
         self.look_for(book.names)
 
+    def test_paths_in_programs_are_there(self):
+        if not self.ours.exists("common/tests/mutants/"):
+            self.skipTest("a course's copy has no mutants, and the Makefile names them")
+        programs = dict(book.programs(self.ours))
+        self.assertIn("Makefile", programs)
+        self.assert_none([fault for path, text in programs.items()
+                          for fault in book.paths(path, text, self.ours)])
+
     def test_make_knows_what_it_is_asked_for(self):
         self.look_for(book.make)
 
@@ -40,10 +48,12 @@ class Documents(unittest.TestCase):
             self.skipTest("%s is not built" % program)
 
     def look_for(self, check):
-        faults = ["%s:%d: %s" % fault for document in self.documents
-                  for fault in check(document, self.ours)]
+        self.assert_none([fault for document in self.documents
+                          for fault in check(document, self.ours)])
+
+    def assert_none(self, faults):
         if faults:
-            self.fail("\n" + "\n".join(faults))
+            self.fail("\n" + "\n".join("%s:%d: %s" % fault for fault in faults))
 
 
 if __name__ == "__main__":

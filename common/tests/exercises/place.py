@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-EXERCISES = os.path.join(TOP, "common", "exercises")
+EXERCISES = os.path.join(TOP, "common", "classroom", "exercises")
 sys.dont_write_bytecode = True
 sys.path.insert(0, EXERCISES)
 
@@ -17,7 +17,7 @@ ENVIRONMENT = {**os.environ, "DEPS": "no", "PATIENCE": str(2 * ALONE)}
 
 def run(program, *arguments, top=TOP, **environment):
     """Its status, and what it printed."""
-    done = subprocess.run([os.path.join(top, "common", "exercises", program), *arguments],
+    done = subprocess.run([os.path.join(top, "common", "classroom", "exercises", program), *arguments],
                           env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
                           check=False)

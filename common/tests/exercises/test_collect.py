@@ -14,8 +14,8 @@ import unittest
 
 import place  # first: it says where the rest lies
 
-COURSE = os.path.join(place.TOP, "common", "course")
-sys.path[1:1] = [COURSE, os.path.join(place.TOP, "common", "grader")]
+COURSE = os.path.join(place.TOP, "common", "classroom", "course")
+sys.path[1:1] = [COURSE, os.path.join(place.TOP, "common", "classroom", "grader")]
 import cage
 import checks
 import exercises

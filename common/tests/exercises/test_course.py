@@ -10,7 +10,7 @@ import unittest
 import place  # first: it says where the rest lies
 import exercises
 
-COURSE = os.path.join(place.TOP, "common", "course", "course")
+COURSE = os.path.join(place.TOP, "common", "classroom", "course", "course")
 LEAST_LINES = 3  # that follow each other: fewer may stand in any program
 
 

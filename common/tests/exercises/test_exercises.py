@@ -119,7 +119,7 @@ class Task(Sentence):
         one = self._exercise
         text = read(one.at(one.task))
         found = TASK.fullmatch(text)
-        self.assertTrue(found, "%s is not in the form of common/exercises/README.md" % one.task)
+        self.assertTrue(found, "%s is not in the form of common/classroom/exercises/README.md" % one.task)
         self.assertEqual(found["key"], one.key)
         self.assertEqual(found["chapter"], one.chapter[1])
         self.assertIn(found["kind"], exercises.KINDS)

@@ -172,7 +172,7 @@ class Learner(unittest.TestCase):
         self.assertEqual(place.last_line(printed), "next: make exercise EX=01/numbers")  # 5 minutes
 
     def test_ctrl_c_ends_the_check_and_all_it_started(self):
-        command = [os.path.join(self.top, "common", "exercises", "run"), "01/hang"]
+        command = [os.path.join(self.top, "common", "classroom", "exercises", "run"), "01/hang"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8",
                               env={**place.ENVIRONMENT, "SAN": ""}) as process:
             for line in process.stdout:

@@ -1,0 +1,140 @@
+"""cell: one program of one student, compiled and checked. `make collect` starts one for each.
+
+    cell.py FOLDER EXERCISE MOST_TASKS MOST_MIB      prints the outcome; FOLDER/log has the details
+
+It belongs to a copy of the project, which the student's user can read and not change. FOLDER holds
+the source. It is compiled and run as another user (see jail), each time in a cage that ends
+whatever is left of it. The check itself is the copy's, runs with our rights, and says by its exit
+status how it went: nothing that the program writes can be taken for that.
+"""
+
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[1:1] = [os.path.join(TOP, "common", "classroom", name) for name in ("exercises", "grader")]
+sys.dont_write_bytecode = True
+import cage
+import exercises
+import jail
+from outcome import patient
+
+PASSED, NOT_YET, NO_COMPILE, OVER, SKIPPED, UNCHECKED = (
+    "passed", "not yet", "does not compile", "over the limit", "skipped", "not checked")
+STATUSES = {10: PASSED, 11: NOT_YET, 12: OVER, 13: SKIPPED}  # checked.py's; no other is a verdict
+
+COMPILE_SECONDS = 30
+CHECK_SECONDS = 40
+SPARE_TASKS = 40  # the check itself, its Redis
+MOST_PROGRAM = 64 << 20
+
+
+class Over(Exception):
+    """It was stopped, and why."""
+
+
+class Impossible(Exception):
+    """It cannot be compiled on this machine, whatever it says."""
+
+
+class Cell:
+    def __init__(self, folder, exercise, most_tasks, most_memory):
+        self._folder = folder
+        self._exercise = exercise
+        self._jail = jail.build()
+        self._most_tasks = most_tasks
+        self._most_memory = most_memory
+        self._log = os.path.join(folder, "log")
+
+    def outcome(self):
+        try:
+            program = self._compile()
+            return STATUSES.get(self._check(program), UNCHECKED) if program else NO_COMPILE
+        except Over as over:
+            self._add("stopped: %s" % over)
+            return OVER
+        except Impossible as why:
+            self._add(str(why))
+            return SKIPPED if str(why).startswith("skipped: ") else UNCHECKED
+
+    def _add(self, words):
+        with open(self._log, "a", encoding="utf-8") as log:
+            log.write(words + "\n")
+
+    def _compile(self):
+        """The path of the program, out of the student's reach; None if there is none."""
+        name = self._exercise.name
+        built = os.path.join(self._folder, "built")
+        os.mkdir(built, 0o755)
+        self._jail.give(built)
+        words = [*self._jail.before(jail.COMPILER, self._most_tasks), *compiler(
+            self._exercise, os.path.join(self._folder, name + ".c"), os.path.join(built, name))]
+        status = self._run(words, COMPILE_SECONDS, {"TMPDIR": built})
+        if status:
+            return None
+        program = os.path.join(self._folder, name)
+        return program if copy_program(os.path.join(built, name), program) else None
+
+    def _check(self, program):
+        """The exit status of the check."""
+        words = [sys.executable, "-B", os.path.join(TOP, "common/classroom/course/checked.py"),
+                 "yes" if self._jail.spaces else "no", self._folder, self._exercise.key, program,
+                 *self._jail.before(jail.PROGRAM, self._most_tasks + SPARE_TASKS)]
+        return self._run(words, CHECK_SECONDS, {})
+
+    def _run(self, words, seconds, more):
+        """In a cage, and with nothing of our environment that may be secret."""
+        kept = {name: os.environ[name] for name in ("PATH", "PATIENCE") if name in os.environ}
+        environment = {**kept, "LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "DEPS": "no", **more}
+        status, why = cage.run([*self._jail.spaces, *words], self._folder, self._log,
+                               patient(seconds), self._most_tasks + SPARE_TASKS, environment,
+                               self._most_memory)
+        if why:
+            raise Over(why)
+        return status
+
+
+def compiler(exercise, source, program):
+    """The command that make would run, of this project's flags and objects."""
+    done = subprocess.run(["make", "--no-print-directory", "-s", "SAN=", "compile-command",
+                           "EX=%s/%s" % (exercise.chapter, exercise.name),
+                           "SOURCE=" + source, "PROGRAM=" + program],
+                          cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+    if done.returncode:
+        raise Impossible(done.stdout.strip())
+    return shlex.split(done.stdout)
+
+
+def copy_program(source, target):
+    """A copy that its maker can no longer change. False if it is no plain file, or too large."""
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_PROGRAM:
+            return False
+        with open(target, "xb") as copied:
+            copied.write(file.read())
+    os.chmod(target, 0o755)
+    return True
+
+
+def stop(number, _frame):
+    """Who is asked to end unwinds, and the cage ends what is in it."""
+    raise SystemExit(128 + number)
+
+
+def main(folder, key, most_tasks, most_mib):
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, stop)
+    cage.adopt_orphans()
+    exercise, = exercises.find(key, exercises.every())
+    print(Cell(folder, exercise, int(most_tasks), int(most_mib) << 20).outcome())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,146 @@
+"""checked: makes the check of an exercise, from inside of a jail. `cell` starts it.
+
+    checked.py yes|no FOLDER EXERCISE PROGRAM WORD...    yes: the namespaces are its own
+
+The WORDs come before the program whenever the check starts it. The exit status is the verdict: 10
+passed, 11 not yet, 12 a limit of a process's ended the program, 13 skipped.
+"""
+
+import ctypes
+import fcntl
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(1, os.path.join(TOP, "common", "classroom", "exercises"))
+import checks
+import exercises
+
+PASSED, NOT_YET, OVER, SKIPPED = 10, 11, 12, 13
+LIMITS = {-signal.SIGXCPU: "CPU time", -signal.SIGXFSZ: "the size of a file"}
+MOST_IN_MEMORY = "256m"  # of files in /tmp and its like
+
+PR_SET_DUMPABLE = 4
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+
+
+class Caged(checks.Exercise):
+    """A check of a program that runs as another user."""
+
+    ended = ()  # the exit statuses of runs
+
+    def __enter__(self):
+        super().__enter__()
+        os.chmod(self.folder, 0o711)
+        return self
+
+    def redis(self):
+        return opened(super().redis())
+
+    def slow_redis(self, ms):
+        return opened(super().slow_redis(ms))
+
+    def run(self, *arguments, **more):
+        try:
+            done = super().run(*arguments, **more)
+        except checks.Missed:
+            self.ended = (-signal.SIGXCPU,)  # it would have come to that
+            raise
+        self.ended = (*self.ended, done.status)
+        return done
+
+    def limit(self):
+        """The limit that has ended the program, if one has."""
+        ends = [*self.ended, *(server.end() for server in self._servers if not server.alive())]
+        return next((LIMITS[status] for status in ends if status in LIMITS), None)
+
+
+def opened(redis):
+    """Lets other users come to its socket."""
+    if redis.where.startswith("unix:"):
+        path = redis.where[len("unix:"):]
+        os.chmod(os.path.dirname(path), 0o711)
+        os.chmod(path, 0o777)
+    return redis
+
+
+# ---- a world of its own --------------------------------------------------------------------
+
+
+def furnish(folder):
+    """A network that is loopback and nothing else, and empty folders where everybody may write; of
+    what was in them only `folder` is left."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+    kept = os.open(folder, os.O_PATH)
+    for place in ("/tmp", "/var/tmp", "/dev/shm"):
+        if os.path.isdir(place):
+            mount("-t", "tmpfs", "-o", "mode=1777,size=" + MOST_IN_MEMORY, "tmpfs", place)
+    os.makedirs(folder, exist_ok=True)
+    mount("-c", "--bind", "/proc/self/fd/%d" % kept, folder, pass_fds=[kept])
+    os.close(kept)
+
+
+def mount(*words, pass_fds=()):
+    subprocess.run(["mount", *words], pass_fds=pass_fds, check=True)
+
+
+def prlimit_as(rights):
+    """A resource.prlimit() for checks that set limits of a program that runs. In a container root
+    may lack the right to set another user's; the program's own user has it."""
+    ours = resource.prlimit
+
+    def prlimit(pid, what, *limits):
+        try:
+            return ours(pid, what, *limits)
+        except PermissionError:
+            call = "import resource; print(*resource.prlimit%r)" % ((pid, int(what), *limits),)
+            done = subprocess.run([*rights, sys.executable, "-I", "-c", call], check=True,
+                                  stdout=subprocess.PIPE, encoding="ascii")
+            return tuple(map(int, done.stdout.split()))
+
+    return prlimit
+
+
+def judge(exercise, program, cage):
+    """The status."""
+    module = checks.load(exercise)
+    if "setpriv" in cage:
+        resource.prlimit = prlimit_as(cage[cage.index("setpriv"):])
+    with Caged(program, say) as ex:
+        ex.cage = cage
+        try:
+            module.check(ex)
+        except checks.Missed as missed:
+            say("  expected: %s\n  saw:      %s" % (missed.expected, missed.saw))
+            over = ex.limit()
+            say("stopped: %s" % over if over else "not yet: %s" % missed.key)
+            return OVER if over else NOT_YET
+        except checks.Skipped as skipped:
+            say("skipped: %s" % skipped)
+            return SKIPPED
+    say("passed")
+    return PASSED
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def main(own, folder, key, program, *cage):
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # whoever is the same user traces it not
+    os.umask(0o022)
+    if own == "yes":
+        furnish(os.path.dirname(os.path.dirname(folder)))
+        os.chdir(TOP)
+    exercise, = exercises.find(key, exercises.every())
+    return judge(exercise, program, cage)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

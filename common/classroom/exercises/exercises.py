@@ -1,0 +1,128 @@
+"""exercises: which there are, where their files lie, and which of them are done.
+
+An exercise NAME of a chapter 0N_name is four files:
+
+    0N_name/exercises/NAME.md                 the task, with hints
+    0N_name/exercises/NAME.c                  the starting file, a whole program
+    0N_name/exercises/NAME.py                 the check
+    0N_name/exercises/solutions/NAME.patch    from the starting file to a solution
+
+What make builds of it lies in build/, in a folder for each Origin. The learner works on a copy, in
+.mine/0N_name/NAME.c; beside it lies NAME.done, which holds the hash of the copy that passed.
+"""
+
+import difflib
+import glob
+import hashlib
+import os
+import re
+from collections import namedtuple
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+KINDS = ["find the bug", "predict", "change a policy", "build", "build it all"]
+ORIGINS = ["mine", "exercises", "solutions"]  # the learner's copy, the starting file, the solution
+
+Heading = namedtuple("Heading", "title chapter kind minutes")
+
+HEADING = re.compile(r"# (?P<title>[^\n]+)\n\n"
+                     r"Chapter (?P<chapter>\d) · (?P<kind>[a-z ]+) · (?P<minutes>\d+) minutes\n")
+
+
+class Exercise:
+    """One of them, in the project whose top folder is `top`."""
+
+    def __init__(self, chapter, name, top=TOP):
+        self.chapter = chapter  # "03_preforking"
+        self.name = name
+        self.key = "%s/%s" % (chapter[:2], name)
+        self.top = top
+        self.task = "%s/exercises/%s.md" % (chapter, name)  # as all paths here: from the top
+        self.start = "%s/exercises/%s.c" % (chapter, name)
+        self.check = "%s/exercises/%s.py" % (chapter, name)
+        self.solution = "%s/exercises/solutions/%s.patch" % (chapter, name)
+        self.mine = ".mine/%s/%s.c" % (chapter, name)
+        self._mark = ".mine/%s/%s.done" % (chapter, name)
+
+    def at(self, path):
+        """The file that a path from the top names."""
+        return os.path.join(self.top, path)
+
+    def files(self):
+        """All that it must consist of."""
+        return [self.task, self.start, self.check, self.solution]
+
+    def program(self, origin, san=None):
+        """What make builds of it. It is make's target, too."""
+        built = "build/san-" + san.replace(",", "-") if san else "build"
+        return "/".join([built, origin, self.chapter, self.name])
+
+    def heading(self):
+        """The title, and the line below it; None if the file does not begin so."""
+        found = HEADING.match(self._read(self.task))
+        return found and Heading(found["title"], int(found["chapter"]), found["kind"],
+                                 int(found["minutes"]))
+
+    def copy_once(self):
+        """Gives the learner a copy of the starting file, if there is none. True if it did."""
+        os.makedirs(os.path.dirname(self.at(self.mine)), exist_ok=True)
+        text = self._read(self.start)
+        try:
+            with open(self.at(self.mine), "x", encoding="utf-8") as mine:
+                mine.write(text)
+        except FileExistsError:
+            return False
+        return True
+
+    def mark_done(self):
+        """The learner's copy, as it is now, has passed."""
+        with open(self.at(self._mark), "w", encoding="ascii") as mark:
+            mark.write(self._hash() + "\n")
+
+    def state(self):
+        """How far the learner is: "done", "begun", or "" for not yet. Who changes a file that has
+        passed has begun again."""
+        if not os.path.exists(self.at(self.mine)):
+            return ""
+        if os.path.exists(self.at(self._mark)) and self._read(self._mark).strip() == self._hash():
+            return "done"
+        return "begun"
+
+    def _hash(self):
+        with open(self.at(self.mine), "rb") as mine:
+            return hashlib.sha256(mine.read()).hexdigest()
+
+    def _read(self, path):
+        with open(self.at(path), encoding="utf-8") as file:
+            return file.read()
+
+
+def every(top=TOP):
+    """All exercises, chapter by chapter; in a chapter the quick ones first. Whoever has one of the
+    four files counts, so that none of the others can be forgotten."""
+    found = set()
+    for path in glob.glob(os.path.join(top, "0[1-9]_*", "exercises", "**", "*"), recursive=True):
+        name, suffix = os.path.splitext(os.path.basename(path))
+        if suffix in (".md", ".c", ".py", ".patch"):
+            found.add((os.path.relpath(path, top).split(os.sep)[0], name))
+    return sorted((Exercise(chapter, name, top) for chapter, name in found), key=order)
+
+
+def order(exercise):
+    there = os.path.exists(exercise.at(exercise.task))
+    heading = exercise.heading() if there else None
+    return exercise.chapter, heading.minutes if heading else 0, exercise.name
+
+
+def find(word, known):
+    """Those that a word may mean: 03/supervisor, 03_preforking/supervisor, or the name alone."""
+    chapter, _, name = word.rpartition("/")
+    return [each for each in known
+            if each.name == name and chapter in ("", each.chapter, each.chapter[:2])]
+
+
+def near(word, known):
+    """The keys of those whose names are like it, or else of those in the chapter it names."""
+    chapter, _, name = word.rpartition("/")
+    alike = difflib.get_close_matches(name, {each.name for each in known}, 3, 0.5)
+    return ([each.key for each in known if each.name in alike]
+            or [each.key for each in known if chapter and each.chapter.startswith(chapter[:2])])

@@ -1,0 +1,20 @@
+"""places: where the project's things are, and the way to what loadtest/ and the exercises share.
+
+Import this first: `from lib import ...` finds loadtest/lib only behind it, and `import diag` the
+exercises' sockets.
+"""
+
+import os
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+TESTS = os.path.join(TOP, "common", "tests")
+PROGRAMS = os.path.join(TOP, "build", "plain")  # servers, weather
+
+sys.path.insert(0, os.path.join(TOP, "loadtest"))
+sys.path.append(os.path.join(TOP, "common", "classroom", "exercises"))
+
+CHAPTERS = {"iterative": "01_iterative", "forking": "02_forking", "preforking": "03_preforking",
+            "threading": "04_threading", "prethreading": "05_prethreading", "poll": "06_poll",
+            "epoll": "07_epoll"}
+MODELS = list(CHAPTERS)

@@ -1,0 +1,126 @@
+/* fuzz_http: the same bytes give the same request, however they are cut.
+ *
+ *  - The input's first three octets choose the sizes of the pieces, the rest
+ *    is what a client sends.
+ *  - Fed whole and fed in pieces it gives the same verdict, at the same octet,
+ *    with the same request; and asked once more the parser says it once more.
+ *  - What is accepted keeps the promises of http.h: spans within the buffer,
+ *    lines and fields without control characters, nothing above a limit.
+ *  - The buffer has exactly the size of what has come.
+ */
+#include "http.h"
+#include "fuzz.h"
+
+enum { CUTS = 3 };
+
+struct outcome {
+    int verdict; /* > 0: a request; 0: more is wanted; < 0: refused */
+    size_t used; /* octets as they were sent, the framing of chunks included */
+    bool continue_due;
+    struct http_request request;
+    char *buffer; /* owned; what the request points into */
+    size_t len;
+};
+
+/* Large inputs are cut into larger pieces, since each is a copy of all before it. */
+static size_t piece(const uint8_t *cuts, size_t turn, size_t size)
+{
+    return cuts ? cuts[turn % CUTS] % 255u * (1 + size / 512) + 1 : size;
+}
+
+/* Feeds the bytes in pieces; without `cuts` in one. */
+static struct outcome feed(const uint8_t *bytes, size_t size, const uint8_t *cuts)
+{
+    struct http_parser parser = {0};
+    struct outcome o = {0};
+    size_t fed = 0;
+    for (size_t turn = 0; fed < size && o.verdict == 0; turn++) {
+        size_t more = piece(cuts, turn, size);
+        more = more < size - fed ? more : size - fed;
+        char *larger = malloc(o.len + more);
+        must(larger);
+        if (o.len > 0)
+            memcpy(larger, o.buffer, o.len);
+        memcpy(larger + o.len, bytes + fed, more);
+        free(o.buffer);
+        o.buffer = larger;
+        o.len += more;
+        fed += more;
+        o.verdict = http_parse(&parser, o.buffer, &o.len, &o.request);
+        size_t head = parser.fields ? o.len - parser.fields : 0; /* its field lines, so far */
+        must(o.verdict != 0 || o.len <= HTTP_MAX_REQUEST);
+        must(o.verdict != 0 || parser.fields ||
+             o.len <= 2 * HTTP_MAX_EMPTY_LINES + HTTP_MAX_REQUEST_LINE + 1);
+        must(o.verdict != 0 || parser.body || head <= HTTP_MAX_FIELD_BYTES);
+    }
+    o.used = o.verdict > 0 ? fed - (o.len - (size_t)o.verdict) : 0;
+    o.continue_due = parser.continue_due;
+    if (o.verdict > 0)
+        must(http_parse(&parser, o.buffer, &o.len, &o.request) == o.verdict);
+    return o;
+}
+
+static bool same(struct span a, struct span b)
+{
+    return !a.at == !b.at && a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static void must_be_same(const struct outcome *a, const struct outcome *b)
+{
+    const struct http_request *x = &a->request, *y = &b->request;
+    must(a->verdict == b->verdict && a->used == b->used);
+    if (a->verdict == 0)
+        return;
+    must(x->method == y->method && x->minor == y->minor && x->keep_alive == y->keep_alive);
+    must(same(x->line, y->line) && same(x->path, y->path) && same(x->query, y->query));
+    must(same(x->host, y->host) && same(x->fields, y->fields) && same(x->body, y->body));
+    must(a->verdict < 0 || a->continue_due == b->continue_due);
+}
+
+static bool is_clean(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (((unsigned char)text.at[i] < ' ' && text.at[i] != '\t') || text.at[i] == 127)
+            return false;
+    return true;
+}
+
+static void must_be_within(const struct outcome *o, struct span span)
+{
+    must(!span.at || (span.at >= o->buffer && span.at + span.len <= o->buffer + o->verdict));
+}
+
+static void must_keep_promises(const struct outcome *o)
+{
+    const struct http_request *r = &o->request;
+    const struct span *spans[] = {&r->line, &r->query, &r->fields, &r->body};
+    for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
+        must_be_within(o, *spans[i]);
+    must(r->line.len <= HTTP_MAX_REQUEST_LINE && is_clean(r->line));
+    must(r->fields.len <= HTTP_MAX_FIELD_BYTES && r->body.len <= HTTP_MAX_BODY);
+    must(r->path.at[0] == '/' || (span_is(r->path, "*") && r->method == HTTP_OPTIONS));
+    must(is_clean(r->path) && is_clean(r->query) && is_clean(r->host));
+    must(r->host.len > 0 || r->minor == 0);
+
+    struct span rest = r->fields, value;
+    int hosts = 0;
+    for (; http_next_field(&rest, "host", &value); hosts++)
+        must_be_within(o, value);
+    must(hosts == 1 || (hosts == 0 && r->minor == 0));
+    for (rest = r->fields; http_next_field(&rest, "x", &value);)
+        must(is_clean(value));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < CUTS)
+        return 0;
+    struct outcome whole = feed(data + CUTS, size - CUTS, NULL);
+    struct outcome cut = feed(data + CUTS, size - CUTS, data);
+    must_be_same(&whole, &cut);
+    if (whole.verdict > 0)
+        must_keep_promises(&whole);
+    free(whole.buffer);
+    free(cut.buffer);
+    return 0;
+}

@@ -1,0 +1,420 @@
+/* Deadlines: how long a server waits for a client, at least and at most. The least is the time that
+ * the client was promised; the most is a second more, which covers the tick of chapters 1 to 5.
+ *
+ * What follows --timeout is in net.h: a fresh connection that says nothing gets half of it,
+ * lingering a tenth.
+ */
+#include "tests/harness/harness.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+
+enum {
+    EARLY_MS = 100, /* an octet on its way is in two sockets, and a server's clock is coarse */
+    LATE_MS = 1000,
+};
+
+static void check_took(int64_t start, int64_t deadline_ms)
+{
+    int64_t took = now_ms() - start;
+    check(took >= deadline_ms - EARLY_MS, "already after %lld ms, and not %lld", (long long)took,
+          (long long)deadline_ms);
+    check(took <= deadline_ms + patience(LATE_MS), "after %lld ms, and not %lld", (long long)took,
+          (long long)deadline_ms);
+}
+
+/* ---- a request ----------------------------------------------------------------------------- */
+
+/* Says a request an octet at a time, and then the last octet of it again and again, never too late
+ * for the gap between two to be noticed. Returns when there is an answer. */
+static void drip(struct client *c, const char *request)
+{
+    int64_t limit = now_ms() + patience(SOON_MS);
+    for (const char *at = request; !has_heard(c); poll(NULL, 0, 10)) {
+        check(now_ms() < limit, "it was not cut off");
+        say_bytes(c, at, 1);
+        at += at[1] != '\0';
+    }
+}
+
+static void check_cut_off(struct client *c, const char *request)
+{
+    int64_t start = now_ms();
+    drip(c, request);
+    check_took(start, 500);
+    check(hear(c)->status == 408 && !c->answer.kept, "%d to %s", c->answer.status, request);
+    hang_up(c);
+}
+
+EVERY_SERVER(a_request_that_takes_too_long_is_cut_off_by_its_total_with_408)
+{
+    static const char *const requests[] = {
+        "GET /aaaa",
+        "GET / HTTP/1.1\r\nHost: test\r\nX: a",
+        "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\na",
+        "POST /guestbook HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\nff\r\na",
+    };
+    start_server("--timeout", "0.5");
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+        check_cut_off(dial(), requests[i]);
+}
+
+EVERY_SERVER(the_second_request_of_a_connection_has_the_same_time_as_the_first)
+{
+    start_server("--timeout", "0.5", "--keep-alive", "60");
+    struct client *c = dial();
+    say(c, GET_HOME);
+    check(hear(c)->kept, "not kept");
+    check_cut_off(c, "GET / HTTP/1.1\r\nHost: test\r\nX: a");
+}
+
+/* An empty line before a request is skipped (RFC 9112, 2.2), but not for ever: with its first octet
+ * a request has begun, and is answered when its time is over. */
+EVERY_SERVER(an_empty_line_is_the_first_octet_of_a_request)
+{
+    start_server("--timeout", "0.6", "--keep-alive", "60");
+    for (int kept = 0; kept < 2; kept++) {
+        struct client *c = dial();
+        if (kept) {
+            say(c, GET_HOME);
+            check(hear(c)->kept, "not kept");
+        }
+        int64_t start = now_ms();
+        say(c, "\r\n");
+        check(hear(c)->status == 408, "status %d", c->answer.status);
+        check_took(start, 600);
+        hang_up(c);
+    }
+}
+
+/* ---- silence ------------------------------------------------------------------------------- */
+
+static void check_fresh(const char *keep_alive)
+{
+    start_server("--timeout", "1", "--keep-alive", keep_alive);
+    int64_t start = now_ms();
+    struct client *c = dial();
+    hear_end(c);
+    check_took(start, 500);
+    hang_up(c);
+    stop_server();
+}
+
+EVERY_SERVER(a_new_connection_that_says_nothing_is_closed_silently_whatever_keep_alive_is)
+{
+    check_fresh("0");
+    check_fresh("60");
+}
+
+EVERY_SERVER(a_kept_connection_is_closed_silently_when_its_time_is_over)
+{
+    start_server("--timeout", "0.2", "--keep-alive", "0.8");
+    struct client *c = dial();
+    int64_t start = now_ms(); /* before: it idles as soon as it has sent its response */
+    say(c, GET_HOME);
+    check(hear(c)->kept, "not kept");
+    hear_end(c);
+    check_took(start, 800);
+    hang_up(c);
+}
+
+/* ---- clients that do not read -------------------------------------------------------------- */
+
+/* A folder with a file, of so many octets. */
+static const char *make_root_with_file(int64_t size)
+{
+    const char *root = make_root();
+    write_file("root/public/file.bin", "", 0);
+    check(truncate(place("root/public/file.bin"), (off_t)size) == 0, "no room");
+    return root;
+}
+
+/* As many responses as two sockets do not hold, asked for at once and never read. The time runs
+ * from the last octet that fitted; while the client's kernel says that it has no room, the server's
+ * makes some, for up to a few seconds. */
+static void check_given_up(int64_t size, int requests)
+{
+    start_server("--timeout", "0.5", "--root", make_root_with_file(size));
+    struct client *c = dial();
+    for (int i = 0; i < requests; i++)
+        say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    int64_t before = 0, written, limit = now_ms() + patience(3 * SOON_MS);
+    int64_t looked = now_ms(), last_look, progress = looked; /* at the earliest */
+    for (; !is_closed_by_server(c) && (written = count_written(c)) >= 0; poll(NULL, 0, 10)) {
+        last_look = looked;
+        looked = now_ms();
+        check(looked < limit, "it still waits for its client to read");
+        if (written != before)
+            progress = last_look;
+        before = written;
+    }
+    check_took(progress, 500);
+    struct inet_diag_msg end;
+    wait_until(!find_server_end(c, &end), 1000, "the kernel still offers %u octets",
+               end.idiag_wqueue);
+    uint64_t got = hear_rest(c);
+    check(got < (uint64_t)(size * requests), "all %llu octets", (unsigned long long)got);
+    hang_up(c);
+}
+
+EVERY_SERVER(a_client_that_never_reads_is_given_up)
+{
+    check_given_up(64 * 1024 * 1024, 1);
+}
+
+EVERY_SERVER(a_client_that_asks_on_and_on_and_never_reads_is_given_up)
+{
+    check_given_up(64 * 1024, 1000);
+}
+
+/* A connection to the server, with little room for what it sends: that has to be said before. */
+static int connect_with_room(int bytes)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)server_port),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0 &&
+              connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0,
+          "%s", strerror(errno));
+    return fd;
+}
+
+/* It takes 2 KB of a large file now and then: that is progress, which keeps a connection for as
+ * long as nobody else needs its worker. */
+static void who_reads_too_slowly_makes_way(void)
+{
+    enum { SOME_BYTES = 2000, EVERY_MS = 400, LIMIT_MS = 8000 };
+    static const char request[] = "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n";
+    char bytes[SOME_BYTES];
+    const char *root = make_root_with_file(64 * 1024 * 1024);
+    if (server_is("iterative"))
+        start_server("--timeout", "2", "--root", root);
+    else
+        start_server("--timeout", "2", "--root", root, "--workers", "1");
+    struct pollfd slow = {.fd = connect_with_room(SOME_BYTES), .events = POLLIN};
+    check(send(slow.fd, request, strlen(request), 0) == (ssize_t)strlen(request) &&
+              poll(&slow, 1, SOON_MS) == 1,
+          "it is not served");
+    struct client *patient = dial();
+    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    int64_t start = now_ms();
+    for (struct pollfd served = {.fd = patient->fd, .events = POLLIN};
+         poll(&served, 1, EVERY_MS) == 0;) {
+        check(now_ms() - start < patience(LIMIT_MS), "the slow reader keeps the worker");
+        if (recv(slow.fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno != EAGAIN)
+            break; /* it was cut off */
+    }
+    check(hear(patient)->status == 200, "status %d", patient->answer.status);
+    hang_up(patient);
+    close(slow.fd);
+}
+AGAINST(iterative, who_reads_too_slowly_makes_way)
+AGAINST(forking, who_reads_too_slowly_makes_way)
+AGAINST(preforking, who_reads_too_slowly_makes_way)
+AGAINST(threading, who_reads_too_slowly_makes_way)
+AGAINST(prethreading, who_reads_too_slowly_makes_way)
+
+/* ---- lingering ----------------------------------------------------------------------------- */
+
+/* Has a request refused whose body goes on and on, and says so much of it every 10 ms. */
+static void check_lingering(size_t piece, int pause_ms)
+{
+    static char body[64 * 1024];
+    struct client *c = dial();
+    int64_t start = now_ms(); /* before: it lingers as soon as it has sent its response */
+    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 99999999\r\n\r\n");
+    check(hear(c)->status == 413, "status %d", c->answer.status);
+    while (try_to_say(c, body, piece)) {
+        check(now_ms() - start < patience(SOON_MS), "it listens for ever to what it has refused");
+        poll(NULL, 0, pause_ms);
+    }
+    check_took(start, 500);
+    hang_up(c);
+}
+
+EVERY_SERVER(a_refused_client_that_goes_on_is_listened_to_for_its_time_and_no_longer)
+{
+    start_server("--timeout", "5");
+    check_lingering(1, 10);
+    check_lingering(64 * 1024, 0);
+}
+
+/* How many clients are listened to, though nothing is to be answered any more. */
+static int count_lingering(void)
+{
+    const char *now = strstr(get("/status.json")->body, "\"now\""), *name = "\"lingering\": ";
+    const char *count = now ? strstr(now, name) : NULL;
+    check(count, "the status does not say who lingers");
+    return atoi(count + strlen(name));
+}
+
+EVERY_SERVER(a_refused_client_that_leaves_is_listened_to_no_longer)
+{
+    let_it_look_at_itself();
+    start_server("--timeout", "60"); /* six seconds for lingering */
+    struct client *c = dial();
+    int64_t start = now_ms();
+    say(c, "nonsense\r\n\r\n");
+    check(hear(c)->status == 400, "status %d", c->answer.status);
+    say_no_more(c);
+    wait_until(count_lingering() == 0, 2000, "it is still listened to");
+    check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
+    hang_up(c);
+}
+
+/* ---- many at once -------------------------------------------------------------------------- */
+
+/* Waits until the server has closed, or answered, all of them; returns when the last was. */
+static void hear_from_all(struct client **clients, int count, int64_t start, int64_t deadline_ms)
+{
+    for (int i = 0; i < count; i++) {
+        int64_t left = start + deadline_ms + patience(LATE_MS) - now_ms();
+        struct pollfd fd = {.fd = clients[i]->fd, .events = POLLIN};
+        check(poll(&fd, 1, left > 0 ? (int)left : 0) == 1, "client %d of %d waits still", i, count);
+    }
+}
+
+/* Chapters 3 and 5 have a worker for each here. With fewer, those in the queue have not come in
+ * yet, and their time begins when they do. */
+CONCURRENT_SERVERS(two_hundred_deadlines_at_once_are_all_kept)
+{
+    enum { EACH = 100 };
+    struct client *silent[EACH], *slow[EACH];
+    if (server_has_workers())
+        start_server("--timeout", "1", "--workers", "202");
+    else
+        start_server("--timeout", "1");
+    int64_t start = now_ms();
+    for (int i = 0; i < EACH; i++) {
+        silent[i] = dial();
+        slow[i] = dial();
+        say(slow[i], "GET / HTTP/1.1\r\nHost: te");
+    }
+    int64_t last = now_ms();
+    check(!has_heard(silent[0]) || last - start >= 500 - EARLY_MS, "closed early");
+    hear_from_all(silent, EACH, last, 500);
+    check(!has_heard(slow[EACH - 1]) || now_ms() - last >= 1000 - EARLY_MS, "cut off early");
+    hear_from_all(slow, EACH, last, 1000);
+    for (int i = 0; i < EACH; i++) {
+        hear_end(silent[i]);
+        check(hear(slow[i])->status == 408, "status %d", slow[i]->answer.status);
+        hang_up(silent[i]);
+        hang_up(slow[i]);
+    }
+}
+
+/* Somebody is always behind it whose time is not over yet. */
+CONCURRENT_SERVERS(a_deadline_is_kept_though_others_come_behind_it)
+{
+    enum { OTHERS = 24 };
+    struct client *others[OTHERS];
+    int count = 0;
+    if (server_has_workers())
+        start_server("--timeout", "1", "--workers", "32");
+    else
+        start_server("--timeout", "1");
+    int64_t start = now_ms();
+    struct client *first = dial();
+    for (struct pollfd fd = {.fd = first->fd, .events = POLLIN};
+         count < OTHERS && poll(&fd, 1, 150) == 0; count++)
+        others[count] = dial();
+    hear_end(first);
+    check_took(start, 500);
+    for (int i = 0; i < count; i++)
+        hang_up(others[i]);
+    hang_up(first);
+}
+
+/* One at a time: each silent client costs the next one a tick, and no more. */
+ONLY_SERVER(iterative, ten_silent_clients_are_given_up_within_ten_ticks)
+{
+    enum { CLIENTS = 10, TICK = 200 };
+    struct client *silent[CLIENTS];
+    start_server();
+    int64_t start = now_ms();
+    for (int i = 0; i < CLIENTS; i++)
+        silent[i] = dial();
+    check_file(get("/"), "public/index.html");
+    int64_t took = now_ms() - start;
+    check(took <= CLIENTS * TICK + patience(LATE_MS), "after %lld ms", (long long)took);
+    for (int i = 0; i < CLIENTS; i++)
+        hang_up(silent[i]);
+}
+
+/* ---- nobody to serve ----------------------------------------------------------------------- */
+
+/* How often the threads of a process have gone to sleep so far; adds their number to *threads. */
+static int64_t count_sleeps(pid_t pid, int *threads)
+{
+    enum { ROOM = 64 };
+    pid_t ids[ROOM];
+    char path[64];
+    int64_t sleeps = 0;
+    for (int i = list_threads(pid, ids, ROOM) - 1; i >= 0; i--) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)ids[i]);
+        const char *status = read_whole(path, NULL);
+        const char *line = status ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
+        sleeps += line ? atoll(strchr(line, ':') + 1) : 0;
+        *threads += line != NULL;
+    }
+    return sleeps;
+}
+
+/* The same for the server with all its processes. */
+static int64_t count_all_sleeps(int *threads)
+{
+    pid_t children[64];
+    char states[64];
+    *threads = 0;
+    int64_t sleeps = count_sleeps(server_pid, threads);
+    for (int i = list_children(server_pid, children, 64, states) - 1; i >= 0; i--)
+        sleeps += count_sleeps(children[i], threads);
+    return sleeps;
+}
+
+/* An event loop wakes once a second at most; who blocks, five times: once a tick. Who never sleeps
+ * does not wake either, but uses the CPU. */
+static void check_sleep(const char *with)
+{
+    enum { WATCHED_MS = 1500, CPU_MS = 150, TICKS_A_SECOND = 5 };
+    bool loop = server_is("poll") || server_is("epoll");
+    int threads;
+    int64_t start = now_ms(), before = count_all_sleeps(&threads), cpu_ms = server_cpu_ms();
+    poll(NULL, 0, WATCHED_MS); /* not for something to happen, but for nothing to */
+    int64_t sleeps = count_all_sleeps(&threads) - before, ms = now_ms() - start;
+    int64_t most = loop ? ms / 1000 : threads * (ms * TICKS_A_SECOND / 1000 + 1);
+    check(sleeps <= patience(most), "%lld times in %lld ms, %d threads, with %s", (long long)sleeps,
+          (long long)ms, threads, with);
+    cpu_ms = server_cpu_ms() - cpu_ms;
+    check(cpu_ms < patience(CPU_MS), "%lld ms of CPU in %lld ms, with %s", (long long)cpu_ms,
+          (long long)ms, with);
+}
+
+EVERY_SERVER(a_server_without_anything_to_do_sleeps)
+{
+    enum { IDLE = 7 }; /* one less than chapters 3 and 5 have workers */
+    struct client *idle[IDLE];
+    int count = server_is("iterative") ? 1 : IDLE;
+    if (getenv("WATCH_OPENS"))
+        cr_skip_test("who is traced wakes more often");
+    start_redis();
+    start_server("--keep-alive", "60");
+    check_sleep("nobody there");
+    for (int i = 0; i < count; i++) {
+        idle[i] = dial();
+        say(idle[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+        check(hear(idle[i])->status == 200 && idle[i]->answer.kept, "%d", idle[i]->answer.status);
+    }
+    check_sleep("kept clients");
+    for (int i = 0; i < count; i++)
+        hang_up(idle[i]);
+}

@@ -1,0 +1,369 @@
+/* public/: what is served, as it is, and that nothing else is. */
+#include "tests/harness/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static void check_type(const struct answer *answer, const char *expected)
+{
+    const char *type = field(answer, "Content-Type");
+    check(type && strcmp(type, expected) == 0, "%s", type ? type : "no type");
+    const char *sniff = field(answer, "X-Content-Type-Options");
+    check(sniff && strcmp(sniff, "nosniff") == 0, "%s", sniff ? sniff : "browsers may guess it");
+}
+
+EVERY_SERVER(the_home_page_is_index_html)
+{
+    start_server();
+    check_file(get("/"), "public/index.html");
+    check_file(get("/index.html?query"), "public/index.html");
+    check_type(get("/"), "text/html; charset=utf-8");
+}
+
+EVERY_SERVER(a_file_says_what_it_is)
+{
+    start_server();
+    check_type(get("/style.css"), "text/css; charset=utf-8");
+    check_type(get("/favicon.svg"), "image/svg+xml");
+    check_type(get("/server.js"), "text/javascript; charset=utf-8");
+}
+
+EVERY_SERVER(the_penguin_arrives_to_the_last_octet)
+{
+    start_server();
+    const struct answer *penguin = get("/tux.png");
+    check_file(penguin, "public/tux.png");
+    check_type(penguin, "image/png");
+    check_file(get("/tu%78.png"), "public/tux.png");
+}
+
+EVERY_SERVER(a_mebibyte_and_an_empty_file_arrive_whole)
+{
+    enum { SIZE = 1024 * 1024 };
+    const char *root = make_root();
+    char *bytes = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 31 + i / 251);
+    write_file("root/public/large.bin", bytes, SIZE);
+    write_file("root/public/empty.txt", "", 0);
+    free(bytes);
+    start_server("--root", root);
+    check_file(get("/large.bin"), place("root/public/large.bin"));
+    check_type(get("/large.bin"), "application/octet-stream");
+    check_file(get("/empty.txt"), place("root/public/empty.txt"));
+}
+
+/* GET / with one more field, on a connection that is kept. */
+static const struct answer *get_home_with(struct client *c, const char *name, const char *value)
+{
+    char request[256];
+    snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\n%s: %s\r\n\r\n", name,
+             value);
+    say(c, request);
+    return hear(c);
+}
+
+EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
+{
+    start_server();
+    const struct answer *home = get("/");
+    const char *tag = field(home, "ETag"), *modified = field(home, "Last-Modified");
+    check(tag && tag[0] == '"' && modified, "ETag: %s, Last-Modified: %s", tag, modified);
+    struct client *c = dial();
+    check(get_home_with(c, "If-None-Match", tag)->status == 304, "status %d", c->answer.status);
+    check(field(&c->answer, "ETag") && strcmp(field(&c->answer, "ETag"), tag) == 0, "another tag");
+    check(get_home_with(c, "If-Modified-Since", modified)->status == 304, "status %d",
+          c->answer.status);
+    check_file(get_home_with(c, "If-None-Match", "\"another\""), "public/index.html");
+    check_file(get_home_with(c, "If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+               "public/index.html");
+    hang_up(c);
+}
+
+/* Writes a file, at a time of our choice. */
+static void write_news(const char *three_octets, time_t seconds, long nanoseconds)
+{
+    const struct timespec when = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+    write_file("root/public/news.txt", three_octets, 3);
+    check(utimensat(AT_FDCWD, place("root/public/news.txt"), (struct timespec[]){when, when}, 0) ==
+              0,
+          "%s", strerror(errno));
+}
+
+/* A small file may be kept in memory for a second, by each worker of chapter 3 for itself: so one
+ * of them may know already what another one does not. */
+EVERY_SERVER(a_file_that_has_changed_is_sent_as_it_is_now)
+{
+    const char *root = make_root();
+    write_news("old", 784111777, 1);
+    start_server("--root", root);
+    const char *tag = field(get("/news.txt"), "ETag");
+    write_news("new", 784111777, 2); /* as long, and in the same second */
+    char request[256];
+    snprintf(request, sizeof(request),
+             "GET /news.txt HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+             "If-None-Match: %s\r\n\r\n",
+             tag);
+    const struct answer *a;
+    wait_until((a = ask(request))->status == 200, 2000, "it is as it was");
+    check_file(a, place("root/public/news.txt"));
+}
+
+/* RFC 9110, 8.8.2.1: a clock that is wrong on another machine must not keep anybody from asking. */
+EVERY_SERVER(no_file_was_modified_in_the_future)
+{
+    const char *root = make_root();
+    write_news("now", time(NULL) + 86400, 0);
+    start_server("--root", root);
+    struct tm date = {0}, modified = {0};
+    const struct answer *answer = get("/news.txt");
+    strptime(field(answer, "Date"), "%a, %d %b %Y %H:%M:%S GMT", &date);
+    strptime(field(answer, "Last-Modified"), "%a, %d %b %Y %H:%M:%S GMT", &modified);
+    check(timegm(&modified) <= timegm(&date), "%s", field(answer, "Last-Modified"));
+}
+
+EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
+{
+    size_t size = 0;
+    const char *file = read_whole("public/index.html", &size);
+    const struct {
+        const char *range;
+        size_t first, last;
+    } parts[] = {
+        {"bytes=0-0", 0, 0},
+        {"bytes=10-19", 10, 19},
+        {"bytes=100-", 100, size - 1},
+        {"bytes=-7", size - 7, size - 1},
+        {"bytes=5-99999999999999999999", 5, size - 1},
+    };
+    start_server();
+    struct client *c = dial();
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char expected[64];
+        size_t len = parts[i].last - parts[i].first + 1;
+        snprintf(expected, sizeof(expected), "bytes %zu-%zu/%zu", parts[i].first, parts[i].last,
+                 size);
+        const struct answer *part = get_home_with(c, "Range", parts[i].range);
+        const char *range = field(part, "Content-Range");
+        check(part->status == 206 && range && strcmp(range, expected) == 0, "%s: %d, %s",
+              parts[i].range, part->status, range);
+        check(part->body_len == len && memcmp(part->body, file + parts[i].first, len) == 0,
+              "%s: %s", parts[i].range, part->body);
+    }
+    check(get_home_with(c, "Range", "bytes=9999999-")->status == 416, "%d", c->answer.status);
+    check_file(get_home_with(c, "Range", "bytes=0-1,3-4"), "public/index.html");
+    hang_up(c);
+}
+
+/* The first octet of a file, if it is what the client knows. */
+static const struct answer *get_part_if(struct client *c, const char *path, const char *known)
+{
+    char request[256];
+    snprintf(request, sizeof(request),
+             "GET %s HTTP/1.1\r\nHost: test\r\nRange: bytes=0-0\r\nIf-Range: %s\r\n\r\n", path,
+             known);
+    say(c, request);
+    return hear(c);
+}
+
+/* RFC 9110, 13.1.5 and 8.8.2.2: a file may be written twice in a second, and its date does not say
+ * which of the two the client has. */
+EVERY_SERVER(a_part_by_a_date_needs_a_date_that_is_over)
+{
+    char now[64];
+    const char *root = make_root();
+    write_news("old", 784111777, 0);
+    start_server("--root", root);
+    struct client *c = dial();
+    check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:37 GMT")->status == 206, "%d",
+          c->answer.status);
+    check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:36 GMT")->status == 200, "%d",
+          c->answer.status);
+    write_news("new", time(NULL) + 86400, 0); /* Last-Modified is the time of the response */
+    wait_until(memcmp(get_part_if(c, "/news.txt", "none")->body, "new", 3) == 0, 3000,
+               "it is as it was");
+    snprintf(now, sizeof(now), "%s", field(&c->answer, "Last-Modified"));
+    check(get_part_if(c, "/news.txt", now)->status == 200, "%d for %s", c->answer.status, now);
+    hang_up(c);
+}
+
+static bool is_date(const char *text)
+{
+    struct tm date = {0};
+    const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &date);
+    return strlen(text) == 29 && end && !*end;
+}
+
+/* A date of HTTP has a year of four digits. File systems have other limits: this one may make
+ * another time of some of these. */
+EVERY_SERVER(a_file_of_any_time_has_whole_fields)
+{
+    static const time_t times[] = {
+        -1,           -2,           -2147483648,  -62135596801,     -62167219201, -377705116801,
+        253402300799, 253402300800, 999999999999, 1000000000000000,
+    };
+    enum { TIMES = sizeof(times) / sizeof(times[0]) };
+    char path[64];
+    const char *root = make_root();
+    for (int i = 0; i < TIMES; i++) {
+        const struct timespec when = {.tv_sec = times[i], .tv_nsec = 999999999};
+        snprintf(path, sizeof(path), "root/public/%d.txt", i);
+        write_file(path, "news", 4);
+        check(utimensat(AT_FDCWD, place(path), (struct timespec[]){when, when}, 0) == 0, "%s",
+              strerror(errno));
+    }
+    start_server("--root", root);
+    struct client *c = dial();
+    for (int i = 0; i < TIMES; i++) {
+        snprintf(path, sizeof(path), "/%d.txt", i);
+        const struct answer *answer = get_part_if(c, path, "yesterday");
+        const char *date = field(answer, "Last-Modified"), *tag = field(answer, "ETag");
+        check(answer->status == 200, "%s: status %d", path, answer->status);
+        check(times[i] < 0 ? !date : date && is_date(date), "%s: %s", path, date);
+        check(tag && strlen(tag) > 2 && tag[0] == '"' &&
+                  strchr(tag + 1, '"') == strrchr(tag, '"') && tag[strlen(tag) - 1] == '"',
+              "%s: %s", path, tag);
+    }
+    hang_up(c);
+}
+
+EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
+{
+    start_server();
+    const struct answer *answer = get("/not-there.html");
+    check(answer->status == 404, "status %d", answer->status);
+    check_type(answer, "text/html; charset=utf-8");
+    check(body_has(answer, "404") && body_has(answer, "There is nothing under this address"), "%s",
+          answer->body);
+    check(get("/index.html/")->status == 404, "a file is no folder");
+}
+
+EVERY_SERVER(a_folder_without_its_slash_moves_there)
+{
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    write_file("root/public/sub/index.html", "inside", 6);
+    start_server("--root", root);
+    check_file(get("/sub/"), place("root/public/sub/index.html"));
+
+    const struct answer *answer = get("/sub");
+    const char *location = field(answer, "Location");
+    check(answer->status == 301 && location && strcmp(location, "/sub/") == 0, "%d to %s",
+          answer->status, location);
+    answer = get("/sub?a=b");
+    location = field(answer, "Location");
+    check(location && strcmp(location, "/sub/?a=b") == 0, "to %s", location);
+}
+
+/* A browser sends more than a URI reference may hold, which is what Location is (RFC 9110, 10.2.2).
+ */
+EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)
+{
+    static const struct {
+        const char *target, *location;
+    } rows[] = {
+        {"/sub[1]", "/sub%5B1%5D/"},
+        {"/sub%5b1%5d?a[]=1", "/sub%5B1%5D/?a%5B%5D=1"},
+        {"/sub[1]?q=a|b{c}^`'", "/sub%5B1%5D/?q=a%7Cb%7Bc%7D%5E%60'"},
+        {"/sub[1]?100%&%zz=%4&%41%e4?/:@", "/sub%5B1%5D/?100%25&%25zz=%254&%41%e4?/:@"},
+        {"/sub[1]?", "/sub%5B1%5D/?"},
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub[1]"), 0700) == 0, "%s", strerror(errno));
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct answer *answer = get(rows[i].target);
+        const char *location = field(answer, "Location");
+        check(answer->status == 301 && location && strcmp(location, rows[i].location) == 0,
+              "%s: %d to %s", rows[i].target, answer->status, location ? location : "nowhere");
+    }
+}
+
+/* "//elsewhere/..." is an address of another host, to whoever is sent there. */
+EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
+{
+    static const char *const targets[] = {
+        "//sub",
+        "///sub",
+        "//elsewhere.example/../sub",
+        "//elsewhere.example/..%2fsub",
+        "http://test//elsewhere.example/../sub",
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        const struct answer *answer = get(targets[i]);
+        const char *location = field(answer, "Location");
+        check(answer->status == 301 && location && strcmp(location, "/sub/") == 0, "%s: %d to %s",
+              targets[i], answer->status, location);
+    }
+}
+
+EVERY_SERVER(what_is_no_plain_file_or_begins_with_a_dot_is_not_there)
+{
+    const char *root = make_root();
+    check(mkdir(place("root/public/.git"), 0700) == 0 &&
+              mkdir(place("root/public/empty"), 0700) == 0 &&
+              mkfifo(place("root/public/pipe"), 0600) == 0,
+          "%s", strerror(errno));
+    write_file("root/public/.hidden", SECRET, strlen(SECRET));
+    write_file("root/public/.git/config", SECRET, strlen(SECRET));
+    start_server("--root", root);
+    check(get("/.hidden")->status == 404, "status %d", get("/.hidden")->status);
+    check(get("/%2ehidden")->status == 404, "status %d", get("/%2ehidden")->status);
+    check(get("/.git/config")->status == 404, "status %d", get("/.git/config")->status);
+    check(get("/pipe")->status == 404, "status %d", get("/pipe")->status); /* nor waited for */
+    check(get("/empty/")->status == 404, "status %d", get("/empty/")->status);
+}
+
+EVERY_SERVER(no_path_leads_out_of_public)
+{
+    static const char *const targets[] = {
+        "/../secret",
+        "/../../../../../../../../etc/passwd",
+        "/sub/../../secret",
+        "/%2e%2e/secret",
+        "/..%2fsecret",
+        "/%2e%2e%2fsecret",
+        "/%252e%252e/secret",
+        "/sub/%2e%2e/%2E%2E/secret",
+        "/./.././secret",
+        "//../secret",
+        "/..//secret",
+        "/....//secret",
+        "/..%5csecret",
+        "/..;/secret",
+        "/%c0%ae%c0%ae/secret",
+        "/..%00/secret",
+        "/secret%00.html",
+        "/index.html%00.txt",
+        "http://test/../secret",
+        "/link",
+        "/folder-link/secret",
+        "/absolute-link",
+        "/process/cwd/Makefile",
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0 &&
+              symlink("../secret", place("root/public/link")) == 0 &&
+              symlink("..", place("root/public/folder-link")) == 0 &&
+              symlink(place("root/secret"), place("root/public/absolute-link")) == 0 &&
+              symlink("/proc/self", place("root/public/process")) == 0,
+          "%s", strerror(errno));
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        const struct answer *answer = get(targets[i]);
+        check(answer->status == 400 || answer->status == 404, "%s: status %d", targets[i],
+              answer->status);
+        check(!body_has(answer, SECRET) && !body_has(answer, "root:"), "%s: %s", targets[i],
+              answer->body);
+    }
+    check_file(get("/sub/../index.html"), place("root/public/index.html"));
+}

@@ -1,0 +1,333 @@
+/* HTTP/1.1, as it looks from outside: which answer, and what becomes of the connection. The parser
+ * has tests of its own; these show that all seven servers feed it, and end a connection, alike.
+ */
+#include "tests/harness/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+#define FORM     "guest-name=Ada&guest-remarks=hello" /* 34 octets */
+#define POST_FORM                                                                                  \
+    "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded"    \
+    "\r\nContent-Length: 34\r\n\r\n" FORM
+#define POST_CHUNKS                                                                                \
+    "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded"    \
+    "\r\nTransfer-Encoding: chunked\r\n\r\n"                                                       \
+    "b\r\nguest-name=\r\n17;a=b\r\nAda&guest-remarks=hello\r\n0\r\nTrailer: x\r\n\r\n"
+
+/* Asks once more on the same connection, which so shows that it is still there. */
+static void check_home(struct client *c, bool kept)
+{
+    say(c, GET_HOME);
+    check_file(hear(c), "public/index.html");
+    check(c->answer.kept == kept, "the connection is %s", kept ? "not kept" : "kept");
+}
+
+/* ---- methods ------------------------------------------------------------------------------- */
+
+EVERY_SERVER(a_known_method_in_the_wrong_place_is_405)
+{
+    static const struct {
+        const char *line, *allow;
+    } cases[] = {
+        {"DELETE / HTTP/1.1", "GET, HEAD, OPTIONS"},
+        {"POST /index.html HTTP/1.1", "GET, HEAD, OPTIONS"},
+        {"PUT /guestbook HTTP/1.1", "GET, HEAD, POST, OPTIONS"},
+    };
+    start_server();
+    struct client *c = dial();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        say(c, cases[i].line);
+        say(c, "\r\nHost: test\r\n\r\n");
+        const char *allow = field(hear(c), "Allow");
+        check(c->answer.status == 405, "%s: status %d", cases[i].line, c->answer.status);
+        check(allow && strcmp(allow, cases[i].allow) == 0, "%s: Allow: %s", cases[i].line, allow);
+    }
+    check_home(c, true);
+    hang_up(c);
+}
+
+EVERY_SERVER(an_unknown_method_is_501)
+{
+    start_server();
+    check(ask("BREW / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")->status == 501,
+          "not so");
+}
+
+EVERY_SERVER(options_says_what_is_allowed_without_a_body)
+{
+    start_server();
+    struct client *c = dial();
+    say(c, "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(hear(c)->status == 204 && field(&c->answer, "Allow"), "status %d", c->answer.status);
+    check_home(c, true); /* so nothing came behind the empty line */
+    hang_up(c);
+}
+
+/* ---- how long a connection lasts ----------------------------------------------------------- */
+
+EVERY_SERVER(a_connection_carries_twenty_requests)
+{
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    for (int i = 1; i <= 20; i++) {
+        if (i % 2) {
+            check_home(c, true);
+            continue;
+        }
+        say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+        check(hear(c)->status == 200 && c->answer.kept, "request %d: %d", i, c->answer.status);
+    }
+    hang_up(c);
+    struct statistics s = stop_server();
+    check(s.requests == 20 && s.connections == 1, "%llu on %llu", s.requests, s.connections);
+}
+
+/* RFC 9110, 6.6.1 */
+EVERY_SERVER(the_date_is_that_of_the_response)
+{
+    start_server("--keep-alive", "60");
+    struct client *c = dial();
+    for (int i = 0; i < 3; i++) {
+        struct tm utc = {0};
+        time_t before = time(NULL);
+        say(c, GET_HOME);
+        const char *date = field(hear(c), "Date");
+        strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+        check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s, asked at %lld", date,
+              (long long)before);
+        wait_until(time(NULL) > before, 2000, "time stands still");
+    }
+    hang_up(c);
+}
+
+EVERY_SERVER(http_1_0_closes_unless_asked_to_stay)
+{
+    start_server();
+    check(!ask("GET / HTTP/1.0\r\n\r\n")->kept, "kept");
+    struct client *c = dial();
+    for (int i = 0; i < 3; i++) {
+        say(c, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        check_file(hear(c), "public/index.html");
+        check(c->answer.kept, "not kept");
+    }
+    say(c, "GET / HTTP/1.0\r\n\r\n");
+    check(!hear(c)->kept, "kept");
+    hang_up(c);
+}
+
+EVERY_SERVER(connection_close_closes)
+{
+    start_server();
+    struct client *c = dial();
+    check_home(c, true);
+    say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    check_file(hear(c), "public/index.html");
+    check(!c->answer.kept, "kept");
+    hang_up(c);
+}
+
+EVERY_SERVER(keep_alive_0_closes_after_every_response)
+{
+    start_server("--keep-alive", "0");
+    struct client *c = dial();
+    check_home(c, false);
+    hang_up(c);
+}
+
+EVERY_SERVER(a_client_that_half_closes_still_gets_its_response)
+{
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    say_no_more(c);
+    check(hear(c)->status == 200, "status %d", c->answer.status);
+    hear_end(c);
+    hang_up(c);
+}
+
+/* ---- how requests come in ------------------------------------------------------------------ */
+
+EVERY_SERVER(ten_pipelined_requests_are_answered_in_order)
+{
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    say(c, GET_HOME POST_FORM "GET /style.css HTTP/1.1\r\nHost: test\r\n\r\n"
+                              "HEAD / HTTP/1.1\r\nHost: test\r\n\r\n" POST_CHUNKS
+                              "GET /not-there HTTP/1.1\r\nHost: test\r\n\r\n"
+                              "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n"
+                              "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n"
+                              "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n"
+                              "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
+                              "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    check_file(hear(c), "public/index.html");
+    check(hear(c)->status == 303, "2: status %d", c->answer.status);
+    check_file(hear(c), "public/style.css");
+    check(hear_head(c)->status == 200, "4: status %d", c->answer.status);
+    check(hear(c)->status == 303, "5: status %d", c->answer.status);
+    check(hear(c)->status == 404, "6: status %d", c->answer.status);
+    check(hear(c)->status == 200 && body_has(&c->answer, "<bdi>Ada</bdi>"), "7: %d: %s",
+          c->answer.status, c->answer.body);
+    check(hear(c)->status == 204, "8: status %d", c->answer.status);
+    check_file(hear(c), "public/tux.png");
+    check_file(hear(c), "public/index.html");
+    check(!c->answer.kept, "the tenth said close");
+    hang_up(c);
+    check(redis_number("GET guestbook:visitors") == 1, "what came behind `close` was processed");
+    check(redis_number("LLEN guestbook:entries") == 2, "not two entries");
+}
+
+static void say_in_pieces(struct client *c, const char *text)
+{
+    for (; *text; text++)
+        say_bytes(c, text, 1);
+}
+
+EVERY_SERVER(a_request_may_come_an_octet_at_a_time)
+{
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    say_in_pieces(c, GET_HOME);
+    check_file(hear(c), "public/index.html");
+    say_in_pieces(c, POST_FORM);
+    check(hear(c)->status == 303, "status %d", c->answer.status);
+    say_in_pieces(c, POST_CHUNKS);
+    check(hear(c)->status == 303, "status %d", c->answer.status);
+    hang_up(c);
+    check(redis_number("LLEN guestbook:entries") == 2, "not two entries");
+}
+
+EVERY_SERVER(a_chunked_post_is_stored_like_any_other)
+{
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    say(c, POST_CHUNKS);
+    check(hear(c)->status == 303, "status %d", c->answer.status);
+    hang_up(c);
+    const char *entry = redis("LINDEX guestbook:entries 0")->str;
+    check(entry && strstr(entry, "\nAda\nhello"), "%s", entry);
+}
+
+EVERY_SERVER(a_client_that_asks_is_told_to_go_on_with_its_body)
+{
+    start_redis();
+    start_server();
+    struct client *c = dial();
+    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 34\r\nExpect: 100-continue"
+           "\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n");
+    hear_continue(c);
+    say(c, FORM);
+    check(hear(c)->status == 303 && c->answer.kept, "status %d", c->answer.status);
+    hang_up(c);
+
+    c = dial();
+    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 65537\r\n"
+           "Expect: 100-continue\r\n\r\n");
+    check(hear(c)->status == 413, "status %d", c->answer.status); /* at once, and no 100 before */
+    hang_up(c);
+    check(redis_number("LLEN guestbook:entries") == 1, "not one entry");
+}
+
+/* ---- refusals ------------------------------------------------------------------------------ */
+
+EVERY_SERVER(a_body_that_is_too_large_is_refused_without_a_reset)
+{
+    enum { SIZE = 1024 * 1024 };
+    char *body = calloc(1, SIZE);
+    start_server();
+    struct client *c = dial();
+    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 1048576\r\n\r\n");
+    say_bytes(c, body, SIZE);
+    check(hear(c)->status == 413 && !c->answer.kept, "status %d", c->answer.status);
+    check_no_reset(c);
+    hang_up(c);
+    free(body);
+}
+
+EVERY_SERVER(what_is_no_http_is_refused_once_and_the_connection_closed)
+{
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {
+        {"GET / HTTP/1.1\nHost: test\n\n", 400},
+        {"GET / HTTP/1.1\r\nHost: test\n\r\n", 400},
+        {"GET / HTTP/1.1\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+        {"GET  / HTTP/1.1\r\nHost: test\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost : test\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: test\r\n folded\r\n\r\n", 400},
+        {"GET / HTTP/2.0\r\nHost: test\r\n\r\n", 505},
+        {"\x16\x03\x01 no TLS here \r\n\r\n", 400},
+        {"POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: +34\r\n\r\n" FORM, 400},
+        {"POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 34\r\n"
+         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+         400},
+        {"POST /guestbook HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+        {"GET / HTTP/1.1\r\nHost: test\r\nExpect: miracles\r\n\r\n", 417},
+    };
+    start_server();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct client *c = dial();
+        say(c, cases[i].request);
+        say(c, GET_HOME); /* which nobody may look at */
+        check(hear(c)->status == cases[i].status, "%s: %d", cases[i].request, c->answer.status);
+        check(!c->answer.kept, "kept after %s", cases[i].request);
+        check_no_reset(c);
+        hang_up(c);
+    }
+}
+
+EVERY_SERVER(a_request_line_and_fields_have_their_limits)
+{
+    char request[32768];
+    start_server();
+    int n = snprintf(request, sizeof(request), "GET /");
+    memset(request + n, 'a', 8000);
+    snprintf(request + n + 8000, 100, " HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(ask(request)->status == 414, "no limit to a request line");
+
+    n = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\nX: ");
+    memset(request + n, 'a', 17000);
+    snprintf(request + n + 17000, 100, "\r\n\r\n");
+    check(ask(request)->status == 431, "no limit to the fields' octets");
+
+    n = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\n");
+    for (int i = 0; i < 100; i++)
+        n += snprintf(request + n, 100, "X-%d: y\r\n", i);
+    snprintf(request + n, 100, "\r\n");
+    check(ask(request)->status == 431, "no limit to the number of fields");
+}
+
+/* ---- clients that leave -------------------------------------------------------------------- */
+
+EVERY_SERVER(half_a_post_stores_nothing)
+{
+    static const char *const halves[] = {
+        "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 35\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n\r\n" FORM,
+        "POST /guestbook HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n\r\n22\r\n" FORM "\r\n",
+        "POST /guestbook HT",
+    };
+    start_redis();
+    start_server();
+    for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
+        struct client *c = dial();
+        say(c, halves[i]);
+        say_no_more(c);
+        hear_end(c); /* it has asked for nothing, and gets nothing */
+        hang_up(c);
+    }
+    check(redis_number("LLEN guestbook:entries") == 0, "half a post was stored");
+    check(stop_server().requests == 0, "half a request was counted");
+}

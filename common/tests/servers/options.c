@@ -1,0 +1,377 @@
+/* The command line: what is understood, what is refused, and how that is said. */
+#include "tests/harness/harness.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* One line on standard error, that begins with the server's name and says so much. */
+static void check_complaint(const char *what)
+{
+    size_t len = strlen(server_says);
+    const char *errors = server_errors();
+    check(count_lines(errors) == 1, "not one line");
+    check(strncmp(errors, server_says, len) == 0 && strncmp(errors + len, ": ", 2) == 0,
+          "it does not say who");
+    check(strstr(errors, what), "it does not say %s", what);
+}
+
+EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
+{
+    static const struct {
+        const char *words[3], *what;
+    } cases[] = {
+        {{"--nonsense"}, "--nonsense"},
+        {{"-x"}, "-x"},
+        {{"extra"}, "'extra'"},
+        {{"--port", "70000"}, "--port '70000': a whole number from 0 to 65535"},
+        {{"-p", "-1"}, "'-1'"},
+        {{"-p", "80x"}, "'80x'"},
+        {{"-p", ""}, "--port"},
+        {{"--port"}, "--port"},
+        {{"--bind", "nonsense"}, "'nonsense'"},
+        {{"--bind", "1.2.3.4.5"}, "'1.2.3.4.5'"},
+        {{"--timeout", "soon"}, "'soon'"},
+        {{"--timeout", "0"}, "'0'"},
+        {{"--timeout", "nan"}, "'nan'"},
+        {{"--keep-alive", "-1"}, "'-1'"},
+        {{"--backlog", "0"}, "'0'"},
+    };
+    start_redis();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status = run_server(cases[i].words[0], cases[i].words[1]);
+        check(status == 2, "%s: status %d", cases[i].what, status);
+        check_complaint(cases[i].what);
+        check(!*server_output(), "%s: %s", cases[i].what, server_output());
+    }
+}
+
+EVERY_SERVER(a_redis_that_cannot_be_meant_is_refused)
+{
+    char too_long[200];
+    const char *const cases[] = {"nowhere", "127.0.0.1:",      "127.0.0.1:x", ":6379",
+                                 "unix:",   "127.0.0.1:99999", too_long};
+    snprintf(too_long, sizeof(too_long), "unix:/%0120d", 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status = run_server("--redis", cases[i]);
+        check(status == 2, "%s: status %d", cases[i], status);
+        check_complaint(cases[i]);
+    }
+}
+
+EVERY_SERVER(workers_are_an_option_only_where_there_are_any)
+{
+    if (server_has_workers()) {
+        check(run_server("--workers", "0") == 2, "no workers at all");
+        check_complaint("--workers '0': a whole number from 1");
+        check(run_server("--workers", "many") == 2, "that is no number");
+        check_complaint("--workers 'many'");
+    } else {
+        check(run_server("--workers", "4") == 2, "it takes what it cannot do");
+        check_complaint("--workers");
+    }
+}
+
+EVERY_SERVER(a_port_that_is_taken_is_named)
+{
+    char port[16], what[32];
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(address);
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(bind(taken, (struct sockaddr *)&address, size) == 0 && listen(taken, 1) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0,
+          "no port to be had");
+    start_redis();
+    snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
+    snprintf(what, sizeof(what), "port %s", port);
+    check(run_server("--port", port) == 1, "not status 1");
+    check_complaint(what);
+    close(taken);
+}
+
+EVERY_SERVER(without_public_or_templates_it_does_not_start)
+{
+    check(mkdir(place("bare"), 0700) == 0, "no folder");
+    check(run_server("--root", place("bare")) == 1, "not status 1");
+    check_complaint("public");
+    check(mkdir(place("bare/public"), 0700) == 0, "no folder");
+    check(run_server("--root", place("bare")) == 1, "not status 1");
+    check_complaint("templates/");
+    check(run_server("--root", place("not-there")) == 1, "not status 1");
+    check_complaint("not-there");
+}
+
+/* A root whose guestbook template is ours. */
+static const char *make_root_with(const char *template)
+{
+    const char *status = read_whole("templates/status/index.html", NULL);
+    const char *server = read_whole("templates/server-status/index.html", NULL);
+    check(status && server, "no templates/ here");
+    check(mkdir(place("own"), 0700) == 0 && mkdir(place("own/public"), 0700) == 0 &&
+              mkdir(place("own/templates"), 0700) == 0 &&
+              mkdir(place("own/templates/guestbook"), 0700) == 0 &&
+              mkdir(place("own/templates/status"), 0700) == 0 &&
+              mkdir(place("own/templates/server-status"), 0700) == 0,
+          "no folder");
+    write_file("own/templates/guestbook/index.html", template, strlen(template));
+    write_file("own/templates/status/index.html", status, strlen(status));
+    write_file("own/templates/server-status/index.html", server, strlen(server));
+    write_file("own/public/index.html", "home", 4);
+    return place("own");
+}
+
+EVERY_SERVER(a_template_with_an_unknown_name_is_refused_with_its_line)
+{
+    const char *root = make_root_with("<p>\n{{server}}\n{{nonsense}}\n");
+    check(run_server("--root", root) == 1, "not status 1");
+    check_complaint("templates/guestbook/index.html:3: unknown name: nonsense");
+}
+
+EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_used)
+{
+    const char *root = make_root_with("one");
+    start_redis();
+    start_server("--root", root);
+    check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
+    write_file("own/templates/guestbook/index.html", "two {{visitors}}", 16);
+    wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
+               "it was not read again");
+    check_complaint("templates/guestbook/index.html:1: used outside its list: visitors");
+    check(strcmp(get("/guestbook")->body, "one") == 0, "a broken template is used");
+    check(get("/guestbook")->status == 200, "the page is gone");
+}
+
+#define GUESTBOOK "own/templates/guestbook/index.html"
+
+static void remove_template(void)
+{
+    check(unlink(place(GUESTBOOK)) == 0, "%s", strerror(errno));
+}
+
+static void make_fifo(void)
+{
+    remove_template();
+    check(mkfifo(place(GUESTBOOK), 0600) == 0, "%s", strerror(errno));
+}
+
+static void link_to_device(void)
+{
+    remove_template();
+    check(symlink("/dev/zero", place(GUESTBOOK)) == 0, "%s", strerror(errno));
+}
+
+/* 64 GiB of holes, which are read as zeros: more than there is memory for. */
+static void make_endless_file(void)
+{
+    remove_template();
+    write_file(GUESTBOOK, "", 0);
+    check(truncate(place(GUESTBOOK), 64LL << 30) == 0, "%s", strerror(errno));
+}
+
+/* Whoever looks at it waits for nobody, and the page stays as it was until there is a template. */
+static void a_template_becomes(void (*make)(void), const char *complaint)
+{
+    const char *root = make_root_with("one");
+    start_redis();
+    start_server("--root", root, "--timeout", "60");
+    check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
+    make();
+    wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
+               "it was not looked at again");
+    check_complaint(complaint);
+    check(strcmp(get("/guestbook")->body, "one") == 0, "it is used");
+    check_file(get("/index.html"), place("own/public/index.html"));
+    remove_template();
+    write_file(GUESTBOOK, "two", 3);
+    wait_until(strcmp(get("/guestbook")->body, "two") == 0, 3000, "it was not read again");
+}
+
+EVERY_SERVER(a_template_that_becomes_a_fifo_stops_nobody)
+{
+    a_template_becomes(make_fifo, "templates/guestbook/index.html: not a regular file");
+}
+
+EVERY_SERVER(a_template_that_becomes_a_device_stops_nobody)
+{
+    a_template_becomes(link_to_device, "templates/guestbook/index.html: not a regular file");
+}
+
+EVERY_SERVER(a_template_that_becomes_endless_stops_nobody)
+{
+    a_template_becomes(make_endless_file, "templates/guestbook/index.html: File too large");
+}
+
+EVERY_SERVER(a_template_that_is_a_fifo_is_refused_at_start)
+{
+    const char *root = make_root_with("one");
+    make_fifo();
+    check(run_server("--root", root) == 1, "not status 1");
+    check_complaint("templates/guestbook/index.html: not a regular file");
+}
+
+/* A terminal obeys what begins with an escape character. */
+EVERY_SERVER(a_template_cannot_speak_to_a_terminal)
+{
+    const char *root = make_root_with("{{\x1b[31m\x9b\xc3\xa9\rx\x7f}}");
+    check(run_server("--root", root) == 1, "not status 1");
+    check_complaint("templates/guestbook/index.html:1: unknown name: "
+                    "\\x1b[31m\\x9b\\xc3\\xa9\\x0dx\\x7f");
+}
+
+EVERY_SERVER(help_and_version_are_no_errors)
+{
+    check(run_server("--help") == 0 && !*server_errors(), "--help fails");
+    check(strstr(server_output(), "--port") && strstr(server_output(), server_says), "%s",
+          server_output());
+    check(!strstr(server_output(), "--workers") == !server_has_workers(), "%s", server_output());
+    check(run_server("--version") == 0 && !*server_errors(), "--version fails");
+    check(strncmp(server_output(), server_says, strlen(server_says)) == 0 &&
+              strstr(server_output(), "ZeroHTTPd") && count_lines(server_output()) == 1,
+          "%s", server_output());
+}
+
+/* ---- the log ------------------------------------------------------------------------------- */
+
+/* Checks that the output is the banner, so many lines of Common Log Format, and the statistics; and
+ * that it has this text. */
+static void check_log(int lines, const char *text)
+{
+    regex_t format;
+    const char *log = strchr(server_output(), '\n') + 1;
+    check(regcomp(&format,
+                  "^127\\.0\\.0\\.1 - - \\[[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} \\+0000\\] "
+                  "\"([ !#-[]|]|[\\^-~]|\\\\x[0-9a-f]{2})*\" [1-5][0-9]{2} [0-9]+\n",
+                  REG_EXTENDED) == 0,
+          "regcomp");
+    check(count_lines(log) == lines + 1, "not %d lines: %s", lines, log);
+    check(strstr(log, text), "no %s: %s", text, log);
+    for (int i = 0; i < lines; i++, log = strchr(log, '\n') + 1) {
+        regmatch_t match;
+        bool fits = regexec(&format, log, 1, &match, 0) == 0 && match.rm_so == 0;
+        check(fits, "not in Common Log Format: %s", log);
+    }
+    regfree(&format);
+}
+
+EVERY_SERVER(verbose_means_a_line_a_request)
+{
+    start_server("-v");
+    get("/not-there");
+    struct client *c = dial();
+    say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\nHEAD / HTTP/1.1\r\nHost: test\r\n\r\n");
+    hear(c);
+    hear_head(c);
+    hang_up(c);
+    stop_server();
+    check_log(3, "\"GET /not-there HTTP/1.1\" 404 ");
+    check_log(3, "\"HEAD / HTTP/1.1\" 200 0\n");
+}
+
+/* A process stays the same through execve(2), with all that its program before it has used: a shell
+ * that compiles first, and then becomes the server. */
+EVERY_SERVER(the_statistics_are_of_the_server_alone)
+{
+    enum { BEFORE_KIB = 200 * 1024 };
+    double user = -1, system = -1;
+    long peak = -1;
+    run_under("python3", "-c",
+              "import os, sys\n"
+              "if os.fork() == 0: bytearray(200 << 20); sum(range(5 * 10 ** 6)); os._exit(0)\n"
+              "os.wait(); sum(range(5 * 10 ** 6)); os.execvp(sys.argv[1], sys.argv[1:])");
+    start_server();
+    get("/");
+    stop_server();
+    const char *cpu = strstr(server_output(), "CPU ");
+    check(cpu && sscanf(cpu, "CPU %lf s user, %lf s system; peak memory %ld KiB", &user, &system,
+                        &peak) == 3,
+          "%s", server_output());
+    check(peak > 0 && peak < BEFORE_KIB, "%ld KiB", peak);
+    check(user + system < 0.1 * (double)patience(1), "%.2f s", user + system);
+}
+
+EVERY_SERVER(a_hostile_request_cannot_forge_a_line_of_the_log)
+{
+    static const char *const hostile[] = {
+        "GET /\r127.0.0.1 - - [forged] \"GET / HTTP/1.1\" 200 1 HTTP/1.1\r\nHost: test\r\n\r\n",
+        "GET /\n127.0.0.1 - - [forged] \"GET / HTTP/1.1\" 200 1 HTTP/1.1\r\nHost: test\r\n\r\n",
+        "GET /\" 200 1 \\x0a\x1b[2J\x7f\xff HTTP/1.1\r\nHost: test\r\n\r\n",
+        "GET /%0a127.0.0.1 HTTP/1.1\r\nHost: test\r\n\r\n",
+        "nonsense\r\n\r\n",
+    };
+    start_server("-v");
+    for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++)
+        check(ask(hostile[i])->status >= 400 || i == 3, "%s", hostile[i]);
+    stop_server();
+    check_log(5, "\"nonsense\" 400 ");
+    check(!strstr(server_output(), "\n127.0.0.1 - - [forged]"), "%s", server_output());
+}
+
+/* `epoll -v | less`, and nobody scrolls: what does not fit into the pipe is left out. */
+EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
+{
+    enum { REQUESTS = 300, LONG = 500 }; /* lines of more octets than a pipe holds */
+    char target[LONG + 2];
+    snprintf(target, sizeof(target), "/%0*d", LONG, 0);
+    start_server("-v");
+    for (int i = 0; i < REQUESTS; i++)
+        check(get(target)->status == 404, "not found");
+    check(stop_server().requests == REQUESTS, "not counted");
+    int lines = count_lines(server_output()) - 2; /* whole ones */
+    check(lines > REQUESTS / 10 && lines < REQUESTS, "%d lines of %d", lines, REQUESTS);
+    check_log(lines, target);
+}
+
+/* As they come out of an archive that was to be the same each time: `tar --mtime=@0`. */
+EVERY_SERVER(a_template_may_be_of_1970)
+{
+    static const struct timespec epoch[2] = {{0}, {0}};
+    const char *root = make_root_with("one");
+    check(utimensat(AT_FDCWD, place("own/templates/status/index.html"), epoch, 0) == 0, "%s",
+          strerror(errno));
+    start_server("--root", root);
+    check(get("/not-there")->status == 404, "not found");
+}
+
+/* Somebody else has filled the pipe to its last octet: there is no room for the statistics. (Its
+ * own log leaves some.) */
+EVERY_SERVER(a_server_whose_full_pipe_nobody_reads_ends_in_time)
+{
+    static const char filler[4096];
+    char path[64];
+    start_server();
+    get("/");
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)server_pid, STDOUT_FILENO);
+    int out = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    check(out >= 0, "%s: %s", path, strerror(errno));
+    for (size_t size = sizeof(filler); size > 0; size /= 2)
+        while (write(out, filler, size) > 0)
+            ;
+    close(out);
+    kill(server_pid, SIGTERM);
+    int status = await_exit(5000);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
+}
+
+/* ---- IPv6 ---------------------------------------------------------------------------------- */
+
+EVERY_SERVER(it_listens_on_ipv6_too)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (probe < 0 || bind(probe, (struct sockaddr *)&address, sizeof(address)) < 0)
+        cr_skip_test("this machine has no [::1]");
+    close(probe);
+    start_server("--bind", "::1");
+    check(strcmp(server_host, "[::1]") == 0, "it listens on %s", server_host);
+    check_file(get("/"), "public/index.html");
+}

@@ -1,0 +1,212 @@
+/* Politeness: who gives way to those who wait, how soon, and how few of them.
+ *
+ * The bounds, where all workers have a client: one that idles gives way after a tick (200 ms) of
+ * silence; chapter 2 needs another tick to notice who waits. One in the middle of a request gives
+ * way to nobody. */
+#include "tests/harness/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- idle clients -------------------------------------------------------------------------- */
+
+enum { IDLE = 100, KNOCKS = 3, MOST_KNOCKS = 12, A_FEW = 5 };
+
+/* A client that is kept, and idles from now on. */
+static struct client *keep(void)
+{
+    struct client *c = dial();
+    say(c, "GET /not-there HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(hear(c)->kept, "not kept, though nobody waited");
+    return c;
+}
+
+/* Replaces those who have been given up, and returns how many these were. */
+static int count_given_up(struct client **idle)
+{
+    int count = 0;
+    for (int i = 0; i < IDLE; i++)
+        if (has_heard(idle[i])) {
+            hear_end(idle[i]);
+            hang_up(idle[i]);
+            idle[i] = keep();
+            count++;
+        }
+    return count;
+}
+
+/* One more than there may be. The best of a few tells what the server does; the others, what else
+ * the machine has to do. */
+static void a_knock_on_a_hundred_idle_clients_costs_a_few(void)
+{
+    struct client *idle[IDLE];
+    int64_t quickest = INT64_MAX;
+    int fewest = IDLE;
+    start_server("--workers", "100");
+    for (int i = 0; i < IDLE; i++)
+        idle[i] = keep();
+    for (int i = 0; i < KNOCKS || (i < MOST_KNOCKS && fewest > A_FEW); i++) {
+        int64_t start = now_ms();
+        check_file(get("/"), "public/index.html");
+        int64_t took = now_ms() - start;
+        quickest = took < quickest ? took : quickest;
+        int gone = count_given_up(idle);
+        check(gone >= 1, "knock %d: nobody was given up", i);
+        fewest = gone < fewest ? gone : fewest;
+    }
+    check(fewest <= A_FEW, "%d given up at best", fewest);
+    check(quickest < patience(500), "%lld ms at best", (long long)quickest);
+    for (int i = 0; i < IDLE; i++)
+        hang_up(idle[i]);
+}
+AGAINST(forking, a_knock_on_a_hundred_idle_clients_costs_a_few)
+AGAINST(preforking, a_knock_on_a_hundred_idle_clients_costs_a_few)
+AGAINST(threading, a_knock_on_a_hundred_idle_clients_costs_a_few)
+AGAINST(prethreading, a_knock_on_a_hundred_idle_clients_costs_a_few)
+
+/* A browser opens a second connection, in case it should need one. */
+ONLY_SERVER(iterative, a_spare_connection_costs_the_next_client_a_fifth_of_a_second)
+{
+    int64_t quickest = INT64_MAX;
+    start_server();
+    for (int i = 0; i < KNOCKS; i++) {
+        int64_t start = now_ms();
+        struct client *spare = dial();
+        check_file(get("/"), "public/index.html");
+        int64_t took = now_ms() - start;
+        check(took >= 100, "%lld ms: was it given up though it had just come?", (long long)took);
+        quickest = took < quickest ? took : quickest;
+        hear_end(spare);
+        hang_up(spare);
+    }
+    check(quickest <= patience(300), "%lld ms at best", (long long)quickest);
+}
+
+/* Whoever connects so many times at once comes to speak for each of them only after a while. */
+static void a_crowd_may_be_slow_to_speak(void)
+{
+    enum { MANY = 150, LONG_MS = 700 }; /* three ticks, and a bit */
+    struct client *crowd[MANY];
+    if (server_is("iterative"))
+        start_server();
+    else
+        start_server("--workers", "4");
+    for (int i = 0; i < MANY; i++)
+        crowd[i] = dial();
+    poll(NULL, 0, LONG_MS);
+    for (int i = 0; i < MANY; i++)
+        say(crowd[i], "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    for (int i = 0; i < MANY; i++) {
+        check_file(hear(crowd[i]), "public/index.html");
+        hang_up(crowd[i]);
+    }
+}
+AGAINST(iterative, a_crowd_may_be_slow_to_speak)
+AGAINST(forking, a_crowd_may_be_slow_to_speak)
+AGAINST(preforking, a_crowd_may_be_slow_to_speak)
+AGAINST(threading, a_crowd_may_be_slow_to_speak)
+AGAINST(prethreading, a_crowd_may_be_slow_to_speak)
+
+/* Who has asked for more before the last answer has come may go on, while another waits; but not
+ * for ever. The other is there before the first of many requests is whole. */
+static void who_pipelines_makes_way_too(void)
+{
+    enum { MANY = 400, MOST = 150 };
+    static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n";
+    static char requests[MANY * (sizeof(request) - 1) + 1];
+    int heard = 1;
+    for (int i = 0; i < MANY; i++)
+        memcpy(requests + (size_t)i * (sizeof(request) - 1), request, sizeof(request));
+    if (server_is("iterative"))
+        start_server();
+    else
+        start_server("--workers", "1");
+    struct client *greedy = dial();
+    say_bytes(greedy, requests, 10);
+    wait_until(is_read(greedy), SOON_MS, "it was not read");
+    struct client *patient = dial();
+    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    if (server_is("forking"))
+        poll(NULL, 0, 200); /* its parent looks at the queue every 50 ms, and tells the children */
+    say(greedy, requests + 10);
+    while (hear(greedy)->kept)
+        check(++heard <= MOST, "%d requests, and somebody waits", MOST);
+    hang_up(greedy);
+    check_file(hear(patient), "public/index.html");
+    hang_up(patient);
+}
+AGAINST(iterative, who_pipelines_makes_way_too)
+AGAINST(forking, who_pipelines_makes_way_too)
+AGAINST(preforking, who_pipelines_makes_way_too)
+AGAINST(threading, who_pipelines_makes_way_too)
+AGAINST(prethreading, who_pipelines_makes_way_too)
+
+/* Each request comes with the first byte of the next one, which so has begun whenever a response is
+ * done. A beginning is not a request, and keeps nobody waiting. */
+static void who_has_only_begun_the_next_request_makes_way(void)
+{
+    enum { MOST = 3 };
+    static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nO"; /* PTIONS... */
+    int heard = 1;
+    if (server_is("iterative"))
+        start_server();
+    else
+        start_server("--workers", "1");
+    struct client *greedy = dial();
+    say_bytes(greedy, request, 10);
+    wait_until(is_read(greedy), SOON_MS, "it was not read");
+    struct client *patient = dial();
+    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    if (server_is("forking"))
+        poll(NULL, 0, 200); /* its parent looks at the queue every 50 ms, and tells the children */
+    say(greedy, request + 10);
+    while (hear(greedy)->kept) {
+        check(++heard <= MOST, "%d requests, and somebody waits", MOST);
+        say(greedy, request + 1);
+    }
+    hang_up(greedy);
+    check_file(hear(patient), "public/index.html");
+    hang_up(patient);
+}
+AGAINST(iterative, who_has_only_begun_the_next_request_makes_way)
+AGAINST(forking, who_has_only_begun_the_next_request_makes_way)
+AGAINST(preforking, who_has_only_begun_the_next_request_makes_way)
+AGAINST(threading, who_has_only_begun_the_next_request_makes_way)
+AGAINST(prethreading, who_has_only_begun_the_next_request_makes_way)
+
+/* ---- the cap ------------------------------------------------------------------------------- */
+
+/* Four in the middle of a request, and a fifth, whose request is said whole. */
+static void at_its_cap_the_next_client_waits_and_is_not_refused(void)
+{
+    enum { CAP = 4, LONG_MS = 700 }; /* three ticks, and a bit */
+    struct client *inside[CAP];
+    start_server("--workers", "4");
+    for (int i = 0; i < CAP; i++) {
+        inside[i] = dial();
+        say(inside[i], "GET / HTTP/1.1\r\n");
+        wait_until(is_read(inside[i]), SOON_MS, "client %d was not read from", i);
+    }
+    struct client *fifth = dial();
+    say(fifth, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct pollfd something = {.fd = fifth->fd, .events = POLLIN};
+    check(poll(&something, 1, LONG_MS) == 0, "it does not wait: there are more than the cap");
+    check(!is_read(fifth), "it was taken in");
+
+    int64_t start = now_ms();
+    say(inside[2], "Host: test\r\n\r\n");
+    check_file(hear(inside[2]), "public/index.html"); /* kept or not, it makes way */
+    check_file(hear(fifth), "public/index.html");
+    check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
+    for (int i = 0; i < CAP; i++) {
+        if (i != 2) {
+            say(inside[i], "Host: test\r\nConnection: close\r\n\r\n");
+            check_file(hear(inside[i]), "public/index.html"); /* it has lost nothing by that */
+        }
+        hang_up(inside[i]);
+    }
+    hang_up(fifth);
+}
+AGAINST(forking, at_its_cap_the_next_client_waits_and_is_not_refused)
+AGAINST(threading, at_its_cap_the_next_client_waits_and_is_not_refused)

@@ -1,0 +1,558 @@
+/* Files that are not like others: that lead out, that would make a server wait,
+ * that nobody may read, that have odd names, that are huge, or that change
+ * while they are sent.
+ */
+#include "tests/harness/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+
+static void make_folder_in_public(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "root/public/%s", name);
+    check(mkdir(place(path), 0700) == 0, "%s: %s", name, strerror(errno));
+}
+
+static void write_in_public(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "root/public/%s", name);
+    write_file(path, text, strlen(text));
+}
+
+static void link_in_public(const char *to, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "root/public/%s", name);
+    check(symlink(to, place(path)) == 0, "%s: %s", name, strerror(errno));
+}
+
+static void check_status(const char *target, int status)
+{
+    const struct answer *answer = get(target);
+    check(answer->status == status, "%s: %d and not %d", target, answer->status, status);
+}
+
+static void check_body(const char *target, const char *text)
+{
+    const struct answer *answer = get(target);
+    check(answer->status == 200, "%s: status %d", target, answer->status);
+    check(answer->body_len == strlen(text) && body_has(answer, text), "%s: %s", target,
+          answer->body);
+}
+
+/* ---- ways out ------------------------------------------------------------------------------ */
+
+/* Every spelling of ".." with every spelling of "/", to what lies beside public/ and to what every
+ * Linux has. */
+EVERY_SERVER(no_spelling_of_a_path_leads_out)
+{
+    static const char *const dots[] = {
+        "..",
+        "%2e%2e",
+        ".%2e",
+        "%2E.",
+        "%252e%252e",
+        "....",
+        "..;",
+        "..%00",
+        "%c0%ae%c0%ae",
+        "..%20",
+        "%u002e%u002e",
+        "%e0%80%ae%2e",
+        "..%0a",
+        "%2e%2e.",
+        "%EF%BC%8E%EF%BC%8E",
+        "%%32%65%%32%65",
+        "\\..",
+    };
+    static const char *const slashes[] = {
+        "/",  "%2f", "%2F",    "%252f",     "\\",     "%5c",
+        "//", "/./", "%c0%af", "%e0%80%af", "%2f%2f", "/%2f",
+    };
+    static const char *const prefixes[] = {"/", "/sub/", "//", "/%2f", "http://test/"};
+    static const char *const goals[] = {"secret", "etc/passwd"};
+    const char *root = make_root();
+    int tried = 0;
+    make_folder_in_public("sub");
+    start_server("--root", root);
+    for (size_t d = 0; d < sizeof(dots) / sizeof(dots[0]); d++)
+        for (size_t s = 0; s < sizeof(slashes) / sizeof(slashes[0]); s++)
+            for (size_t p = 0; p < sizeof(prefixes) / sizeof(prefixes[0]); p++)
+                for (size_t g = 0; g < sizeof(goals) / sizeof(goals[0]); g++) {
+                    char target[512];
+                    int n = snprintf(target, sizeof(target), "%s", prefixes[p]);
+                    for (int up = 0; up < (g ? 9 : 1 + (p == 1)); up++)
+                        n += snprintf(target + n, sizeof(target) - (size_t)n, "%s%s", dots[d],
+                                      slashes[s]);
+                    snprintf(target + n, sizeof(target) - (size_t)n, "%s", goals[g]);
+                    const struct answer *answer = get(target);
+                    check(answer->status == 400 || answer->status == 404, "%s: status %d", target,
+                          answer->status);
+                    check(!body_has(answer, SECRET) && !body_has(answer, "root:"), "%s: %s", target,
+                          answer->body);
+                    tried++;
+                }
+    check(tried > 2000, "only %d", tried);
+}
+
+EVERY_SERVER(symbolic_links_that_lead_out_are_not_followed)
+{
+    static const char *const outside[] = {
+        "/file",
+        "/file-of-the-machine",
+        "/folder/secret",
+        "/folder/",
+        "/folder",
+        "/chain",
+        "/root/etc/passwd",
+        "/root",
+        "/process/root/etc/passwd",
+        "/self",
+        "/sub/up",
+        "/sub/up/../secret",
+        "/out-and-in",
+        "/absolute-inside",
+        "/loop",
+        "/loop/x",
+        "/dangling",
+        "/null",
+    };
+    const char *root = make_root();
+    make_folder_in_public("sub");
+    link_in_public("../secret", "file");
+    link_in_public("/etc/passwd", "file-of-the-machine");
+    link_in_public("..", "folder");
+    link_in_public("file", "chain");
+    link_in_public("/", "root");
+    link_in_public("/proc/self", "process");
+    link_in_public("/proc/self/exe", "self");
+    link_in_public("../../secret", "sub/up");
+    link_in_public("../public/index.html", "out-and-in");
+    link_in_public(place("root/public/index.html"), "absolute-inside");
+    link_in_public("loop", "loop");
+    link_in_public("nothing", "dangling");
+    link_in_public("/dev/null", "null");
+    link_in_public("sub/../index.html", "inside");
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+        const struct answer *answer = get(outside[i]);
+        check(answer->status == 404, "%s: status %d", outside[i], answer->status);
+        check(!body_has(answer, SECRET) && !body_has(answer, "root:"), "%s: %s", outside[i],
+              answer->body);
+    }
+    int inside = get("/inside")->status; /* 404 where openat2(2) is missing: then no link is */
+    check(inside == 200 || inside == 404, "status %d", inside);
+}
+
+/* ---- what is no regular file --------------------------------------------------------------- */
+
+EVERY_SERVER(what_is_no_regular_file_is_not_waited_for)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *root = make_root();
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", place("root/public/socket"));
+    check(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+              listen(listener, 1) == 0,
+          "%s", strerror(errno));
+    check(mkfifo(place("root/public/fifo"), 0600) == 0 &&
+              mkfifo(place("root/public/fifo-with-a-writer"), 0600) == 0,
+          "%s", strerror(errno));
+    int writer = open(place("root/public/fifo-with-a-writer"), O_RDWR | O_CLOEXEC);
+    check(write(writer, SECRET, strlen(SECRET)) > 0, "%s", strerror(errno));
+    bool has_devices = /* which only root may make, and not everywhere */
+        mknod(place("root/public/zero"), S_IFCHR | 0600, makedev(1, 5)) == 0;
+
+    start_server("--root", root);
+    int64_t start = now_ms();
+    for (int i = 0; i < 20; i++) { /* more than there are workers */
+        check_status("/fifo", 404);
+        check_status("/fifo-with-a-writer", 404);
+        check_status("/socket", 404);
+        check_status("/fifo/", 404);
+        if (has_devices)
+            check_status("/zero", 404);
+    }
+    check(now_ms() - start < patience(5000), "after %lld ms", (long long)(now_ms() - start));
+    check_body("/", "home");
+    close(listener);
+    close(writer);
+}
+
+EVERY_SERVER(folders_are_never_listed)
+{
+    const char *root = make_root();
+    make_folder_in_public("empty");
+    make_folder_in_public("full");
+    make_folder_in_public("odd");
+    make_folder_in_public("odd/index.html");
+    write_in_public("full/index.html", "inside");
+    write_in_public("full/.htaccess", SECRET);
+    make_folder_in_public(".well-known");
+    write_in_public(".well-known/x", SECRET);
+    start_server("--root", root);
+    check_status("/empty/", 404);
+    check_status("/empty", 301);
+    check_status("/odd/", 404);
+    check_body("/full/", "inside");
+    check_body("/full/.", "inside");
+    check_body("/full/../full/", "inside");
+    check_status("/full/.htaccess", 404);
+    check_status("/full/%2ehtaccess", 404);
+    check_status("/.well-known/x", 404);
+    check_status("/.well-known/", 404);
+    check_status("/.well-known", 404);
+    check_status("/full/index.html/", 404);
+    check_status("/full/index.html/x", 404);
+}
+
+/* Root may read everything; a server without these two capabilities may not, though it is root's.
+ */
+static void renounce_privileges(void)
+{
+    if (geteuid() == 0)
+        check(prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) == 0 &&
+                  prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) == 0,
+              "%s", strerror(errno));
+}
+
+EVERY_SERVER(what_may_not_be_read_is_403)
+{
+    const char *root = make_root();
+    make_folder_in_public("closed");
+    write_in_public("closed/index.html", SECRET);
+    write_in_public("unreadable.html", SECRET);
+    check(chmod(place("root/public/unreadable.html"), 0) == 0 &&
+              chmod(place("root/public/closed"), 0) == 0,
+          "%s", strerror(errno));
+    renounce_privileges();
+    start_server("--root", root);
+    check_status("/unreadable.html", 403);
+    check_status("/closed/index.html", 403);
+    check_status("/closed/", 403);
+    check(!body_has(get("/unreadable.html"), SECRET), "it was shown");
+    check_body("/", "home");
+    chmod(place("root/public/closed"), 0700); /* so that it can be removed */
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+EVERY_SERVER(names_may_hold_what_paths_may_not)
+{
+    static const struct {
+        const char *name, *target;
+    } files[] = {
+        {"a b.txt", "/a%20b.txt"},
+        {"\xc3\xa9t\xc3\xa9.txt", "/%C3%A9t%C3%A9.txt"},
+        {"\xf0\x9f\x90\xa7.png", "/%F0%9F%90%A7.png"},
+        {"\xff\xfe", "/%ff%fe"},
+        {"100%.txt", "/100%25.txt"},
+        {"a+b.txt", "/a+b.txt"},
+        {"what?.txt", "/what%3F.txt"},
+        {"no#1.txt", "/no%231.txt"},
+        {"\"quoted\".txt", "/%22quoted%22.txt"},
+        {"back\\slash", "/back%5Cslash"},
+        {"<b>", "/%3cb%3e"},
+        {"a&b;c=d,e", "/a&b;c=d,e"},
+        {"trailing.", "/trailing."},
+        {"%2e%2e", "/%252e%252e"},
+        {"a[1].txt", "/a[1].txt"},
+        {"{a}|b^c`d'e", "/{a}|b^c`d'e"},
+        {"a[2].txt", "/a%5b2%5D.txt"},
+        {"..a", NULL}, /* begins with a dot */
+    };
+    const char *root = make_root();
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        write_in_public(files[i].name, files[i].name);
+    make_folder_in_public("my \xc3\xa9t\xc3\xa9?");
+    write_in_public("my \xc3\xa9t\xc3\xa9?/index.html", "inside");
+    start_server("--root", root);
+    for (size_t i = 0; files[i].target; i++)
+        check_body(files[i].target, files[i].name);
+    check_status("/..a", 404);
+    check_body("/my%20%c3%a9t%c3%a9%3f/", "inside");
+    const char *location = field(get("/my%20%c3%a9t%c3%a9%3f"), "Location");
+    check(location && strcmp(location, "/my%20%C3%A9t%C3%A9%3F/") == 0, "to %s", location);
+}
+
+EVERY_SERVER(an_empty_file_is_a_file)
+{
+    const char *root = make_root();
+    write_in_public("empty.txt", "");
+    start_server("--root", root);
+    check_body("/empty.txt", "");
+    const struct answer *answer =
+        ask("HEAD /empty.txt HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    check(answer->status == 200 && strcmp(field(answer, "Content-Length"), "0") == 0, "status %d",
+          answer->status);
+    answer = ask("GET /empty.txt HTTP/1.1\r\nHost: test\r\nRange: bytes=0-0\r\n"
+                 "Connection: close\r\n\r\n");
+    check(answer->status == 416 && strcmp(field(answer, "Content-Range"), "bytes */0") == 0,
+          "status %d", answer->status);
+}
+
+/* ---- a huge one ---------------------------------------------------------------------------- */
+
+#define GIB 1073741824ULL
+
+/* 3 GiB of holes, with a few octets at three places. */
+static void make_huge_file(void)
+{
+    int fd = open(place("root/public/huge.bin"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    check(fd >= 0 && ftruncate(fd, (off_t)(3 * GIB)) == 0 && pwrite(fd, "begin", 5, 0) == 5 &&
+              pwrite(fd, "middle", 6, (off_t)(2 * GIB - 3)) == 6 &&
+              pwrite(fd, "end", 3, (off_t)(3 * GIB - 3)) == 3,
+          "%s", strerror(errno));
+    close(fd);
+}
+
+static long peak_kib(pid_t pid)
+{
+    char path[64], line[256];
+    long kib = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof(line), status))
+        sscanf(line, "VmHWM: %ld", &kib);
+    if (status)
+        fclose(status);
+    return kib;
+}
+
+/* The most memory that the server or one of its children has ever used. */
+static long server_peak_kib(void)
+{
+    enum { ROOM = 64 };
+    pid_t children[ROOM];
+    char states[ROOM];
+    long most = peak_kib(server_pid);
+    int count = list_children(server_pid, children, ROOM, states);
+    for (int i = 0; i < count; i++) {
+        long peak = peak_kib(children[i]);
+        most = peak > most ? peak : most;
+    }
+    return most;
+}
+
+static void check_range(struct client *c, const char *range, const char *said, const char *text)
+{
+    char request[256];
+    snprintf(request, sizeof(request),
+             "GET /huge.bin HTTP/1.1\r\nHost: test\r\nRange: bytes=%s\r\n\r\n", range);
+    say(c, request);
+    const struct answer *answer = hear(c);
+    const char *part = field(answer, "Content-Range");
+    check(answer->status == 206 && part && strcmp(part, said) == 0, "%s: status %d, %s", range,
+          answer->status, part);
+    check(answer->body_len == strlen(text) && memcmp(answer->body, text, strlen(text)) == 0,
+          "%s: %zu octets", range, answer->body_len);
+}
+
+EVERY_SERVER(parts_of_three_gibibytes_are_the_right_ones)
+{
+    const char *root = make_root();
+    make_huge_file();
+    start_server("--root", root);
+    struct client *c = dial();
+    check_range(c, "0-4", "bytes 0-4/3221225472", "begin");
+    check_range(c, "2147483645-2147483650", "bytes 2147483645-2147483650/3221225472", "middle");
+    check_range(c, "3221225469-", "bytes 3221225469-3221225471/3221225472", "end");
+    check_range(c, "-3", "bytes 3221225469-3221225471/3221225472", "end");
+    check_range(c, "3221225471-9999999999", "bytes 3221225471-3221225471/3221225472", "d");
+    say(c, "HEAD /huge.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    const char *length = field(hear_head(c), "Content-Length");
+    check(length && strcmp(length, "3221225472") == 0, "Content-Length: %s", length);
+    hang_up(c);
+}
+
+/* Throws away what comes, without copying it (tcp(7)), up to the connection's end, and has the
+ * kernel forget what it has read of the file: else seven tests would fill the machine's memory with
+ * it. */
+static uint64_t hear_and_forget(struct client *c, const char *path)
+{
+    enum { PIECE = 16 * 1024 * 1024 };
+    uint64_t count = c->len - c->used, forgotten = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n = 1; n > 0; count += n > 0 ? (uint64_t)n : 0) {
+        struct pollfd ready = {.fd = c->fd, .events = POLLIN};
+        check(poll(&ready, 1, (int)patience(SOON_MS)) > 0, "after %llu octets nothing comes",
+              (unsigned long long)count);
+        n = recv(c->fd, NULL, PIECE, MSG_TRUNC);
+        check(n >= 0, "%s after %llu octets", strerror(errno), (unsigned long long)count);
+        if (count - forgotten > PIECE) {
+            posix_fadvise(fd, (off_t)forgotten, (off_t)(count - forgotten), POSIX_FADV_DONTNEED);
+            forgotten = count;
+        }
+    }
+    close(fd);
+    return count;
+}
+
+EVERY_SERVER(three_gibibytes_arrive_whole_and_cost_no_memory)
+{
+    enum { ROOM_KIB = 4096 };
+    const char *root = make_root();
+    make_huge_file();
+    start_server("--root", root);
+    check_body("/", "home");
+    long before = server_peak_kib();
+    struct client *c = dial();
+    say(c, "GET /huge.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    wait_until(has_heard(c), SOON_MS, "no response");
+    long after_the_first = server_peak_kib(); /* now its child, too, is there */
+    say(c, "HEAD / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    uint64_t count = hear_and_forget(c, place("root/public/huge.bin"));
+    long after = server_peak_kib();
+    check(count > 3 * GIB && count < 3 * GIB + 4096, "%llu octets", (unsigned long long)count);
+    check(after < before + ROOM_KIB && after_the_first < before + ROOM_KIB,
+          "%ld KiB before, %ld at first, %ld KiB after", before, after_the_first, after);
+    hang_up(c);
+}
+
+/* ---- files that change while they are sent -------------------------------------------------- */
+
+enum { LARGE = 24 * 1024 * 1024 }; /* octets: more than two sockets hold */
+
+/* Asks for a large file of the letter "a", and does not read on before the server is in the middle
+ * of it. */
+static struct client *dial_for_a_large_file(void)
+{
+    const char *root = make_root();
+    char *bytes = malloc(LARGE);
+    memset(bytes, 'a', LARGE);
+    write_file("root/public/large.bin", bytes, LARGE);
+    free(bytes);
+    start_server("--root", root, "--timeout", "60"); /* no deadline is to end it */
+    struct client *c = dial();
+    say(c, "GET /large.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    wait_until(has_heard(c), SOON_MS, "no response");
+    return c;
+}
+
+static size_t count_letters(const struct answer *a, char letter)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->body_len; i++)
+        count += a->body[i] == letter;
+    return count;
+}
+
+EVERY_SERVER(a_file_replaced_while_it_is_sent_is_sent_as_it_was)
+{
+    struct client *c = dial_for_a_large_file();
+    write_file("root/public/new.bin", "new", 3);
+    check(rename(place("root/public/new.bin"), place("root/public/large.bin")) == 0, "%s",
+          strerror(errno));
+    check(hear(c)->body_len == LARGE && count_letters(&c->answer, 'a') == LARGE,
+          "%zu octets, %zu of them the old", c->answer.body_len, count_letters(&c->answer, 'a'));
+    hang_up(c);
+    check_body("/large.bin", "new");
+}
+
+EVERY_SERVER(a_file_removed_while_it_is_sent_is_sent_as_it_was)
+{
+    struct client *c = dial_for_a_large_file();
+    check(unlink(place("root/public/large.bin")) == 0, "%s", strerror(errno));
+    check(hear(c)->body_len == LARGE && count_letters(&c->answer, 'a') == LARGE, "%zu octets",
+          c->answer.body_len);
+    hang_up(c);
+    check_status("/large.bin", 404);
+}
+
+EVERY_SERVER(a_file_that_grows_while_it_is_sent_is_sent_as_long_as_it_was_said)
+{
+    struct client *c = dial_for_a_large_file();
+    check(truncate(place("root/public/large.bin"), 2L * LARGE) == 0, "%s", strerror(errno));
+    check(hear(c)->body_len == LARGE, "%zu octets", c->answer.body_len);
+    hang_up(c); /* and hear() has seen that nothing came behind them */
+}
+
+EVERY_SERVER(a_file_truncated_while_it_is_sent_ends_the_connection_short)
+{
+    struct client *c = dial_for_a_large_file();
+    check(truncate(place("root/public/large.bin"), 0) == 0, "%s", strerror(errno));
+    uint64_t count = hear_rest(c);
+    check(count < LARGE, "%llu octets of a file that has none", (unsigned long long)count);
+    hang_up(c);
+    check_body("/large.bin", "");
+    check_body("/", "home");
+}
+
+/* ---- bodies that nobody wants --------------------------------------------------------------- */
+
+/* A Content-Length of 1 MiB is in http.c. */
+EVERY_SERVER(a_chunk_that_is_too_large_is_refused_without_a_reset)
+{
+    enum { SIZE = 1024 * 1024 };
+    char *body = calloc(1, SIZE);
+    start_server();
+    struct client *c = dial();
+    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+           "100000\r\n");
+    say_bytes(c, body, SIZE);
+    say(c, "\r\n0\r\n\r\n");
+    check(hear(c)->status == 413 && !c->answer.kept, "status %d", c->answer.status);
+    hang_up(c);
+    free(body);
+}
+
+/* ---- no descriptor left --------------------------------------------------------------------- */
+
+/* The process that serves a connection: for chapters 2 and 3 a child. */
+static pid_t serving_process(void)
+{
+    enum { ROOM = 16 };
+    pid_t children[ROOM];
+    char states[ROOM];
+    int count = list_children(server_pid, children, ROOM, states);
+    return count > 0 ? children[0] : server_pid;
+}
+
+static rlim_t lowest_free_descriptor(pid_t pid)
+{
+    char path[64];
+    struct stat about;
+    rlim_t fd = 0;
+    do
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd++);
+    while (lstat(path, &about) == 0);
+    return fd - 1;
+}
+
+EVERY_SERVER(without_a_descriptor_for_the_file_it_is_503)
+{
+    struct rlimit before, limit;
+    if (server_is("preforking"))
+        start_server("--workers", "1");
+    else
+        start_server();
+    struct client *c = dial();
+    say(c, "GET / HTTP/1.1\r\nHost: te");
+    wait_until(is_read(c), SOON_MS, "not read");
+    pid_t pid = serving_process();
+    check(prlimit(pid, RLIMIT_NOFILE, NULL, &before) == 0, "%s", strerror(errno));
+    limit = (struct rlimit){lowest_free_descriptor(pid), before.rlim_max};
+    check(prlimit(pid, RLIMIT_NOFILE, &limit, NULL) == 0, "%s", strerror(errno));
+    say(c, "st\r\n\r\n");
+    check(hear(c)->status == 503 && c->answer.kept, "status %d", c->answer.status);
+    check(field(&c->answer, "Retry-After"), "it does not say when to come again");
+    check(prlimit(pid, RLIMIT_NOFILE, &before, NULL) == 0, "%s", strerror(errno));
+    say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    check_file(hear(c), "public/index.html");
+    hang_up(c);
+}

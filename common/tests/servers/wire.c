@@ -1,0 +1,472 @@
+/* The rules of HTTP.md, row by row of wire_cases.h: against every server, each
+ * row sent whole, an octet at a time, and, for some, in two pieces.
+ *
+ *  - Behind every row comes one more request, for MARKER. If the connection is
+ *    kept, it is answered with 404, and ends the connection; if the connection
+ *    is closed, nobody may look at it. So every conversation comes to an end of
+ *    its own, and nobody has to wait for nothing to happen.
+ *  - All rows are tried before a test fails, and all that failed are named.
+ */
+#include "tests/harness/harness.h"
+#include "tests/wire_cases.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MARKER "GET /marker HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
+
+static const char ten[] = "0123456789"; /* what is in ten.txt */
+static char etag[128];                  /* and its tag */
+
+/* ---- rows become octets -------------------------------------------------------------------- */
+
+struct octets {
+    char *at;
+    size_t len;
+};
+
+/* Writes {TEXT*COUNT} at `at` in full, and returns what is behind it; NULL if it is none. */
+static const char *write_repeated(FILE *out, const char *at, const char *end)
+{
+    const char *close = *at == '{' ? memchr(at, '}', (size_t)(end - at)) : NULL;
+    const char *star = close ? memrchr(at, '*', (size_t)(close - at)) : NULL;
+    char *stop = NULL;
+    long count = star ? strtol(star + 1, &stop, 10) : 0;
+    if (close && close - at == 5 && memcmp(at, "{ETAG", 5) == 0)
+        fputs(etag, out);
+    else if (!star || stop != close || stop == star + 1)
+        return NULL;
+    for (; count > 0; count--)
+        fwrite(at + 1, 1, (size_t)(star - at - 1), out);
+    return close + 1;
+}
+
+static struct octets octets_of(const struct wire_case *row)
+{
+    struct octets octets;
+    const char *end = row->bytes + row->len;
+    FILE *out = open_memstream(&octets.at, &octets.len);
+    for (const char *at = row->bytes, *behind; at < end; at = behind) {
+        behind = write_repeated(out, at, end);
+        if (!behind) {
+            putc(*at, out);
+            behind = at + 1;
+        }
+    }
+    if (row->fate != LEFT)
+        fputs(MARKER, out);
+    fclose(out);
+    return octets;
+}
+
+/* ---- a conversation ------------------------------------------------------------------------ */
+
+struct talk {
+    struct client *client;
+    struct octets heard;
+    bool was_reset;
+};
+
+static struct talk begin(void)
+{
+    return (struct talk){.client = dial()};
+}
+
+/* A server may close while we still talk: what it said before that counts. */
+static void say_octets(struct talk *talk, const char *at, size_t len, size_t piece)
+{
+    for (size_t n; len > 0; at += n, len -= n) {
+        n = len < piece ? len : piece;
+        if (!try_to_say(talk->client, at, n))
+            return;
+    }
+}
+
+/* Hears all that comes, to the connection's end. */
+static void hear_out(struct talk *talk, const struct wire_case *row)
+{
+    enum { ROOM = 65536 };
+    struct client *c = talk->client;
+    ssize_t n = 1;
+    if (row->fate == LEFT)
+        say_no_more(c);
+    while (n > 0) {
+        struct pollfd fd = {.fd = c->fd, .events = POLLIN};
+        check(poll(&fd, 1, (int)patience(SOON_MS)) > 0, "neither answered nor closed: %s: %.*s",
+              row->sentence, (int)c->len, c->in ? c->in : "");
+        c->in = realloc(c->in, c->len + ROOM + 1);
+        n = recv(c->fd, c->in + c->len, ROOM, 0);
+        c->len += n > 0 ? (size_t)n : 0;
+        c->in[c->len] = '\0';
+    }
+    talk->was_reset = n < 0;
+    talk->heard = (struct octets){c->in, c->len};
+}
+
+/* Leaves nothing behind that the kernel would have to remember for a minute. */
+static void end(struct talk *talk)
+{
+    reset(talk->client);
+}
+
+/* ---- what has been heard ------------------------------------------------------------------- */
+
+static char problem[4096];
+
+static bool bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool bad(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem, sizeof(problem), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* The value of a field of a head, in a buffer that the next call but three uses again. */
+static const char *value_of(const char *head, const char *name)
+{
+    static char values[4][1024];
+    static int next;
+    char line[64], *value = values[next++ % 4];
+    snprintf(line, sizeof(line), "\r\n%s: ", name);
+    const char *at = strcasestr(head, line);
+    if (!at)
+        return NULL;
+    at += strlen(line);
+    snprintf(value, sizeof(values[0]), "%.*s", (int)strcspn(at, "\r"), at);
+    return value;
+}
+
+static int count_of(const char *head, const char *name)
+{
+    char line[64];
+    int count = 0;
+    snprintf(line, sizeof(line), "\r\n%s:", name);
+    for (const char *at = head; (at = strcasestr(at, line)); at++)
+        count++;
+    return count;
+}
+
+/* Rules 15 and 16, and what a status promises (19 to 22). */
+static bool check_head(const char *head, int status)
+{
+    static const struct {
+        int status;
+        const char *name;
+    } needed[] = {{204, "Allow"},         {206, "Content-Range"}, {206, "ETag"},
+                  {206, "Last-Modified"}, {301, "Location"},      {303, "Location"},
+                  {304, "ETag"},          {405, "Allow"},         {416, "Content-Range"}};
+    static const char *const once[] = {"Date", "Server", "Connection"};
+    for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++)
+        if (count_of(head, once[i]) != 1)
+            return bad("not one %s in %s", once[i], head);
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+        if (needed[i].status == status && count_of(head, needed[i].name) != 1)
+            return bad("not one %s in %s", needed[i].name, head);
+    if (count_of(head, "Content-Length") != (status != 204 && status != 304))
+        return bad("the wrong number of lengths in %s", head);
+    if (count_of(head, "Transfer-Encoding") + count_of(head, "Set-Cookie") + count_of(head, "X"))
+        return bad("a field that should not be there in %s", head);
+
+    const char *type = value_of(head, "Content-Type");
+    if (type && count_of(head, "X-Content-Type-Options") != 1)
+        return bad("browsers may guess the type of %s", head);
+    if (type && strncmp(type, "text/", 5) == 0 && !strstr(type, "; charset=utf-8"))
+        return bad("no charset in %s", head);
+    if (type && strncmp(type, "text/html", 9) == 0 && !value_of(head, "Content-Security-Policy"))
+        return bad("no policy in %s", head);
+    if (status >= 400 && (!type || strncmp(type, "text/html", 9) != 0))
+        return bad("no page in %s", head);
+    return true;
+}
+
+/* A part of ten.txt is the part that it says it is. */
+static bool check_part(const char *head, const char *body, size_t len)
+{
+    size_t first = 0, last = 0;
+    const char *range = value_of(head, "Content-Range");
+    if (sscanf(range, "bytes %zu-%zu/10", &first, &last) != 2 || last > 9 || first > last)
+        return bad("Content-Range: %s", range);
+    if (len != last - first + 1 || memcmp(body, ten + first, len) != 0)
+        return bad("%.*s is not %s", (int)len, body, range);
+    return true;
+}
+
+/* Takes a response off what has been heard. `expected` is negative for one without a body. */
+static bool take_response(struct octets *heard, int expected, bool last, enum fate fate)
+{
+    char head[4096], reason;
+    int status = 0;
+    const char *empty = heard->len ? memmem(heard->at, heard->len, "\r\n\r\n", 4) : NULL;
+    if (!empty)
+        return bad("no response where %d was expected, but: %s", abs(expected), heard->at);
+    size_t len = (size_t)(empty + 4 - heard->at);
+    snprintf(head, sizeof(head), "%.*s", (int)len, heard->at);
+    *heard = (struct octets){heard->at + len, heard->len - len};
+    if (sscanf(head, "HTTP/1.1 %3d %c", &status, &reason) != 2 || status != abs(expected))
+        return bad("%d was expected, and not %.*s", abs(expected), (int)strcspn(head, "\r"), head);
+    if (status == 100)
+        return strcmp(head, "HTTP/1.1 100 Continue\r\n\r\n") == 0 ? true : bad("%s", head);
+    if (!check_head(head, status))
+        return false;
+
+    const char *connection = value_of(head, "Connection");
+    if (fate != LEFT && strcmp(connection, last ? "close" : "keep-alive") != 0)
+        return bad("Connection: %s: %s", connection, head);
+    const char *length = value_of(head, "Content-Length");
+    size_t body = length && expected > 0 ? (size_t)atoll(length) : 0;
+    if (body > heard->len)
+        return bad("%zu octets of body for %zu: %s", heard->len, body, head);
+    if (status == 206 && !check_part(head, heard->at, body))
+        return false;
+    *heard = (struct octets){heard->at + body, heard->len - body};
+    return true;
+}
+
+/* A refusal has to arrive whatever else was sent, and so has the connection's end. A client that
+ * asked for `close` and talks on may see a reset instead, behind its response. */
+static bool may_be_reset(const struct wire_case *row)
+{
+    int last = 0;
+    for (const int *expected = row->statuses; *expected; expected++)
+        last = abs(*expected);
+    return row->fate == CLOSED && (last < 400 || last == 404);
+}
+
+/* Did that conversation go as it should? If not, `problem` says why. */
+static bool judge(const struct wire_case *row, const struct talk *talk)
+{
+    struct octets heard = talk->heard;
+    for (const int *expected = row->statuses; *expected; expected++)
+        if (!take_response(&heard, *expected, !expected[1] && row->fate == CLOSED, row->fate))
+            return false;
+    if (row->fate == KEPT && !take_response(&heard, 404, true, KEPT))
+        return bad("it is not kept, or the marker not answered: %.200s", talk->heard.at);
+    if (heard.len > 0)
+        return bad("something came that nobody had asked for: %s", heard.at);
+    if (talk->was_reset && !may_be_reset(row))
+        return bad("the connection was reset");
+    return true;
+}
+
+/* ---- a table of conversations -------------------------------------------------------------- */
+
+static char *failures;
+static size_t failures_len;
+static FILE *failing;
+static int failed;
+static long long stored; /* entries there should be in the guestbook */
+
+/* The first octets of a row, so that they can be typed into C again. */
+static void print_octets(FILE *out, struct octets octets)
+{
+    enum { SHOWN = 400 };
+    for (size_t i = 0; i < octets.len && i < SHOWN; i++) {
+        unsigned char octet = (unsigned char)octets.at[i];
+        static const char special[] = "\r\n\t\"\\", names[] = "rnt\"\\";
+        const char *found = octet ? strchr(special, octet) : NULL;
+        if (found)
+            fprintf(out, "\\%c", names[found - special]);
+        else if (octet < ' ' || octet >= 127)
+            fprintf(out, "\\%03o", octet);
+        else
+            putc(octet, out);
+    }
+    fputs(octets.len > SHOWN ? " ..." : "", out);
+}
+
+/* Passes sentence on a conversation, and ends it. `cut` is where the row was cut, or 0. */
+static void note(const struct wire_case *row, struct talk *talk, struct octets octets, size_t cut)
+{
+    for (const int *expected = row->statuses; *expected; expected++)
+        stored += *expected == 303;
+    if (!judge(row, talk) && failed++ < 100) {
+        fprintf(failing, "\n[%s] %s", row->rules, row->sentence);
+        if (cut)
+            fprintf(failing, ", cut at %zu", cut);
+        fputs(": \"", failing);
+        print_octets(failing, octets);
+        fprintf(failing, "\"\n  %s\n", problem);
+    }
+    end(talk);
+}
+
+/* public/ as the rows know it. */
+static const char *make_wire_root(void)
+{
+    const struct timespec times[] = {{.tv_sec = 784111777}, {.tv_sec = 784111777}};
+    const char *root = make_root();
+    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    write_file("root/public/sub/index.html", "sub", 3);
+    write_file("root/public/.hidden", SECRET, strlen(SECRET));
+    write_file("root/public/ten.txt", ten, strlen(ten));
+    check(utimensat(AT_FDCWD, place("root/public/ten.txt"), times, 0) == 0, "%s", strerror(errno));
+    return root;
+}
+
+static void start_wire_server(const char *root)
+{
+    start_server("--root", root, "--timeout", "60");
+    const char *tag = field(get("/ten.txt"), "ETag");
+    check(tag, "ten.txt has no tag");
+    snprintf(etag, sizeof(etag), "%s", tag);
+}
+
+static void begin_table(void)
+{
+    start_redis();
+    start_wire_server(make_wire_root());
+    failing = open_memstream(&failures, &failures_len);
+}
+
+static void end_table(void)
+{
+    fclose(failing);
+    check(failed == 0, "%d conversations went wrong:\n%s", failed, failures);
+    check(redis_number("LLEN guestbook:entries") == stored, "%lld entries for %lld",
+          redis_number("LLEN guestbook:entries"), stored);
+}
+
+static void send_table(size_t piece)
+{
+    begin_table();
+    for (size_t i = 0; i < WIRE_CASES; i++) {
+        struct octets octets = octets_of(&wire_cases[i]);
+        struct talk talk = begin();
+        say_octets(&talk, octets.at, octets.len, piece);
+        hear_out(&talk, &wire_cases[i]);
+        note(&wire_cases[i], &talk, octets, 0);
+        free(octets.at);
+    }
+    end_table();
+}
+
+EVERY_SERVER(rules_1_to_22_hold_for_what_comes_whole)
+{
+    send_table(SIZE_MAX);
+}
+
+EVERY_SERVER(rules_1_to_22_hold_for_what_comes_an_octet_at_a_time)
+{
+    send_table(1);
+}
+
+/* ---- in two pieces ------------------------------------------------------------------------- */
+
+/* So that two pieces are two for the server too. */
+static void await_reader(const struct client *c)
+{
+    struct inet_diag_msg end;
+    int64_t limit = now_ms() + patience(SOON_MS);
+    while (find_server_end(c, &end) && end.idiag_rqueue > 0) {
+        check(now_ms() < limit, "not read");
+        sched_yield();
+    }
+}
+
+EVERY_SERVER(rules_1_to_22_hold_for_what_is_cut_in_two_anywhere)
+{
+    begin_table();
+    for (size_t i = 0; i < WIRE_CASES; i++) {
+        const struct wire_case *row = &wire_cases[i];
+        struct octets octets = octets_of(row);
+        size_t own = octets.len - (row->fate == LEFT ? 1 : strlen(MARKER));
+        for (size_t at = 1; row->cut && at <= own; at++) {
+            struct talk talk = begin();
+            say_octets(&talk, octets.at, at, SIZE_MAX);
+            await_reader(talk.client);
+            say_octets(&talk, octets.at + at, octets.len - at, SIZE_MAX);
+            hear_out(&talk, row);
+            note(row, &talk, octets, at);
+        }
+        free(octets.at);
+    }
+    end_table();
+}
+
+/* ---- all seven ----------------------------------------------------------------------------- */
+
+/* What was heard, but for what may differ: who said it and when, and numbers that have to do with
+ * it, such as a length. */
+static char *without_differences(struct octets heard)
+{
+    size_t name = strlen(server_name);
+    char *text = calloc(1, heard.len + 1), *to = text;
+    for (const char *at = heard.at, *stop = at + heard.len; at < stop;) {
+        if (strncmp(at, "HTTP/1.1 ", 9) == 0) {
+            memcpy(to, at, 12);
+            at += 12, to += 12;
+        } else if (strncmp(at, "\r\nDate: ", 8) == 0) {
+            at += 2 + strcspn(at + 2, "\r");
+        } else if (strncmp(at, server_name, name) == 0) {
+            at += name, *to++ = '*';
+        } else if (isdigit((unsigned char)*at)) {
+            at += strspn(at, "0123456789"), *to++ = '0';
+        } else {
+            *to++ = *at++;
+        }
+    }
+    return text;
+}
+
+ONLY_SERVER(epoll, all_seven_give_the_same_answers_field_by_field)
+{
+    static const char *const names[] = {"iterative",    "forking", "preforking", "threading",
+                                        "prethreading", "poll",    "epoll"};
+    static char *answers[WIRE_CASES];
+    start_redis();
+    const char *root = make_wire_root();
+    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+        server_name = server_says = names[n];
+        redis("FLUSHALL");
+        start_wire_server(root);
+        for (size_t i = 0; i < WIRE_CASES; i++) {
+            struct octets octets = octets_of(&wire_cases[i]);
+            struct talk talk = begin();
+            say_octets(&talk, octets.at, octets.len, SIZE_MAX);
+            hear_out(&talk, &wire_cases[i]);
+            char *answer = without_differences(talk.heard);
+            if (!answers[i])
+                answers[i] = strdup(answer);
+            check(strcmp(answer, answers[i]) == 0, "%s: %s says\n%s\nand %s\n%s",
+                  wire_cases[i].sentence, names[0], answers[i], server_name, answer);
+            free(answer);
+            end(&talk);
+            free(octets.at);
+        }
+        stop_server();
+    }
+}
+
+/* ---- the table itself ---------------------------------------------------------------------- */
+
+Test(wire_cases, there_are_enough_and_every_rule_has_some)
+{
+    int of_rule[23] = {0}, cut = 0;
+    for (size_t i = 0; i < WIRE_CASES; i++) {
+        char *end_of_number;
+        cut += wire_cases[i].cut;
+        for (const char *at = wire_cases[i].rules; *at; at = end_of_number) {
+            long rule = strtol(at, &end_of_number, 10);
+            cr_assert(rule >= 1 && rule <= 22 && end_of_number > at, "rule %s", at);
+            of_rule[rule]++;
+        }
+        for (size_t j = 0; j < i; j++)
+            cr_expect(strcmp(wire_cases[i].sentence, wire_cases[j].sentence) != 0, "twice: %s",
+                      wire_cases[i].sentence);
+    }
+    cr_expect(WIRE_CASES >= 300 && cut >= 60, "%d rows, %d of them cut", (int)WIRE_CASES, cut);
+    for (int rule = 1; rule <= 22; rule++)
+        cr_expect(of_rule[rule] > 0, "nothing holds rule %d", rule);
+}

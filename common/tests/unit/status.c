@@ -1,0 +1,571 @@
+/* The status: what is on the board and in /proc, as JSON and through a template. The test's own
+ * process is the server's main process here, and its children are the workers. */
+#include "status.h"
+
+#include "tests/json.h"
+#include "tests/status_fields.h"
+#include "unit.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+static struct options options;
+static struct board *board;
+static struct status status;
+static struct json json;
+static struct buffer out;
+
+static void start_as(enum status_workers workers, int slots)
+{
+    options = unit_options();
+    options.workers = workers == STATUS_EVENT_LOOP ? 0 : slots;
+    board = board_open(slots);
+    cr_assert(board);
+    status_start(&options, board, workers, "in a \"few\" words");
+}
+
+static void take(void)
+{
+    status_free(&status);
+    cr_assert(status_take(&status));
+}
+
+static const char *write_json(void)
+{
+    out.len = 0;
+    status_write_json(&status, &out);
+    buffer_append(&out, "", 1);
+    cr_assert(!out.failed);
+    cr_assert(json_read(&json, out.bytes), "no JSON: %s", json.at);
+    return out.bytes;
+}
+
+static void finish(void)
+{
+    status_free(&status);
+    buffer_free(&out);
+}
+
+TestSuite(status, .timeout = 60, .fini = finish);
+
+/* ---- the document -------------------------------------------------------------------------- */
+
+static void expect_fields(size_t slots)
+{
+    size_t at = 0;
+    char path[64];
+    expect_number("fields", json.count, HEAD_FIELDS + slots * SLOT_FIELDS);
+    for (; at < HEAD_FIELDS; at++)
+        expect_text("in this order", json.values[at].path, head_fields[at]);
+    for (size_t slot = 0; slot < slots; slot++)
+        for (size_t i = 0; i < SLOT_FIELDS; i++, at++) {
+            snprintf(path, sizeof(path), "slots.%zu.%s", slot, slot_fields[i]);
+            expect_text("in this order", json.values[at].path, path);
+        }
+}
+
+Test(status, every_field_is_always_there_and_in_one_order)
+{
+    start_as(STATUS_THREADS, 5);
+    take();
+    write_json();
+    expect_fields(0);
+    board_claim(board, 7);
+    struct board_slot *slot = board_claim(board, 8);
+    board_begin(slot, "GET /", 5);
+    board_move(slot, -1, STATUS_ASKING, net_now());
+    board_claim(board, 9);
+    take();
+    write_json();
+    expect_fields(3);
+    start_as(STATUS_EVENT_LOOP, 1);
+    board_claim(board, getpid());
+    take();
+    write_json();
+    expect_fields(1);
+}
+
+Test(status, says_whose_it_is)
+{
+    start_as(STATUS_THREADS, 5);
+    take();
+    write_json();
+    expect_text("server", json_text(&json, "server"), "unit");
+    expect_text("version", json_text(&json, "version"), ZEROHTTPD_VERSION);
+    expect_text("architecture", json_text(&json, "architecture"), "in a \"few\" words");
+    expect_number("pid", json_number(&json, "pid"), getpid());
+    expect_number("workers", json_number(&json, "workers_most"), 5);
+    cr_expect(json_number(&json, "uptime_ms") >= 0 && json_number(&json, "uptime_ms") < 30000);
+    start_as(STATUS_EVENT_LOOP, 1);
+    take();
+    write_json();
+    expect_number("workers of a loop", json_number(&json, "workers_most"), 1);
+}
+
+Test(status, there_is_none_without_a_board)
+{
+    cr_expect(!status_take(&status));
+}
+
+/* Whatever a client asks for: the document can be read, and says what it was. */
+Test(status, any_octet_can_be_in_a_request)
+{
+    start_as(STATUS_THREADS, 1);
+    struct board_slot *slot = board_claim(board, 1);
+    for (int octet = 1; octet < 256; octet++) {
+        const char request[] = {'<', (char)octet, '>', '\0'};
+        board_begin(slot, request, 3);
+        take();
+        const char *text = write_json();
+        expect_text("request", json_text(&json, "slots.0.request"), request);
+        for (const char *at = text; *at; at++)
+            cr_assert(*at == '\n' || (*at >= ' ' && *at <= '~'), "octet %d", octet);
+    }
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static const char *const names[] = {"fresh", "idle", "reading", "asking", "writing", "lingering"};
+
+Test(status, a_worker_is_in_the_state_of_its_connection)
+{
+    start_as(STATUS_THREADS, 8);
+    for (int i = 0; i < 6; i++)
+        board_move(board_claim(board, 100 + i), -1, i, net_now());
+    board_claim(board, 106);
+    take();
+    write_json();
+    for (int i = 0; i < 7; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "slots.%d.state", i);
+        expect_text(path, json_text(&json, path), i < 6 ? names[i] : "waiting");
+        snprintf(path, sizeof(path), "slots.%d.id", i);
+        expect_number(path, json_number(&json, path), 100 + i);
+        for (int state = 0; state < 6; state++) {
+            snprintf(path, sizeof(path), "slots.%d.by_state.%s", i, names[state]);
+            expect_number(path, json_number(&json, path), state == i);
+            snprintf(path, sizeof(path), "now.%s", names[state]);
+            expect_number(path, json_number(&json, path), 1);
+        }
+    }
+}
+
+/* The main process claims a slot, and then makes the worker who is to have it. It may also have to
+ * refuse a client itself, for whom it could make none. */
+Test(status, a_worker_that_is_not_there_yet_is_left_out)
+{
+    start_as(STATUS_THREADS, 2);
+    board_claim(board, getpid());
+    board_move(board_claim(board, getpid()), -1, STATUS_WRITING, net_now());
+    take();
+    write_json();
+    expect_fields(1);
+    expect_text("state", json_text(&json, "slots.0.state"), "writing");
+}
+
+/* The instant between two stores of board_move(), where its worker may be killed. */
+Test(status, a_worker_is_in_one_state_even_while_it_moves)
+{
+    start_as(STATUS_THREADS, 1);
+    struct board_slot *slot = board_claim(board, 1);
+    board_move(slot, -1, STATUS_READING, 0);
+    slot->connections_by_state[STATUS_WRITING]++;
+    take();
+    write_json();
+    expect_text("state", json_text(&json, "slots.0.state"), "reading");
+    expect_number("reading", json_number(&json, "now.reading"), 1);
+    expect_number("writing", json_number(&json, "now.writing"), 0);
+}
+
+Test(status, a_loop_has_many_connections)
+{
+    start_as(STATUS_EVENT_LOOP, 1);
+    struct board_slot *slot = board_claim(board, getpid());
+    for (int state = 0; state < 6; state++)
+        for (int i = 0; i <= state; i++)
+            board_move(slot, -1, state, net_now());
+    board_move(slot, -1, 6, net_now()); /* one that is to be closed */
+    board_begin(slot, "GET /status", 11);
+    take();
+    write_json();
+    expect_text("state", json_text(&json, "slots.0.state"), "loop");
+    expect_text("since", json_text(&json, "slots.0.since_ms"), "null");
+    expect_text("request", json_text(&json, "slots.0.request"), "GET /status");
+    for (int state = 0; state < 6; state++) {
+        char path[64];
+        snprintf(path, sizeof(path), "slots.0.by_state.%s", names[state]);
+        expect_number(path, json_number(&json, path), state + 1);
+        snprintf(path, sizeof(path), "now.%s", names[state]);
+        expect_number(path, json_number(&json, path), state + 1);
+    }
+}
+
+Test(status, a_slot_without_a_worker_is_left_out_and_its_counts_stay)
+{
+    start_as(STATUS_THREADS, 3);
+    struct board_slot *slots[3];
+    for (int i = 0; i < 3; i++) {
+        slots[i] = board_claim(board, 10 + i);
+        board_accepted(slots[i]);
+        board_answered(slots[i], 200 + 100 * i);
+        board_move(slots[i], -1, STATUS_IDLE, net_now());
+    }
+    board_release(slots[1]);
+    take();
+    write_json();
+    expect_fields(2);
+    expect_number("the first", json_number(&json, "slots.0.slot"), 0);
+    expect_number("the third", json_number(&json, "slots.1.slot"), 2);
+    expect_number("its id", json_number(&json, "slots.1.id"), 12);
+    expect_number("its requests", json_number(&json, "slots.1.requests"), 1);
+    expect_number("now", json_number(&json, "now.idle"), 2);
+    expect_number("requests", json_number(&json, "requests"), 3);
+    expect_number("connections", json_number(&json, "connections"), 3);
+    expect_number("3xx", json_number(&json, "responses.3xx"), 1);
+    expect_number("5xx", json_number(&json, "responses.5xx"), 0);
+}
+
+Test(status, says_how_long_a_worker_has_been_there)
+{
+    start_as(STATUS_THREADS, 2);
+    board_move(board_claim(board, 1), -1, STATUS_ASKING, net_now() - 5000);
+    board_move(board_claim(board, 2), -1, STATUS_ASKING, net_now() + 5000); /* after our look */
+    take();
+    write_json();
+    long long ms = json_number(&json, "slots.0.since_ms");
+    cr_expect(ms >= 5000 && ms < 15000, "%lld ms", ms);
+    expect_number("not yet", json_number(&json, "slots.1.since_ms"), 0);
+}
+
+/* ---- one process --------------------------------------------------------------------------- */
+
+static void *sleep_until_closed(void *pipe)
+{
+    char byte;
+    return read(*(int *)pipe, &byte, 1) < 0 ? pipe : NULL;
+}
+
+Test(status, counts_threads_descriptors_and_memory)
+{
+    enum { MORE = 10, MIB = 16 };
+    int ends[2];
+    pthread_t threads[3];
+    start_as(STATUS_THREADS, 1);
+    cr_assert(pipe(ends) == 0);
+    take();
+    struct status before = status;
+    expect_number("processes", status.processes, 1);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        cr_assert(pthread_create(&threads[i], NULL, sleep_until_closed, &ends[0]) == 0);
+    for (int i = 0; i < MORE; i++)
+        dup(ends[0]);
+    char *memory = malloc(MIB << 20);
+    memset(memory, 1, MIB << 20);
+    status.slots = NULL;
+    take();
+    expect_number("threads", status.threads, before.threads + COUNT(threads));
+    expect_number("descriptors", status.descriptors, before.descriptors + MORE);
+    cr_expect(status.pss_kib >= before.pss_kib + MIB * 3 / 4 * 1024, "%llu KiB, then %llu",
+              (unsigned long long)before.pss_kib, (unsigned long long)status.pss_kib);
+    cr_expect(memory[12345] == 1);
+    free(memory);
+    free(before.slots);
+    close(ends[1]);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void burn(int64_t ms)
+{
+    for (int64_t end = clock() + ms * CLOCKS_PER_SEC / 1000; clock() < end;)
+        ;
+}
+
+Test(status, counts_time_and_switches)
+{
+    start_as(STATUS_PROCESSES, 1);
+    take();
+    struct status before = status;
+    status.slots = NULL;
+    burn(100);
+    poll(NULL, 0, 1);
+    take();
+    uint64_t ms =
+        status.cpu_user_ms + status.cpu_system_ms - before.cpu_user_ms - before.cpu_system_ms;
+    cr_expect(ms >= 90 && ms < 5000, "%llu ms", (unsigned long long)ms);
+    cr_expect(status.voluntary > before.voluntary, "it has slept");
+    free(before.slots);
+}
+
+/* ---- a process and its children (chapters 2 and 3) ----------------------------------------- */
+
+static int told[2]; /* a pipe: what a child finds */
+
+/* A child with a slot, which lives until the test ends. */
+static pid_t add_worker(struct board_slot *slot, void (*first)(void))
+{
+    int ready[2];
+    char byte;
+    cr_assert(pipe(ready) == 0);
+    pid_t pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        slot->owner = getpid();
+        if (first)
+            first();
+        close(ready[1]);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    cr_assert(read(ready[0], &byte, 1) == 0);
+    close(ready[0]);
+    return pid;
+}
+
+/* Looks in a child, as one of the workers would; what it finds is in `out`. */
+static void look(void)
+{
+    out.len = 0;
+    cr_assert(status_take(&status));
+    status_write_json(&status, &out);
+    for (size_t at = 0; at < out.len;) {
+        ssize_t n = write(told[1], out.bytes + at, out.len - at);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    _exit(0);
+}
+
+static void take_in_a_child(void)
+{
+    static char text[1 << 20];
+    size_t len = 0;
+    ssize_t n;
+    cr_assert(pipe(told) == 0);
+    struct board_slot *slot = board_claim(board, getpid());
+    pid_t pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        slot->owner = getpid();
+        look();
+    }
+    close(told[1]);
+    while ((n = read(told[0], text + len, sizeof(text) - 1 - len)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    close(told[0]);
+    wait_for(pid);
+    board_release(slot);
+    cr_assert(json_read(&json, text), "no JSON: %s", json.at);
+}
+
+static long long cpu_ms(void)
+{
+    return json_number(&json, "cpu_ms.user") + json_number(&json, "cpu_ms.system");
+}
+
+/* Of its own: what it shares, it shares with other tests too. */
+static void fill_memory(void)
+{
+    static char memory[8 << 20];
+    memset(memory, 1, sizeof(memory));
+}
+
+static void burn_a_while(void)
+{
+    burn(200);
+}
+
+Test(status, a_child_sees_the_whole_family)
+{
+    pid_t workers[3];
+    start_as(STATUS_PROCESSES, 8);
+    take_in_a_child();
+    expect_number("two", json_number(&json, "processes"), 2);
+    long long kib = json_number(&json, "pss_kib"), fds = json_number(&json, "descriptors");
+    long long ms = cpu_ms(), threads = json_number(&json, "threads"); /* the runner's among them */
+    for (int i = 0; i < 3; i++)
+        workers[i] = add_worker(board_claim(board, getpid()), i == 1   ? burn_a_while
+                                                              : i == 2 ? fill_memory
+                                                                       : NULL);
+    take_in_a_child();
+    expect_fields(4);
+    expect_number("main", json_number(&json, "pid"), getpid());
+    expect_number("five", json_number(&json, "processes"), 5);
+    expect_number("of a thread each", json_number(&json, "threads"), threads + 3);
+    cr_expect(json_number(&json, "pss_kib") > kib + 4096, "%lld KiB, then %lld", kib,
+              json_number(&json, "pss_kib"));
+    cr_expect(json_number(&json, "descriptors") >= fds + 3 * 4, "descriptors");
+    cr_expect(cpu_ms() >= ms + 150, "%lld ms, then %lld", ms, cpu_ms());
+    for (int i = 0; i < 3; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < 3; i++)
+        wait_for(workers[i]);
+    take_in_a_child();
+    expect_number("their slots are not taken for theirs", json_number(&json, "processes"), 2);
+    cr_expect(cpu_ms() >= ms + 150, "what they used is forgotten");
+}
+
+static void burn_less_than_a_tick(void)
+{
+    burn(6);
+}
+
+/* /proc/PID/stat knows whole ticks of 10 ms only: a hundred children who have used a little each
+ * would seem to have used nothing, and all at once a lot. */
+Test(status, what_many_use_a_little_of_adds_up)
+{
+    enum { MANY = 30 };
+    pid_t workers[MANY];
+    start_as(STATUS_PROCESSES, MANY + 1);
+    take_in_a_child();
+    long long ms = cpu_ms();
+    for (int i = 0; i < MANY; i++)
+        workers[i] = add_worker(board_claim(board, getpid()), burn_less_than_a_tick);
+    take_in_a_child();
+    cr_expect(cpu_ms() >= ms + MANY * 6 && cpu_ms() < ms + MANY * 60, "%lld ms, then %lld", ms,
+              cpu_ms());
+    for (int i = 0; i < MANY; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < MANY; i++)
+        wait_for(workers[i]);
+}
+
+/* A worker that has ended, and whom its parent has not looked after yet; and a slot whose owner's
+ * number is somebody else's. */
+Test(status, the_dead_are_left_out)
+{
+    start_as(STATUS_PROCESSES, 8);
+    struct board_slot *slot = board_claim(board, getpid());
+    pid_t worker = add_worker(slot, NULL);
+    board_move(slot, -1, STATUS_WRITING, net_now());
+    board_claim(board, 1);
+    take_in_a_child();
+    expect_fields(2);
+    expect_number("it writes", json_number(&json, "now.writing"), 1);
+    siginfo_t info;
+    kill(worker, SIGKILL);
+    cr_assert(waitid(P_PID, (id_t)worker, &info, WEXITED | WNOWAIT) == 0); /* it stays a zombie */
+    take_in_a_child();
+    expect_fields(1);
+    expect_number("nobody writes", json_number(&json, "now.writing"), 0);
+    expect_number("processes", json_number(&json, "processes"), 2);
+    wait_for(worker);
+}
+
+/* More than are looked at closely: what is not measured is taken to be like the rest. */
+Test(status, a_crowd_of_children_is_measured_in_part)
+{
+    enum { CROWD = STATUS_CLOSELY + 50 };
+    pid_t workers[CROWD];
+    start_as(STATUS_PROCESSES, CROWD + 1);
+    take_in_a_child();
+    long long fds = json_number(&json, "descriptors") / 2, threads = json_number(&json, "threads");
+    for (int i = 0; i < CROWD; i++)
+        workers[i] = add_worker(board_claim(board, getpid()), NULL);
+    take_in_a_child();
+    expect_fields(CROWD + 1);
+    expect_number("processes", json_number(&json, "processes"), CROWD + 2);
+    expect_number("threads", json_number(&json, "threads"), CROWD + threads);
+    long long all = json_number(&json, "descriptors");
+    cr_expect(llabs(all - (CROWD + 2) * fds) < 3 * CROWD, "%lld for %d of about %lld", all,
+              CROWD + 2, fds);
+    for (int i = 0; i < CROWD; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < CROWD; i++)
+        wait_for(workers[i]);
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+static const char *render(const char *template)
+{
+    char error[256];
+    struct page *page = page_compile("test", span_of(template), status_names, error, sizeof(error));
+    cr_assert(page, "%s", error);
+    out.len = 0;
+    status_render(&status, page, &out);
+    page_free(page);
+    buffer_append(&out, "", 1);
+    return out.bytes;
+}
+
+Test(status, the_page_has_a_name_for_all_there_is)
+{
+    start_as(STATUS_THREADS, 3);
+    board_move(board_claim(board, 41), -1, STATUS_IDLE, net_now());
+    struct board_slot *slot = board_claim(board, 42);
+    board_accepted(slot);
+    board_answered(slot, 200);
+    board_answered(slot, 404);
+    board_answered(slot, 404);
+    board_move(slot, -1, STATUS_WRITING, net_now());
+    board_begin(slot, "GET /<b>", 8);
+    take();
+    expect_text("server", render("{{server}} {{version}} {{architecture}}"),
+                "unit " ZEROHTTPD_VERSION " in a &quot;few&quot; words");
+    expect_text("numbers", render("{{workers}} of {{workers_most}}, {{requests}} {{connections}}"),
+                "2 of 3, 3 1");
+    expect_text("classes",
+                render("{{responses_2xx}}{{responses_3xx}}{{responses_4xx}}{{responses_5xx}}"),
+                "1020");
+    expect_text("now", render("{{fresh}}{{idle}}{{reading}}{{asking}}{{writing}}{{lingering}}"),
+                "010010");
+    expect_text("slots",
+                render("{{#slots}}[{{slot}} {{slot_id}} {{slot_state}} {{slot_request}} "
+                       "{{slot_requests}} {{slot_connections}} {{slot_fresh}}"
+                       "{{slot_idle}}{{slot_reading}}{{slot_asking}}{{slot_writing}}"
+                       "{{slot_lingering}}]{{/slots}}"),
+                "[0 41 idle  0 0 010000][1 42 writing GET /&lt;b&gt; 3 1 000010]");
+    expect_text("not a loop", render("{{#loop}}loop{{/loop}}{{#no_loop}}none{{/no_loop}}"), "none");
+
+    status.cpu_user_ms = 1;
+    status.cpu_system_ms = 2;
+    status.voluntary = 3;
+    status.involuntary = 4;
+    status.processes = 5;
+    status.threads = 6;
+    status.pss_kib = 7;
+    status.descriptors = 8;
+    status.pid = 9;
+    status.uptime_ms = 10;
+    status.slots[1].since_ms = 11;
+    expect_text("the rest",
+                render("{{cpu_user_ms}}{{cpu_system_ms}}{{voluntary}}{{involuntary}}{{processes}}"
+                       "{{threads}}{{pss_kib}}{{descriptors}}{{pid}} {{uptime_ms}} "
+                       "{{#slots}}{{slot_since_ms}},{{/slots}}"),
+                "123456789 10 0,11,");
+}
+
+Test(status, the_page_of_a_loop)
+{
+    start_as(STATUS_EVENT_LOOP, 1);
+    board_claim(board, getpid());
+    take();
+    expect_text("loop",
+                render("{{#loop}}loop{{/loop}}{{#no_loop}}none{{/no_loop}}"
+                       "{{#slots}} {{slot_state}} since {{slot_since_ms}}{{/slots}}"),
+                "loop loop since ");
+}
+
+Test(status, the_page_says_since_when_in_words)
+{
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } rows[] = {
+        {999, "0 s"},
+        {59999, "59 s"},
+        {60000, "1 min 0 s"},
+        {3599999, "59 min 59 s"},
+        {3600000, "1 h 0 min 0 s"},
+        {360000000, "100 h 0 min 0 s"},
+    };
+    start_as(STATUS_EVENT_LOOP, 1);
+    take();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        status.uptime_ms = rows[i].ms;
+        expect_text("uptime", render("{{uptime}}"), rows[i].text);
+    }
+}

@@ -1,0 +1,428 @@
+/* unit: what several of the unit tests use.
+ *
+ *  - Criterion runs every test in a process of its own: what is static here is
+ *    each test's own, and whatever a test opens ends with it.
+ *  - No server runs here, and no Redis. Bytes and replies are fed; where
+ *    something must misbehave, a thread of the test plays it (stand-in).
+ *  - Nobody sleeps and hopes: tests wait for an event, or for a deadline that
+ *    is itself what they are about.
+ */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include "http.h"
+#include "net.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000 }; /* for what must happen; a test that waits so long has failed */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- comparing: Criterion says that two things differ, these say how ----------------------- */
+
+#define expect_number(about, actual, expected)                                                     \
+    do {                                                                                           \
+        long long actual_ = (long long)(actual), expected_ = (long long)(expected);                \
+        cr_expect(actual_ == expected_, "%s: %s is %lld instead of %lld", about, #actual, actual_, \
+                  expected_);                                                                      \
+    } while (0)
+
+/* A span against a string; NULL stands for a span that is not there. */
+#define expect_span(about, actual, expected)                                                       \
+    do {                                                                                           \
+        struct span actual_ = (actual);                                                            \
+        const char *expected_ = (expected);                                                        \
+        cr_expect(expected_ ? actual_.at &&span_is(actual_, expected_) : !actual_.at,              \
+                  "%s: %s is \"%.*s\" instead of \"%s\"", about, #actual, (int)actual_.len,        \
+                  actual_.at ? actual_.at : "", expected_ ? expected_ : "(nothing)");              \
+    } while (0)
+
+#define expect_text(about, actual, expected)                                                       \
+    do {                                                                                           \
+        const char *text_ = (actual);                                                              \
+        expect_span(about, span_of(text_), expected);                                              \
+    } while (0)
+
+#define expect_part(about, text, part)                                                             \
+    do {                                                                                           \
+        const char *text_ = (text), *part_ = (part);                                               \
+        cr_expect(strstr(text_, part_), "%s: no \"%s\" in \"%s\"", about, part_, text_);           \
+    } while (0)
+
+#define expect_no_part(about, text, part)                                                          \
+    do {                                                                                           \
+        const char *text_ = (text), *part_ = (part);                                               \
+        cr_expect(!strstr(text_, part_), "%s: a \"%s\" in \"%s\"", about, part_, text_);           \
+    } while (0)
+
+/* ---- a folder of the test's own ------------------------------------------------------------ */
+
+static char scratch[32];
+static int scratch_fd = -1;
+
+static inline void scratch_make(void)
+{
+    /* By its parent's number the runner knows what a test that crashed has left (around.c). */
+    snprintf(scratch, sizeof(scratch), "/tmp/unit-%d-XXXXXX", (int)getppid());
+    cr_assert(mkdtemp(scratch) && chmod(scratch, 0755) == 0, "%s: %s", scratch, strerror(errno));
+    scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cr_assert(scratch_fd >= 0);
+}
+
+static inline int scratch_remove_one(const char *path, const struct stat *about, int kind,
+                                     struct FTW *where)
+{
+    (void)about, (void)kind, (void)where;
+    return remove(path);
+}
+
+static inline void scratch_remove(void)
+{
+    if (scratch_fd >= 0)
+        nftw(scratch, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline void scratch_folder(const char *name)
+{
+    cr_assert(mkdirat(scratch_fd, name, 0755) == 0, "%s: %s", name, strerror(errno));
+}
+
+static inline void scratch_bytes(const char *name, const char *bytes, size_t len)
+{
+    int fd = openat(scratch_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    cr_assert(fd >= 0, "%s: %s", name, strerror(errno));
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, bytes + done, len - done);
+        cr_assert(n > 0);
+        done += (size_t)n;
+    }
+    close(fd);
+}
+
+static inline void scratch_file(const char *name, const char *text)
+{
+    scratch_bytes(name, text, strlen(text));
+}
+
+/* A site with templates short enough for a test to say what they give. */
+/* Larger than what is sent from memory. */
+enum { LARGE_BYTES = 20000 };
+static inline void scratch_large(const char *name)
+{
+    static const char zeroes[LARGE_BYTES];
+    scratch_bytes(name, zeroes, sizeof(zeroes));
+}
+
+static inline void scratch_site(void)
+{
+    scratch_make();
+    scratch_folder("public");
+    scratch_file("public/index.html", "home\n");
+    scratch_folder("public/folder");
+    scratch_file("public/a.txt", "0123456789");
+    scratch_large("public/large.bin");
+    scratch_folder("templates");
+    scratch_folder("templates/guestbook");
+    scratch_folder("templates/status");
+    scratch_folder("templates/server-status");
+    scratch_file("templates/guestbook/index.html",
+                 "{{server}}{{#counted}} {{visitors}}{{/counted}}"
+                 "{{#errors}} error: {{error}}{{/errors}}"
+                 "{{#entries}} [{{name}}: {{remarks}}]{{/entries}}"
+                 "{{#nobody}} nobody{{/nobody}} typed: {{typed_name}}, {{typed_remarks}}\n");
+    scratch_file("templates/status/index.html", "{{code}} {{reason}} {{explanation}}\n");
+    scratch_file("templates/server-status/index.html",
+                 "{{server}}{{#slots}} {{slot}}: {{slot_state}}{{/slots}}\n");
+}
+
+static inline struct options unit_options(void)
+{
+    return (struct options){
+        .name = "unit",
+        .bind = "127.0.0.1",
+        .root = scratch,
+        .keep_alive_ms = 5000,
+        .timeout_ms = 10000,
+        .backlog = 16,
+    };
+}
+
+/* ---- a process of the test's own, for what ends the process -------------------------------- */
+
+struct ending {
+    int status; /* of exit; -N: killed by signal N */
+    char out[4096], err[4096];
+};
+
+static inline void read_to_end(int fd, char *text, size_t size)
+{
+    size_t len = 0;
+    ssize_t n;
+    while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    close(fd);
+}
+
+static inline int wait_for(pid_t pid)
+{
+    int status = 0;
+    cr_assert(waitpid(pid, &status, 0) == pid, "%s", strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+extern int unit_is_apart; /* see around.c */
+
+/* Runs act(with) in a child, which exits with 0 if act() returns. */
+static inline struct ending run_apart(void (*act)(const void *), const void *with)
+{
+    struct ending ending;
+    int out[2], err[2];
+    cr_assert(pipe(out) == 0 && pipe(err) == 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        unit_is_apart = 1;
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+        act(with);
+        fflush(NULL);
+        _exit(0);
+    }
+    close(out[1]);
+    close(err[1]);
+    read_to_end(out[0], ending.out, sizeof(ending.out));
+    read_to_end(err[0], ending.err, sizeof(ending.err));
+    ending.status = wait_for(pid);
+    return ending;
+}
+
+static inline int count_lines(const char *text)
+{
+    int lines = 0;
+    while ((text = strchr(text, '\n'))) {
+        lines++;
+        text++;
+    }
+    return lines;
+}
+
+/* ---- sockets ------------------------------------------------------------------------------- */
+
+static inline bool comes(int fd, short events, int ms)
+{
+    struct pollfd one = {.fd = fd, .events = events};
+    return poll(&one, 1, ms) > 0;
+}
+
+static inline void send_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+        cr_assert(n > 0, "send: %s", strerror(errno));
+        bytes += n;
+        len -= (size_t)n;
+    }
+}
+
+static inline void say(int fd, const char *text)
+{
+    send_all(fd, text, strlen(text));
+}
+
+/* Two ends of a TCP connection over loopback. */
+static inline void tcp_pair(int *server, int *client)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0 &&
+              getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
+              connect(*client, (struct sockaddr *)&address, size) == 0);
+    *server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    cr_assert(*server >= 0);
+    close(listener);
+}
+
+static inline void set_blocking(int fd, bool blocking)
+{
+    int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+}
+
+/* ---- Redis --------------------------------------------------------------------------------- */
+
+/* What hiredis makes of these bytes. The caller frees it. */
+static inline redisReply *reply_of(const char *bytes, size_t len)
+{
+    void *reply = NULL;
+    redisReader *reader = redisReaderCreate();
+    cr_assert(reader && redisReaderFeed(reader, bytes, len) == REDIS_OK &&
+              redisReaderGetReply(reader, &reply) == REDIS_OK && reply);
+    redisReaderFree(reader);
+    return reply;
+}
+
+#define REPLY(literal) reply_of((literal), sizeof(literal) - 1)
+
+/* Where a stand-in for Redis listens: a Unix socket in the scratch folder. */
+static inline const char *stand_in_path(void)
+{
+    static char path[64];
+    snprintf(path, sizeof(path), "%s/redis", scratch);
+    return path;
+}
+
+static inline int stand_in_listen(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", stand_in_path());
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+                  listen(listener, 16) == 0,
+              "%s", strerror(errno));
+    return listener;
+}
+
+/* An array of strings of so many bytes. */
+static inline const char *array_reply(int count, int len)
+{
+    char *reply = malloc((size_t)count * ((size_t)len + 20) + 20), *at = reply;
+    cr_assert(reply);
+    at += sprintf(at, "*%d\r\n", count);
+    for (int i = 0; i < count; i++)
+        at += sprintf(at, "$%d\r\n%0*d\r\n", len, len, 0);
+    return reply;
+}
+
+/* What a stand-in does, step by step. */
+struct scene {
+    enum {
+        THE_END, /* closes what it has */
+        ACCEPT,  /* the next connection, which takes the last one's place */
+        HEAR,    /* waits until exactly these bytes have come */
+        SAY,     /* sends these bytes */
+        DRIP,    /* sends them one at a time, DRIP_MS apart, until the other side has had enough */
+        SULK,    /* waits until the other side closes */
+        HANG_UP, /* closes */
+        AWAIT,   /* waits for stand_in_go_on() */
+    } act;
+    const char *bytes;
+};
+
+enum { DRIP_MS = 20 };
+
+struct stand_in {
+    int listener;
+    const struct scene *scene;
+    pthread_t thread;
+    int cue[2];         /* a pipe: a byte for each AWAIT */
+    const char *failed; /* what did not go by the script */
+};
+
+static inline bool hear(int fd, const char *bytes)
+{
+    char heard[1024];
+    size_t len = strlen(bytes), got = 0;
+    while (got < len) {
+        if (!comes(fd, POLLIN, PATIENCE_MS))
+            return false;
+        ssize_t n = recv(fd, heard + got, len - got, 0);
+        if (n <= 0)
+            return false;
+        got += (size_t)n;
+    }
+    return memcmp(heard, bytes, len) == 0;
+}
+
+static inline void drip(int fd, const char *bytes)
+{
+    for (; *bytes && send(fd, bytes, 1, MSG_NOSIGNAL) == 1; bytes++)
+        poll(NULL, 0, DRIP_MS);
+}
+
+static inline void *stand_in_play(void *data)
+{
+    struct stand_in *s = data;
+    char byte;
+    int fd = -1;
+    for (const struct scene *scene = s->scene; scene->act != THE_END && !s->failed; scene++)
+        switch (scene->act) {
+        case ACCEPT:
+            if (fd >= 0)
+                close(fd);
+            fd = comes(s->listener, POLLIN, PATIENCE_MS)
+                     ? accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)
+                     : -1;
+            s->failed = fd < 0 ? "nobody connects" : NULL;
+            break;
+        case HEAR:
+            s->failed = hear(fd, scene->bytes) ? NULL : scene->bytes;
+            break;
+        case SAY:
+            if (send(fd, scene->bytes, strlen(scene->bytes), MSG_NOSIGNAL) < 0)
+                s->failed = "nobody listens";
+            break;
+        case DRIP:
+            drip(fd, scene->bytes);
+            break;
+        case SULK:
+            if (!comes(fd, POLLIN, PATIENCE_MS) || recv(fd, &byte, 1, 0) > 0)
+                s->failed = "no end of the connection";
+            break;
+        case HANG_UP:
+            close(fd);
+            fd = -1;
+            break;
+        case AWAIT:
+            if (!comes(s->cue[0], POLLIN, PATIENCE_MS) || read(s->cue[0], &byte, 1) != 1)
+                s->failed = "no cue";
+            break;
+        case THE_END:
+            break;
+        }
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+/* `s` and the scenes must stay until stand_in_end(). */
+static inline void stand_in_start(struct stand_in *s, int listener, const struct scene *scene)
+{
+    *s = (struct stand_in){.listener = listener, .scene = scene};
+    cr_assert(pipe(s->cue) == 0 && pthread_create(&s->thread, NULL, stand_in_play, s) == 0);
+}
+
+static inline void stand_in_go_on(struct stand_in *s)
+{
+    cr_assert(write(s->cue[1], "", 1) == 1);
+}
+
+static inline void stand_in_end(struct stand_in *s)
+{
+    pthread_join(s->thread, NULL);
+    close(s->cue[0]);
+    close(s->cue[1]);
+    cr_expect(!s->failed, "the stand-in for Redis missed: %s", s->failed);
+}
+
+#endif
