@@ -1,6 +1,6 @@
 /* wire_cases: what may come over the wire, and what has to follow.
  *
- *  - A row: the numbers of the rules of HTTP.md it holds, a sentence, the
+ *  - A row: the numbers of the rules of common/HTTP.md it holds, a sentence, the
  *    octets, what becomes of the connection, and the statuses of the responses
  *    in order; HEAD_(200) is one without a body, 100 an interim one.
  *  - The expectations come from HTTP.md and the RFCs (9110, 9112, 3986, 6585)

@@ -10,8 +10,9 @@ from python import Python
 from status import Status
 from wall import Wall
 from wget import Wget
+from wire import Wire
 
-CLIENTS = (Browser, Curl, Load, Python, Status, Wget)
+CLIENTS = (Browser, Curl, Load, Python, Status, Wget, Wire)
 SERVERS = ("iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll")
 
 

@@ -1,5 +1,5 @@
 /* The client of the black-box tests: bytes out, bytes in, and no mercy for a
- * response that breaks a rule (RFC 9112, and HTTP.md's number 16).
+ * response that breaks a rule (RFC 9112, and rule 16 of HTTP.md).
  */
 #include "harness.h"
 

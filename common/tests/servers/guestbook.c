@@ -162,7 +162,7 @@ EVERY_SERVER(a_post_of_another_type_is_refused)
     check(redis_number("LLEN guestbook:entries") == 0, "something was stored");
 }
 
-/* What a browser says of the page that has its visitor post. */
+/* Rule 23: what a browser says of the page that has its visitor post. */
 EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
 {
     static const struct {

@@ -513,6 +513,7 @@ static bool find_outer_address(char address[INET_ADDRSTRLEN])
     return found;
 }
 
+/* Rule 24. */
 EVERY_SERVER(clients_from_elsewhere_get_403)
 {
     char address[INET_ADDRSTRLEN];
@@ -534,8 +535,8 @@ EVERY_SERVER(clients_from_elsewhere_get_403)
     look();
 }
 
-/* A page of a stranger whose name leads to 127.0.0.1 has the browser come from this machine, but
- * with that name in Host (DNS rebinding). */
+/* Rule 24. A page of a stranger whose name leads to 127.0.0.1 has the browser come from this
+ * machine, but with that name in Host (DNS rebinding). */
 EVERY_SERVER(the_status_answers_to_names_of_this_machine_only)
 {
     static const struct {

@@ -285,6 +285,7 @@ Test(app, a_post_into_a_list_that_is_too_long_takes_two_questions)
     app_clear(&app, 0);
 }
 
+/* Rule 23. */
 Test(app, takes_posts_from_its_own_pages_and_from_what_is_no_browser)
 {
     static const struct {
@@ -494,6 +495,7 @@ Test(app, shows_the_scoreboard_to_the_pages_of_this_machine_only)
     app_clear(&app, 0);
 }
 
+/* Rule 24. */
 Test(app, shows_the_scoreboard_under_a_name_of_this_machine_only)
 {
     static const char *const local[] = {
