@@ -141,12 +141,12 @@ void redis_tell(const struct redis_server *server, const char *error, size_t len
     tell(server, "says", error, len);
 }
 
-void redis_tell_nonsense(const struct redis_server *server, const redisContext *context,
+void redis_tell_nonsense(const struct redis_server *server, const redisReader *reader,
                          const struct redis_bounds *bounds)
 {
-    const char *error = bounds->exceeded                     ? "a reply larger than a page can be"
-                        : context->err == REDIS_ERR_PROTOCOL ? context->errstr
-                                                             : NULL;
+    const char *error = bounds->exceeded                    ? "a reply larger than a page can be"
+                        : reader->err == REDIS_ERR_PROTOCOL ? reader->errstr
+                                                            : NULL;
     if (error)
         tell(server, "makes no sense", error, strlen(error));
 }
@@ -176,8 +176,11 @@ static void *create_string(const redisReadTask *task, char *text, size_t len)
     return bounds->exceeded ? NULL : bounds->plain->createString(task, text, len);
 }
 
+/* maxbuf: hiredis 0.14 gives an empty buffer of more than 16 KiB back for a new one, and abort()s
+ * if there is no memory for that. So it keeps it; how large it gets is bounded. */
 void redis_bound(redisReader *reader, struct redis_bounds *bounds)
 {
+    reader->maxbuf = 0;
     *bounds = (struct redis_bounds){.functions = *reader->fn, .plain = reader->fn};
     bounds->functions.createArray = create_array;
     bounds->functions.createString = create_string;
@@ -199,15 +202,16 @@ static struct timeval timeval_of(int64_t ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-/* A connected socket; -1 with errno set. We connect by ourselves, because hiredis 0.14 does not
- * survive that without memory. A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS or
- * EAGAIN (socket(7), unix(7)). */
+/* A socket that is connected within `ms`; with 0 milliseconds a non-blocking one, whose connection
+ * may still be on its way. -1 with errno set. We connect by ourselves, because hiredis 0.14 does
+ * not survive that without memory. A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS
+ * or EAGAIN (socket(7), unix(7)). */
 static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
 {
-    const struct timeval limit = timeval_of(ms > 0 ? ms : 1);
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-        connect(fd, address, size) == 0)
+    const struct timeval limit = timeval_of(ms);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | (ms ? 0 : SOCK_NONBLOCK), 0);
+    if (fd >= 0 && (!ms || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0) &&
+        (connect(fd, address, size) == 0 || (!ms && errno == EINPROGRESS)))
         return fd;
     int reason = errno;
     if (fd >= 0)
@@ -243,11 +247,17 @@ static int connect_in_time(const struct redis_server *server)
 {
     int64_t deadline = net_now() + server->connect_ms;
     for (;;) {
-        int fd = connect_once(server, deadline - net_now());
+        int64_t left = deadline - net_now();
+        int fd = connect_once(server, left > 0 ? left : 1);
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || net_now() >= deadline)
             return fd;
         poll(NULL, 0, 5);
     }
+}
+
+int redis_begin_to_connect(const struct redis_server *server)
+{
+    return connect_once(server, 0);
 }
 
 /* The environment, unlike the command line, is not shown to everybody by ps. */
@@ -291,24 +301,29 @@ void redis_start(struct redis_server *server, const struct options *o)
 
 static void hang_up(struct redis *redis)
 {
-    redisFree(redis->context); /* NULL is fine */
-    redis->context = NULL;
+    if (redis->fd < 0)
+        return;
+    close(redis->fd);
+    redisReaderFree(redis->reader);
+    redis->fd = -1;
+    redis->reader = NULL;
 }
 
-/* maxbuf: hiredis 0.14 gives an empty buffer of more than 16 KiB back for a new one, and abort()s
- * if there is no memory for that. So it keeps it; how large it gets is bounded. */
 static bool open_connection(struct redis *redis)
 {
+    const struct timeval limit = timeval_of(redis->server->command_ms);
     int fd = connect_in_time(redis->server);
-    redis->context = fd >= 0 ? redisConnectFd(fd) : NULL;
-    if (!redis->context) {
+    redisReader *reader = fd >= 0 ? redisReaderCreate() : NULL;
+    if (!reader) {
         if (fd >= 0)
             close(fd);
         return false;
     }
-    redis->context->reader->maxbuf = 0;
-    redis_bound(redis->context->reader, &redis->bounds);
-    if (redisSetTimeout(redis->context, timeval_of(redis->server->command_ms)) == REDIS_OK)
+    redis->fd = fd;
+    redis->reader = reader;
+    redis_bound(reader, &redis->bounds);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0)
         return true;
     hang_up(redis);
     return false;
@@ -318,7 +333,7 @@ static bool open_connection(struct redis *redis)
 static bool is_stale(const struct redis *redis)
 {
     char byte;
-    return recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+    return recv(redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
 }
 
 /* The casts: an argument of hiredis' is const-incorrect by one level. */
@@ -345,56 +360,71 @@ static bool write_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* Not through hiredis' buffer: 0.14 does not notice that there is no memory for a new one. */
-static bool send_command(redisContext *context, const struct redis_command *command)
+static bool send_command(int fd, const struct redis_command *command)
 {
     if (command->bytes)
-        return write_all(context->fd, command->bytes, command->len);
+        return write_all(fd, command->bytes, command->len);
     struct redis_command formatted = *command;
     redis_prepare(&formatted);
-    bool sent = formatted.bytes && write_all(context->fd, formatted.bytes, formatted.len);
+    bool sent = formatted.bytes && write_all(fd, formatted.bytes, formatted.len);
     int reason = errno;
     redisFreeCommand((char *)formatted.bytes);
     errno = reason;
     return sent;
 }
 
-/* Reads until a reply is whole. The first read waits by itself; the rest of a reply that comes in
- * drops has what is left of the time. */
+ssize_t redis_read(int fd, redisReader *reader)
+{
+    char bytes[16 * 1024];
+    ssize_t n = read(fd, bytes, sizeof(bytes));
+    if (n <= 0 || redisReaderFeed(reader, bytes, (size_t)n) == REDIS_OK)
+        return n;
+    errno = ENOMEM;
+    return -1;
+}
+
+/* `pos` and `len` are fields of the public struct redisReader, but not documented; read in hiredis
+ * 0.14.1 and 1.2.0. */
+bool redis_says_more(const redisReader *reader)
+{
+    return reader->pos < reader->len;
+}
+
+/* Waits for the rest of a reply that comes in drops; one last look, if it is late. */
+static bool is_readable(int fd, int64_t deadline)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    int ready;
+    do {
+        int64_t left = deadline - net_now();
+        ready = poll(&wanted, 1, left > 0 ? (int)left : 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0)
+        errno = EAGAIN;
+    return ready > 0;
+}
+
+/* Reads until a reply is whole. The first read waits by itself (SO_RCVTIMEO). NULL: errno is EAGAIN
+ * if the time is over. */
 static redisReply *read_reply(struct redis *redis, int64_t deadline)
 {
-    redisContext *context = redis->context;
     void *reply = NULL;
     for (bool first = true;; first = false) {
-        if (redisGetReplyFromReader(context, &reply) != REDIS_OK)
+        if (!first && !is_readable(redis->fd, deadline))
             return NULL;
-        if (reply)
+        ssize_t n = redis_read(redis->fd, redis->reader);
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            errno = n == 0 ? ECONNRESET : errno;
+            return NULL;
+        }
+        bool sense = redisReaderGetReply(redis->reader, &reply) == REDIS_OK;
+        if (sense && reply)
             return reply;
-        if (redis_exceeds(context->reader, &redis->bounds)) {
+        if (!sense || redis_exceeds(redis->reader, &redis->bounds)) {
             errno = EPROTO;
             return NULL;
         }
-        if (!first) {
-            struct pollfd fd = {.fd = context->fd, .events = POLLIN};
-            int64_t left = deadline - net_now();
-            int ready = poll(&fd, 1, left > 0 ? (int)left : 0); /* one last look, if it is late */
-            if (ready < 0 && errno == EINTR)
-                continue;
-            if (ready == 0) {
-                errno = EAGAIN;
-                return NULL;
-            }
-        }
-        if (redisBufferRead(context) != REDIS_OK)
-            return NULL;
     }
-}
-
-/* Has Redis said more than was asked? (`pos` and `len` are fields of the public struct redisReader,
- * but not documented; read in hiredis 0.14.1 and 1.2.0.) */
-static bool says_more(const redisContext *context)
-{
-    return context->reader->pos < context->reader->len;
 }
 
 /* One command on an open connection. */
@@ -403,14 +433,14 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
     int64_t deadline = net_now() + redis->server->command_ms;
     redisReply *reply = NULL;
     errno = 0;
-    if (send_command(redis->context, command))
+    if (send_command(redis->fd, command))
         reply = read_reply(redis, deadline);
     *why = reply ? 0 : errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
     if (reply && reply->type == REDIS_REPLY_ERROR)
         redis_tell(redis->server, reply->str, (size_t)reply->len);
     if (!reply)
-        redis_tell_nonsense(redis->server, redis->context, &redis->bounds);
-    if (!reply || says_more(redis->context))
+        redis_tell_nonsense(redis->server, redis->reader, &redis->bounds);
+    if (!reply || redis_says_more(redis->reader))
         hang_up(redis); /* what comes late, or too much, is never the next command's reply */
     return reply;
 }
@@ -444,17 +474,17 @@ static bool make_ready(struct redis *redis, int *why)
     if (reply && !redis_admits(redis->server, reply)) {
         hang_up(redis);
         *why = REDIS_NOT_ADMITTED;
-    } else if (reply && !redis->context) { /* it said more than that */
+    } else if (reply && redis->fd < 0) { /* it said more than that */
         *why = REDIS_NO_CONNECTION;
     }
     freeReplyObject(reply);
-    return redis->context != NULL;
+    return redis->fd >= 0;
 }
 
 redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
 {
     redisReply *reply = NULL;
-    bool ready = redis->context || make_ready(redis, why);
+    bool ready = redis->fd >= 0 || make_ready(redis, why);
     if (ready)
         reply = exchange(redis, command, why);
     /* A lost reply says something of this connection only. */
@@ -480,6 +510,7 @@ bool redis_pool_open(struct redis_pool *pool, const struct redis_server *server,
         return false;
     for (int i = 0; i < size; i++) {
         pool->all[i].server = server;
+        pool->all[i].fd = -1;
         LL_PREPEND(pool->idle, &pool->all[i]);
     }
     pthread_mutex_init(&pool->lock, NULL);
@@ -535,7 +566,7 @@ struct redis *redis_take(struct redis_pool *pool, int most_ms, int *why)
         redis = wait_in_line(pool, most_ms, why);
     pthread_mutex_unlock(&pool->lock);
 
-    if (redis && redis->context && is_stale(redis))
+    if (redis && redis->fd >= 0 && is_stale(redis))
         hang_up(redis);
     return redis;
 }

@@ -1,7 +1,10 @@
-/* redis: hiredis for those who may wait. Connecting, asking, connecting again;
+/* redis: Redis for servers that may wait. Connecting, asking, connecting again;
  * and a pool for those who share connections. Knows nothing of HTTP but two
  * numbers: why there is no reply, 503 (no connection) or 504 (no reply in time).
  *
+ *  - hiredis puts commands into Redis' protocol, and turns the bytes of a reply
+ *    into objects (redisReader). The sockets are ours: hiredis 0.14 connects and
+ *    writes without a look at what malloc(3) returns.
  *  - A connection is opened when it is first needed, and kept.
  *  - A lost one is opened again for the next request. The command whose reply
  *    was lost is never sent a second time: Redis may have done it.
@@ -62,6 +65,11 @@ void redis_start(struct redis_server *, const struct options *);
  * what would be right, in words. */
 const char *redis_locate(struct redis_server *, const char *where);
 
+/* Begins to connect, without waiting. Returns a non-blocking socket, which the caller closes: the
+ * connection is made, or has failed, when it becomes writable (connect(2), EINPROGRESS). -1: it
+ * has failed already, and errno says why. */
+int redis_begin_to_connect(const struct redis_server *);
+
 /* ---- how large a reply may be -------------------------------------------------------------- */
 
 enum {
@@ -84,6 +92,15 @@ void redis_bound(redisReader *, struct redis_bounds *);
  * than the longest string? It would never become a reply. */
 bool redis_exceeds(const redisReader *, struct redis_bounds *);
 
+/* ---- a reply's bytes ----------------------------------------------------------------------- */
+
+/* Reads from the socket once, 16 KiB at most, and feeds the reader. Returns what read(2) does; -1
+ * with ENOMEM if there is no memory for the bytes, which are lost then. */
+ssize_t redis_read(int fd, redisReader *);
+
+/* Are there bytes that have not become a reply yet? */
+bool redis_says_more(const redisReader *);
+
 /* ---- what is said to it, and by it --------------------------------------------------------- */
 
 /* Says an error of Redis on standard error, in one line: its first 200 bytes, those that cannot be
@@ -92,7 +109,7 @@ bool redis_exceeds(const redisReader *, struct redis_bounds *);
 void redis_tell(const struct redis_server *, const char *error, size_t len);
 
 /* Says, like redis_tell(), why a connection came to its end, if that is nonsense from Redis. */
-void redis_tell_nonsense(const struct redis_server *, const redisContext *,
+void redis_tell_nonsense(const struct redis_server *, const redisReader *,
                          const struct redis_bounds *);
 
 /* AUTH. Borrows the password. */
@@ -105,7 +122,8 @@ bool redis_admits(const struct redis_server *, const redisReply *);
 
 /* One connection; nobody but the one who took it from its pool may use it. */
 struct redis {
-    redisContext *context; /* NULL: not open */
+    int fd; /* -1: not open */
+    redisReader *reader;
     const struct redis_server *server;
     struct redis_bounds bounds;
     int why;            /* what everybody else would meet with, too; 0: nothing is known of that */

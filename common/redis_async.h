@@ -1,55 +1,64 @@
-/* redis_async: hiredis for those who must not wait (chapters 6 and 7). All
- * clients share one connection; commands go out in the order they were asked,
- * and Redis answers in that order.
+/* redis_async: Redis for event loops, which must not wait (chapters 6 and 7).
+ * All clients share one connection. Commands go out in the order in which they
+ * were asked, and Redis answers in that order, so a queue of askers is all that
+ * is needed to know whose reply comes next.
  *
- *  - hiredis says through its hooks what it wants to be told of; here that becomes
- *    `events`. How the descriptor is watched is the chapter's business.
- *  - Commands only pile up in hiredis' buffer; redis_async_flush(), once a round,
- *    sends those of all clients in one write(2).
- *  - There is one path for a lost Redis, whatever was lost: the context is
- *    forgotten, then freed. hiredis then answers everybody who still waited
- *    with NULL, and whoever asks again asks on a new connection.
+ *  - The queue is ours. hiredis has an asynchronous half with one of its own, but
+ *    in 0.14 that half goes on with what malloc(3) did not give it.
+ *  - How the descriptor is watched is the chapter's business.
+ *  - Commands only pile up in a buffer; redis_async_flush(), once a round, sends
+ *    those of all clients in one write(2).
+ *  - There is one path for a lost Redis, however it was lost: the connection is
+ *    forgotten, then closed, then everybody who still waited is told that there is
+ *    no reply. A client that asks again from within that call asks on a new
+ *    connection.
  *  - If there is a password, AUTH is the first command on a connection, and leaves
  *    in one write with those behind it. If Redis refuses it, the connection is lost.
- *  - Without memory to remember who asks, the connection is lost like that, too.
+ *  - Without memory for a command it is not asked. Nobody else notices.
  *  - A Unix socket whose queue is full says EAGAIN to connect(2). redis.h tries
- *    again while it may; here that is a 503, and the next who asks tries again.
+ *    again while it may; here that is a 503, and the next client that asks tries
+ *    again.
  */
 #ifndef REDIS_ASYNC_H
 #define REDIS_ASYNC_H
 
+#include "page.h" /* struct buffer */
 #include "redis.h"
-
-#include <hiredis/async.h>
 
 struct redis_async {
     const struct redis_server *server;
     /* A reply for `asker`; NULL: there is none, and why. The reply is freed on return. */
     void (*answered)(void *asker, const redisReply *, int why);
-
-    int fd;          /* to be watched; -1: none. Closing it is hiredis' business */
-    short events;    /* what for: POLLIN, POLLOUT */
     unsigned opened; /* connections so far: a new one may have the old one's descriptor */
+    bool closed;     /* for good */
 
-    redisAsyncContext *context; /* NULL: none */
-    struct redis_bounds bounds;
+    /* One connection. All zero but for fd, if there is none. */
+    int fd;       /* to be watched; -1: none */
+    short events; /* what for: POLLIN, POLLOUT */
     bool connected;
-    int unanswered; /* commands on this connection whose reply has not come yet, */
-    int sent;       /* and how many of them redis_async_flush() has handed over */
-    int64_t heard;  /* net_now() of the last reply, or of the first command after a pause */
-    bool answering; /* answered() is being called */
     int64_t connect_deadline; /* while it is not */
-    int why;                  /* what NULL means at the moment */
-    bool closed;              /* for good */
+
+    struct buffer out; /* commands, */
+    size_t written;    /* and how many bytes of them the socket has taken */
+    redisReader *reader;
+    struct redis_bounds bounds;
+
+    void **askers;  /* a ring with `room` places. NULL in a place: the reply to AUTH is nobody's */
+    int first;      /* whose reply is next */
+    int unanswered; /* commands whose reply has not come yet, */
+    int sent;       /* and how many of them redis_async_flush() has handed over */
+    int room;
+    bool answering; /* answered() is being called with a reply */
+    int64_t heard;  /* net_now() of the last reply, or of the first command after a pause */
 };
 
 /* Sets one up; opens nothing yet. */
 void redis_async_start(struct redis_async *, const struct redis_server *,
                        void (*answered)(void *asker, const redisReply *, int why));
 
-/* Asks for `asker`, connecting first if need be. Returns 0: answered() will be called, once and
- * later; an error of Redis is a reply, and is told. Otherwise 503: there will be no reply, nothing
- * was asked. */
+/* Asks for `asker` (not NULL), connecting first if need be. Returns 0: answered() will be called,
+ * once and later; an error of Redis is a reply, and is told. Otherwise 503: there will be no reply,
+ * nothing was asked. */
 int redis_async_ask(struct redis_async *, const struct redis_command *, void *asker);
 
 /* Sends what has been asked. To be called before the loop sleeps. */

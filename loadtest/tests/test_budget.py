@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from lib import calls, processes, redis, subjects
 
-READS = 3 + 3  # of a client, and of Redis' replies (by read(2) or recv(2), as hiredis has it)
+READS = 3 + 3  # of a client, and of Redis' replies
 
 
 @unittest.skipUnless(shutil.which("strace") and shutil.which("ab") and shutil.which(redis.SERVER)

@@ -247,7 +247,7 @@ def accepts(text):
 
 def connects(text):
     """{thread: connections}. A second connect(2) on the same socket asks whether the first has
-    succeeded, as connect(2) allows and hiredis 1 does; it opens no other connection."""
+    succeeded, as connect(2) allows; it opens no other connection."""
     found, tried = Counter(), set()
     for line in text.splitlines():
         if made := SOCKET.match(line):

@@ -191,7 +191,7 @@ Test(redis, the_password_is_said_first_on_every_connection)
     open_pool(1);
     expect_string("first", "one");
     expect_string("the same connection", "two");
-    cr_assert(comes(pool.all[0].context->fd, POLLIN, PATIENCE_MS));
+    cr_assert(comes(pool.all[0].fd, POLLIN, PATIENCE_MS));
     expect_string("a new one", "three");
     redis_pool_close(&pool);
     stand_in_end(&s);
@@ -218,7 +218,7 @@ Test(redis, a_refused_password_ends_the_connection)
         stand_in_start(&s, listener, scenes);
         open_pool(1);
         expect_none(rows[i].says, rows[i].why);
-        cr_expect(!pool.all[0].context, "closed");
+        cr_expect(pool.all[0].fd < 0, "closed");
         redis_pool_close(&pool);
         stand_in_end(&s);
     }
@@ -230,7 +230,7 @@ Test(redis, nothing_is_opened_before_it_is_needed)
 {
     open_pool(3);
     struct redis *redis = take();
-    cr_expect(redis && !redis->context);
+    cr_expect(redis && redis->fd < 0);
     redis_give(&pool, redis);
     cr_expect(!comes(listener, POLLIN, 0));
     redis_pool_close(&pool);
@@ -342,7 +342,7 @@ Test(redis, a_reply_larger_than_a_page_can_be_is_a_503_at_once)
         stand_in_start(&s, listener, scenes);
         open_pool(1);
         expect_none(replies[i], REDIS_NO_CONNECTION);
-        cr_expect(!pool.all[0].context, "closed");
+        cr_expect(pool.all[0].fd < 0, "closed");
         redis_pool_close(&pool);
         stand_in_end(&s);
     }
@@ -379,8 +379,8 @@ Test(redis, a_connection_closed_meanwhile_costs_no_command)
     stand_in_start(&s, listener, scenes);
     open_pool(1);
     expect_string("first", "one");
-    cr_assert(comes(pool.all[0].context->fd, POLLIN, PATIENCE_MS)); /* its end has come */
-    errno = EAGAIN; /* left over from something else */
+    cr_assert(comes(pool.all[0].fd, POLLIN, PATIENCE_MS)); /* its end has come */
+    errno = EAGAIN;                                        /* left over from something else */
     expect_string("on a new connection", "two");
     redis_pool_close(&pool);
     stand_in_end(&s);
@@ -399,7 +399,7 @@ Test(redis, a_connection_on_which_somebody_spoke_unasked_is_not_used)
     open_pool(1);
     expect_string("first", "one");
     stand_in_go_on(&s);
-    cr_assert(comes(pool.all[0].context->fd, POLLIN, PATIENCE_MS));
+    cr_assert(comes(pool.all[0].fd, POLLIN, PATIENCE_MS));
     expect_string("on a new connection", "two");
     redis_pool_close(&pool);
     stand_in_end(&s);
@@ -453,7 +453,7 @@ Test(redis, half_a_reply_and_then_the_end_is_a_503)
         stand_in_start(&s, listener, scenes);
         open_pool(1);
         expect_none(halves[i], REDIS_NO_CONNECTION);
-        cr_expect(!pool.all[0].context, "closed");
+        cr_expect(pool.all[0].fd < 0, "closed");
         redis_pool_close(&pool);
         stand_in_end(&s);
     }
@@ -555,7 +555,7 @@ static void expect_late(const char *about)
     server.command_ms = PATIENCE_MS;
     int64_t ms = net_now() - begun;
     cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%s: %lld ms", about, (long long)ms);
-    cr_expect(!pool.all[0].context, "a late reply must not be taken for the next command's");
+    cr_expect(pool.all[0].fd < 0, "a late reply must not be taken for the next command's");
 }
 
 Test(redis, silence_is_a_504)

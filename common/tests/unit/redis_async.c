@@ -93,7 +93,10 @@ static void expect_silence(void)
 /* One round: false if nothing happened within `ms`. */
 static bool turn(int ms)
 {
+    int before = told_count;
     redis_async_flush(&redis);
+    if (told_count > before)
+        return true;
     struct pollfd fd = {.fd = redis.fd, .events = redis.events};
     if (redis.fd < 0 || poll(&fd, 1, ms) <= 0)
         return false;
@@ -350,7 +353,7 @@ Test(redis_async, a_lost_connection_is_a_503_for_all)
     expect_none(2, 503);
     expect_number("nothing to watch", redis.fd, -1);
     expect_number("no time to keep", redis_async_timeout(&redis), -1);
-    cr_expect(!redis.context);
+    cr_expect(!redis.reader);
 
     ask(0);
     expect_number("a new connection", redis.opened, 2);
@@ -643,7 +646,7 @@ Test(redis_async, whoever_hears_of_a_lost_connection_may_ask_again_at_once)
     expect_none(0, 503);
     expect_none(1, 503);
     expect_none(2, 503);
-    cr_expect(redis.context && redis.fd >= 0);
+    cr_expect(redis.fd >= 0);
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
     while (!redis.connected)
