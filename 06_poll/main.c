@@ -71,7 +71,7 @@ static void go_on(struct conn *client)
     settle(client);
 }
 
-/* Redis has answered a client; hiredis calls this. */
+/* Redis has answered a client; redis_async.c calls this. */
 static void answered(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);

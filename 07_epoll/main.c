@@ -88,8 +88,8 @@ static void mute(struct client *client)
     client->interest = 0;
 }
 
-/* Redis' connection is hiredis' to open and to close (which ends the watching
- * too); what it wants to be told of is looked up before the loop sleeps. */
+/* redis_async.c opens and closes Redis' connection (closing ends the watching
+ * too). What it wants to be told of is looked up before the loop sleeps. */
 static void watch_redis(void)
 {
     static unsigned seen;
@@ -132,7 +132,7 @@ static void go_on(struct conn *client)
     settle(client);
 }
 
-/* Redis has answered a client; hiredis calls this. */
+/* Redis has answered a client; redis_async.c calls this. */
 static void answered(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);

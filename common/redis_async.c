@@ -6,33 +6,37 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- who waits for a reply ----------------------------------------------------------------- */
 
-/* Room for one more in the ring. */
+/* Room for one more at the end. The places in front of the first are used again before the array
+ * grows, but only if they are more than half of it: moving the rest pays then. */
 static bool make_room(struct redis_async *redis)
 {
     enum { AT_FIRST = 64 };
-    if (redis->unanswered < redis->room)
+    if (redis->first + redis->unanswered < redis->room)
         return true;
+    if (redis->first > redis->room / 2) {
+        memmove(redis->askers, redis->askers + redis->first,
+                (size_t)redis->unanswered * sizeof(*redis->askers));
+        redis->first = 0;
+        return true;
+    }
     int room = redis->room ? 2 * redis->room : AT_FIRST;
-    void **askers = malloc((size_t)room * sizeof(*askers));
+    void **askers = realloc(redis->askers, (size_t)room * sizeof(*askers));
     if (!askers)
         return false;
-    for (int i = 0; i < redis->unanswered; i++)
-        askers[i] = redis->askers[(redis->first + i) % redis->room];
-    free(redis->askers);
     redis->askers = askers;
-    redis->first = 0;
     redis->room = room;
     return true;
 }
 
 static void join_queue(struct redis_async *redis, void *asker)
 {
-    redis->askers[(redis->first + redis->unanswered) % redis->room] = asker;
+    redis->askers[redis->first + redis->unanswered] = asker;
     if (redis->unanswered++ == 0)
         redis->heard = net_now();
 }
@@ -40,8 +44,8 @@ static void join_queue(struct redis_async *redis, void *asker)
 static void *leave_queue(struct redis_async *redis)
 {
     void *asker = redis->askers[redis->first];
-    redis->first = (redis->first + 1) % redis->room;
     redis->unanswered--;
+    redis->first = redis->unanswered ? redis->first + 1 : 0;
     return asker;
 }
 

@@ -43,8 +43,8 @@ struct redis_async {
     redisReader *reader;
     struct redis_bounds bounds;
 
-    void **askers;  /* a ring with `room` places. NULL in a place: the reply to AUTH is nobody's */
-    int first;      /* whose reply is next */
+    void **askers; /* a queue in an array with `room` places. NULL: AUTH, whose reply is nobody's */
+    int first;     /* the place of the one whose reply is next */
     int unanswered; /* commands whose reply has not come yet, */
     int sent;       /* and how many of them redis_async_flush() has handed over */
     int room;

@@ -75,7 +75,7 @@ class Patches(unittest.TestCase):
         cases = {program: cases_of(program) for program in ("servers", "weather")}
         for mutant in self.mutants:
             with self.subTest(mutant.name):
-                self.assertIn(mutant.cases, cases[mutant.program])
+                self.assertTrue(mutant.cases in cases[mutant.program], mutant.cases)
                 self.assertTrue(mutant.cases.startswith(mutant.server + "/"))
 
     def test_the_document_has_them_all(self):
