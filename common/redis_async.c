@@ -62,17 +62,17 @@ static void forget_connection(struct redis_async *redis)
     };
 }
 
-/* Forgetting comes first: a client that is told may ask again at once, and must then find no
- * connection, not a dying one. */
+/* The connection is forgotten before anybody is told: a client that is told may ask again at once,
+ * and must then find no connection, not a dying one. */
 static void give_up(struct redis_async *redis, int why)
 {
     struct redis_async lost = *redis;
     if (lost.fd < 0)
         return;
-    forget_connection(redis);
     close(lost.fd);
     redisReaderFree(lost.reader);
     buffer_free(&lost.out);
+    forget_connection(redis);
     while (lost.unanswered > 0) {
         void *asker = leave_queue(&lost);
         if (asker)

@@ -9,7 +9,7 @@
  *  - Commands only pile up in a buffer; redis_async_flush(), once a round, sends
  *    those of all clients in one write(2).
  *  - There is one path for a lost Redis, however it was lost: the connection is
- *    forgotten, then closed, then everybody who still waited is told that there is
+ *    closed and forgotten, then everybody who still waited is told that there is
  *    no reply. A client that asks again from within that call asks on a new
  *    connection.
  *  - If there is a password, AUTH is the first command on a connection, and leaves
