@@ -73,4 +73,4 @@ class SlowRedis:
 
 def path():
     """Where make puts it."""
-    return os.path.join(machine.TOP, "build", "plain", "loadtest", "slow_redis")
+    return os.path.join(machine.PLAIN, "loadtest", "slow_redis")

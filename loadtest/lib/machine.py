@@ -11,6 +11,10 @@ from collections import namedtuple
 from lib import Trouble
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's objects and programs
+IN_PLACE = PLAIN == os.path.join(TOP, "build/plain")  # not so with make's OUT=
+SERVERS = TOP if IN_PLACE else PLAIN
+BUILD = os.path.dirname(PLAIN) if IN_PLACE else PLAIN  # where a run leaves its results
 SPARE_DESCRIPTORS = 64  # what ab or a server has open beside its clients
 AB_MOST_CLIENTS = 20000  # ab refuses more
 

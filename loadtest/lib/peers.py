@@ -38,7 +38,7 @@ APACHE_MODULES = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/
 # project, and a run's folder, may lie where only root may look. capabilities(7)
 NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override",
             "--ambient-caps=+dac_override"]
-FLOOR = os.path.join(machine.TOP, "build", "plain", "loadtest", "floor")
+FLOOR = os.path.join(machine.PLAIN, "loadtest", "floor")
 
 
 class _Started:

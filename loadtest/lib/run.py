@@ -279,10 +279,10 @@ def new_folder():
     stamp = time.strftime("%Y-%m-%d-%H%M%S")
     for number in range(1, 100):
         name = stamp if number == 1 else "%s-%d" % (stamp, number)
-        folder = os.path.join(machine.TOP, "build", "loadtest", name)
+        folder = os.path.join(machine.BUILD, "loadtest", name)
         try:
             os.makedirs(os.path.join(folder, "raw"))
             return folder
         except FileExistsError:
             continue
-    raise Trouble("no new folder in build/loadtest")
+    raise Trouble("no new folder in %s/loadtest" % machine.BUILD)

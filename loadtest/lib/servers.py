@@ -79,7 +79,7 @@ class Server:
         return lines[-1] if lines else how_it_ended(status)
 
 
-def path_of(name, top=machine.TOP):
+def path_of(name, top=machine.SERVERS):
     """Where `make all` puts it."""
     return os.path.join(top, name)
 

@@ -17,8 +17,6 @@ from urllib.parse import urlsplit
 
 from lib import Trouble, machine, peers, servers
 
-BUILD = os.path.join(machine.TOP, "build")
-
 
 def is_ours(name):
     """Does it take our options, and ask Redis?"""
@@ -48,7 +46,7 @@ def why_not(name):
 def binary_of(name):
     """The program of one of ours."""
     plain, _, revision = name.partition("@")
-    return servers.path_of(plain, _tree(revision) if revision else machine.TOP)
+    return servers.path_of(plain, _tree(revision) if revision else machine.SERVERS)
 
 
 def open_subject(name, core, log, *, redis=None, options=(), body=None, root=machine.TOP,
@@ -132,7 +130,7 @@ class Elsewhere:
 
 
 def _tree(revision):
-    return os.path.join(BUILD, "against", _commit(revision))
+    return os.path.join(machine.BUILD, "against", _commit(revision))
 
 
 def _commit(revision):

@@ -135,7 +135,7 @@ class Browser(unittest.TestCase):
     def test_chromium_shows_the_report(self):
         if not chromium.find():
             self.skipTest("Chromium is not installed")
-        folder = os.path.join(machine.TOP, "build", "screenshots")
+        folder = os.path.join(machine.BUILD, "screenshots")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "report.html")
         with open(path, "w", encoding="utf-8") as file:

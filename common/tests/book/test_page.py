@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(book.TOP, "loadtest"))
 
 from lib import processes, servers
 
-NEEDED = ("README.md", "Makefile", "common", "07_epoll")
+NEEDED = ("README.md", "Makefile", "common", "loadtest", "07_epoll")
 BUILT = ("build/plain/common", "build/plain/07_epoll")  # spares most of the building
 
 
@@ -30,6 +30,7 @@ class Page(unittest.TestCase):
                 shutil.copytree(there, os.path.join(self.top, path))
             elif os.path.exists(there):
                 shutil.copy2(there, self.top)
+        subprocess.run(["chmod", "-R", "u+w", self.top], check=True)  # ours may be read-only
 
     def test_the_page_of_the_readme_is_served(self):
         if not shutil.which("patch"):

@@ -4,9 +4,10 @@ import functools
 import os
 
 import chromium
-from case import TOP, Case, redis
+from case import Case, redis  # first: it says where lib is
+from lib import machine
 
-SCREENSHOTS = os.path.join(TOP, "build", "screenshots")
+SCREENSHOTS = os.path.join(machine.BUILD, "screenshots")
 NAME = "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS} <b>Z.</b> & \N{SMILING FACE WITH SUNGLASSES}"
 REMARKS = "<script>alert(1)</script> & \"so\" on\n  'til \N{PENGUIN} {{visitors}}"
 UNBROKEN = "2026-01-05T08:59:00Z\n%s\n%s" % ("W" * 64, "m" * 200)  # the oldest of entries
