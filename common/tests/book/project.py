@@ -65,9 +65,11 @@ class Project:
 
     @functools.cached_property
     def variables(self):
-        """What the Makefile names, and what the programs it runs look up in the environment."""
-        names = set(re.findall(r"\b[A-Z][A-Z_]+\b", self.text("Makefile")))
+        """What the makefiles name, and what the programs it runs look up in the environment."""
+        names = set()
         for path in self.files:
+            if path == "Makefile" or path.endswith(".mk"):
+                names.update(re.findall(r"\b[A-Z][A-Z_]+\b", self.text(path)))
             if path.startswith(("common/tools/", "common/tests/")) and "." not in path:
                 names.update(re.findall(r"\$\{?([A-Z][A-Z_]+)", self.text(path)))
             if path.startswith("loadtest/") and (path.endswith(".py") or path in self.experiments):

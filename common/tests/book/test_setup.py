@@ -1,4 +1,4 @@
-"""Setting up: what make installs and what it only asks for, and the container's steps."""
+"""Setting up: what make installs, asks for and says, where it builds, and the container's steps."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import book
+import project
 
 ELSEWHERE = os.path.join(book.TOP, "common", "tools", "elsewhere")
 INSTALLING = ("test", "compare", "sweep", "cost", "connections", "files", "burst", "ramp")
@@ -28,6 +29,13 @@ def make(folder, *words):
     return done.returncode, done.stdout, done.stderr
 
 
+def copy_to(folder):
+    """The project without what was built, for tests to change: the original may be read-only."""
+    shutil.copytree(book.TOP, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(
+        "build", ".git", ".mine", "results", "bare", *project.Project(book.TOP).servers))
+    subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+
+
 class Make(unittest.TestCase):
     """A copy of the project, on a machine where nothing that `deps` knows is there."""
 
@@ -35,9 +43,7 @@ class Make(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        shutil.copytree(book.TOP, cls.folder, dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("build", ".git", ".mine", "results"))
-        subprocess.run(["make", "-s", "clean"], cwd=cls.folder, check=True)
+        copy_to(cls.folder)
         deps = os.path.join(cls.folder, "common", "tools", "deps")
         with open(deps, encoding="utf-8") as file:
             script = re.sub(r"(?m)^((?:\w+,)*\w+ +)\S+( +\S+ +=)", r"\1not-there\2", file.read())
@@ -58,6 +64,97 @@ class Make(unittest.TestCase):
                 self.assertEqual((0, ""), (status, err))
                 self.assertLess(-1, out.find("common/tools/deps"))
                 self.assertLess(out.find("common/tools/deps"), out.find("-c common/"))
+
+
+    def test_an_unknown_part_ends_it_before_anything_is_installed(self):
+        for parts in ("servrs", "unit servrs"):
+            status, out, err = make(self.folder, "test", "PARTS=" + parts)
+            self.assertEqual((2, ""), (status, out))
+            self.assertRegex(err, r"\A[^\n]*there is no part servrs[^\n]* unit book servers [^\n]*\n\Z")
+
+
+class Help(unittest.TestCase):
+    def test_a_line_for_each_target_all_aligned(self):
+        status, out, err = make(book.TOP, "help")
+        self.assertEqual((0, ""), (status, err))
+        column = out.index("the seven servers")
+        names = []
+        for line in out.splitlines():
+            with self.subTest(line=line):
+                found = re.fullmatch(r"  make (\S+) +(\S.*)", line)
+                names.append(found.group(1))
+                self.assertEqual(column, found.start(2))
+                self.assertLessEqual(len(line), 110)
+        self.assertEqual(sorted(set(names)), sorted(names))
+        for name in ("all", "serve", "compare", "test", "exercise", "grade", "deps", "help", "OUT=DIR"):
+            self.assertIn(name, names)
+
+    def test_each_is_a_target(self):
+        targets = project.Project(book.TOP).targets
+        for line in make(book.TOP, "help")[1].splitlines():
+            name = line.split()[1]
+            self.assertTrue("=" in name or name in targets, name)
+
+
+class Makefile(unittest.TestCase):
+    def test_a_student_can_read_it(self):
+        text = read("Makefile")
+        self.assertLessEqual(text.count("\n"), 100)
+        self.assertNotRegex(text, r"\$[({](eval|call) |^define ")
+        rules = re.findall(r"(?m)^\$\(BIN\)(\w+): +\$\(OUT\)/\d\d_(\w+)/main\.o", text)
+        self.assertEqual(sorted((each, each) for each in project.Project(book.TOP).servers),
+                         sorted(rules))
+
+
+class Elsewhere(unittest.TestCase):
+    """A copy of the project in which nobody may write, and a folder beside it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
+        cls.addClassCleanup(cls.remove)
+        cls.top = os.path.join(cls.folder, "checkout")
+        copy_to(cls.top)
+        for each, _, _ in os.walk(cls.top):
+            os.chmod(each, 0o555)
+        os.chmod(cls.folder, 0o755)
+        cls.out = os.path.join(cls.folder, "out")
+        os.mkdir(cls.out)
+        cls.user = {}
+        if os.geteuid() == 0:  # root may write anywhere
+            os.chown(cls.out, 65534, 65534)
+            cls.user = {"user": 65534, "group": 65534, "extra_groups": []}
+
+    @classmethod
+    def remove(cls):
+        for each, _, _ in os.walk(cls.top):
+            os.chmod(each, 0o755)
+        shutil.rmtree(cls.folder)
+
+    def make(self, *words):
+        done = subprocess.run(["make", "-s", "-j2", "-C", self.top, "OUT=" + self.out, "DEPS=no",
+                               "CFLAGS=-O0", *words], cwd="/", check=False, **self.user,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                              env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
+        return done.returncode, done.stdout
+
+    def test_objects_and_servers_go_there(self):
+        self.assertEqual((0, ""), self.make("epoll", "all", "bare", "instruments"))
+        for name in sorted(project.Project(book.TOP).servers):
+            said = subprocess.run([os.path.join(self.out, name), "--version"], check=True,
+                                  stdout=subprocess.PIPE, encoding="utf-8").stdout
+            self.assertIn(name, said)
+        for name in ("bare", "common/conn.o", "07_epoll/main.o", "loadtest/floor"):
+            self.assertTrue(os.path.exists(os.path.join(self.out, name)), name)
+        self.assertEqual(0, self.make("--question", "all")[0], "nothing is left to do")
+
+    def test_so_do_the_programs_of_exercises(self):
+        for origin in ("exercises", "solutions"):
+            program = os.path.join(self.out, origin, "01_iterative", "reader")
+            if origin == "exercises" or os.path.exists(os.path.join(
+                    self.top, "01_iterative/exercises/solutions/reader.patch")):
+                self.assertEqual((0, ""), self.make(program))
+                self.assertTrue(os.access(program, os.X_OK))
 
 
 class Container(unittest.TestCase):

@@ -64,6 +64,9 @@ class Learner(unittest.TestCase):
         for each in ("common", "loadtest/lib", "build/plain/common"):  # as new as the originals are
             shutil.copytree(os.path.join(place.TOP, each), os.path.join(cls.top, each),
                             ignore=shutil.ignore_patterns("tests", "__pycache__"))
+        for each in ("common/tests/tests.mk", "loadtest/loadtest.mk"):
+            os.makedirs(os.path.dirname(os.path.join(cls.top, each)), exist_ok=True)
+            shutil.copy(os.path.join(place.TOP, each), os.path.join(cls.top, each))
         for name, kind, minutes, check in (("number", "predict", 10, CHECK),
                                            ("hang", "build", 20, HANGS),
                                            ("numbers", "build", 5, CHECK)):

@@ -39,7 +39,7 @@ from lib import processes, servers
 
 OBJECTS = "build/plain"
 BUILT = os.path.join(TOP, "build", "mutants")
-SOURCES = ["Makefile", "common/*.[ch]", "common/tools/deps", "[0-9]*_*/*.c"]
+SOURCES = ["Makefile", "*/*.mk", "*/*/*.mk", "common/*.[ch]", "common/tools/deps", "[0-9]*_*/*.c"]
 AT_A_TIME = 2
 LIMIT_SECONDS = 150  # for building, and for the cases: each has limits of its own
 

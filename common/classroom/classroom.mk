@@ -1,0 +1,78 @@
+# What a class needs: exercises, copies, grades. The Makefile includes this file.
+
+## exercises    all of them, by chapter, and which are done
+exercises: $(NEED)-build
+	@common/classroom/exercises/list
+
+## exercise     checks one: EX=03/supervisor. The first time, you get a copy to work on, in .mine/
+exercise: $(NEED)-exercise $(if $($(notdir $(EX))_LIBS),$(NEED)-$(notdir $(EX)))
+	@common/classroom/exercises/run '$(EX)'
+
+## course       a copy of the project for a class, without the solutions: DIR=../course
+course:
+	@common/classroom/course/course '$(DIR)'
+
+## collect      checks what students have handed in, under limits: FROM=handed-in/ EX=01/reader JSON=1
+#  FROM holds a `.mine` or a .tar.gz of it for each student. EX: only this exercise.
+collect: $(NEED)-exercise
+	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
+
+## grade        anybody's server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll JSON=1
+grade: $(NEED)-test
+	@common/classroom/grader/grade $(if $(JSON),--json) '$(SERVER)' '$(MODEL)'
+
+# ---- the programs of exercises -------------------------------------------------------------
+
+# An exercise is a whole program, linked with what its chapter's server uses. It is built from three
+# files: the starting file, the learner's copy of it, and the solution, which a patch makes of it.
+EXERCISES = $(patsubst %.c,%,$(subst exercises/,,$(wildcard 0*/exercises/*.c)))
+LEARNERS  = $(patsubst .mine/%.c,%,$(wildcard .mine/0*/*.c))
+STARTING  = $(EXERCISES:%=$(BUILD)/exercises/%)
+SOLUTIONS = $(EXERCISES:%=$(BUILD)/solutions/%)
+MINE      = $(LEARNERS:%=$(BUILD)/mine/%)
+
+01_iterative_USES    = $(BLOCKING)
+02_forking_USES      = $(BLOCKING) $(CHILDREN)
+03_preforking_USES   = $(BLOCKING) $(CHILDREN)
+04_threading_USES    = $(BLOCKING)
+05_prethreading_USES = $(BLOCKING)
+06_poll_USES         = $(LOOP)
+07_epoll_USES        = $(LOOP)
+
+# An exercise that takes a library of its own names it, and is skipped where the library is missing;
+# deps has a group of its name.
+uring_LIBS  = -luring
+uring_LACKS = $(if $(wildcard /usr/include/liburing.h /usr/local/include/liburing.h),,uring-lacks)
+uring-lacks:
+	@echo 'skipped: liburing.h is missing; make deps installs it'; false
+
+# Expanded a second time for each target, prerequisites may use its name: of build/mine/01_iterative/queue,
+# *D is 01_iterative and *F is queue.
+.SECONDEXPANSION:
+$(STARTING): $(BUILD)/exercises/%: $$($$(*F)_LACKS) $(OUT)/$$(*D)/exercises/$$(*F).o $$($$(*D)_USES)
+$(SOLUTIONS): $(BUILD)/solutions/%: $$($$(*F)_LACKS) $(BUILD)/solutions/%.o $$($$(*D)_USES)
+$(MINE): $(BUILD)/mine/%: $$($$(*F)_LACKS) $(OUT)/.mine/%.o $$($$(*D)_USES)
+$(STARTING) $(SOLUTIONS) $(MINE):
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $($(@F)_LIBS) $(LDLIBS) -o $@
+
+$(SOLUTIONS:%=%.c): $(BUILD)/solutions/%.c: \
+    $$(*D)/exercises/$$(*F).c $$(*D)/exercises/solutions/$$(*F).patch
+	@mkdir -p $(@D)
+	patch --silent --fuzz=0 --read-only=ignore --output=$@ $^
+$(SOLUTIONS:%=%.o): %.o: %.c | $(NEED)-build
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+-include $(wildcard $(OUT)/.mine/*/*.d $(BUILD)/solutions/*/*.d)
+
+# All starting files and solutions, for their tests. A course's copy has no solutions.
+BUILDABLE = $(if $(uring_LACKS),$(filter-out %/uring,$(EXERCISES)),$(EXERCISES))
+SOLVED    = $(patsubst %.patch,%,$(subst exercises/solutions/,,$(wildcard 0*/exercises/solutions/*.patch)))
+exercise-programs: $(BUILDABLE:%=$(BUILD)/exercises/%) \
+    $(patsubst %,$(BUILD)/solutions/%,$(filter $(SOLVED),$(BUILDABLE)))
+
+# How an exercise is compiled whose SOURCE lies elsewhere, for `make collect`, which sets limits to it.
+compile-command: $($(notdir $(EX))_LACKS)
+	@echo $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SOURCE) $($(subst /,,$(dir $(EX)))_USES) \
+	    $($(notdir $(EX))_LIBS) $(LDLIBS) -o $(PROGRAM)
+
+.PHONY: exercises exercise course collect grade exercise-programs compile-command uring-lacks

@@ -1,0 +1,28 @@
+# Servers under load. The Makefile includes this file.
+
+## load         ten seconds of clients for one that runs: SERVER=all CLIENTS=500 KEPT=1 HELD=500
+#  SERVER=all takes those of `make serve` in turn; KEPT=1: on kept connections; HELD=500: idle ones.
+load: $(NEED)-compare
+	@PLAIN=$(PLAIN) common/tools/load
+
+## compare      the seven side by side under load: two tables, in about three minutes (QUICK=1: 45 s)
+## sweep        how throughput holds from 20 clients to 15,000
+## connections  how many new connections a second before errors, beside lighttpd, nginx and Apache
+## files        one client: 5,000 small files, and a large one, beside the same
+## burst        100 clients on one file for ten seconds, beside the same and the least a server can do
+## ramp         load that rises in steps whatever the replies do: how much of it does a server hold?
+## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
+EXPERIMENTS  = compare sweep cost
+BESIDE_PEERS = connections files burst ramp
+$(EXPERIMENTS): deps-compare
+$(BESIDE_PEERS): deps-experiments
+$(EXPERIMENTS) $(BESIDE_PEERS): all instruments
+	@PLAIN=$(PLAIN) loadtest/$@
+
+## instruments  what the load tests bring with them: a Redis further away, the least a server can do
+INSTRUMENTS = $(addprefix $(OUT)/loadtest/,slow_redis floor)
+instruments: $(INSTRUMENTS)
+$(INSTRUMENTS): %: %.o
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
+
+.PHONY: load instruments $(EXPERIMENTS) $(BESIDE_PEERS)
