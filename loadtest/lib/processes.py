@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 
 PATIENCE_SECONDS = 6.0  # a server may finish what is in flight: 5 s
@@ -49,26 +50,41 @@ def _ignore_signals():
 
 @contextlib.contextmanager
 def _signals_held():
-    """Signals wait outside: between starting a process and listing it, one would lose it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    """A signal that comes in here takes effect at the end: between starting a process and listing
+    it, it would lose the process. Blocked they are not, because a child inherits a blocked signal,
+    and nothing between fork and exec may unblock it beside a running thread. Python runs handlers
+    in the main thread only, so no other thread needs this."""
+    came = []
+    ours = threading.current_thread() is threading.main_thread()
+    before = {each: signal.signal(each, lambda number, _frame: came.append(number))
+              for each in SIGNALS if ours and signal.getsignal(each) != signal.SIG_IGN}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def _on(core):
+    """This thread runs on one core, if one is given, and so does what it forks: a child inherits
+    it, and so does whatever the child forks."""
+    before = os.sched_getaffinity(0)
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def start(command, core=None, **popen_options):
     """Starts a process, on one core if one is given, and lists it. Returns its Popen, which
     belongs to end()."""
-
-    def in_the_child():
-        if core is not None:
-            os.sched_setaffinity(0, {core})  # inherited by whatever it forks
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-
-    with _signals_held():
-        process = subprocess.Popen(command, start_new_session=True, preexec_fn=in_the_child,
-                                   **popen_options)
+    with _signals_held(), _on(core):
+        process = subprocess.Popen(command, start_new_session=True, **popen_options)
         _running.append(process)
     return process
 

@@ -4,14 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
 from lib import Trouble, machine, processes, servers
 from proc import gone_within
+
+POPEN = subprocess.Popen
 
 
 class Ending(unittest.TestCase):
@@ -46,11 +48,36 @@ class Ending(unittest.TestCase):
     def test_pinning_is_inherited(self):
         core = min(os.sched_getaffinity(0))
         script = "import os; print(os.sched_getaffinity(0))"
+        ours = os.sched_getaffinity(0)
         process = processes.start([sys.executable, "-c", script], core,
                                   stdout=subprocess.PIPE, encoding="utf-8")
         self.assertEqual(process.stdout.read().strip(), "{%d}" % core)
+        self.assertEqual(os.sched_getaffinity(0), ours)  # we ourselves stay where we were
         process.stdout.close()
         processes.end(process)
+
+    def test_a_child_has_no_signal_blocked(self):
+        with open("/proc/self/status", encoding="ascii") as file:
+            ours = [line for line in file if line.startswith("SigBlk:")]
+        process, blocked = self.start("grep ^SigBlk: /proc/self/status")
+        processes.end(process)
+        self.assertEqual([blocked + "\n"], ours)
+
+    def test_a_signal_while_one_starts_finds_it_listed(self):
+        """The signal comes when the process is there, and start() has not returned."""
+        listed = []
+        before = signal.signal(signal.SIGHUP, lambda *_: listed.extend(processes._running))
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+
+        def popen(*arguments, **options):
+            process = POPEN(*arguments, **options)
+            signal.raise_signal(signal.SIGHUP)
+            return process
+
+        with mock.patch("lib.processes.subprocess.Popen", popen):
+            process = processes.start(["true"])
+        processes.end(process)
+        self.assertIn(process, listed)
 
 
 class Interrupted(unittest.TestCase):

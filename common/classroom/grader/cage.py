@@ -143,9 +143,10 @@ class Group:
             elif not controllers:
                 yield "/sys/fs/cgroup" + own
 
-    def enter(self):
-        """Called in the child."""
-        self._write("cgroup.procs", "0")
+    def entered(self):
+        """Words to put before a command: who runs it enters the group first."""
+        procs = self.path and os.path.join(self.path, "cgroup.procs")
+        return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', procs] if procs else []
 
     def close(self):
         """From here on nobody in it gets a process; so that all can be ended."""
@@ -249,9 +250,9 @@ def run(command, folder, log, seconds, most_tasks=MOST_TASKS, environment=None, 
     watch = Watch(folder, group, most_tasks, most_memory)
     deadline = time.monotonic() + seconds
     with open(log, "wb") as out:
-        process = subprocess.Popen(command, cwd=places.TOP, stdin=subprocess.DEVNULL, stdout=out,
-                                   stderr=subprocess.STDOUT, env=environment,
-                                   start_new_session=True, preexec_fn=group.enter)
+        process = subprocess.Popen([*group.entered(), *command], cwd=places.TOP, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
     why = None
     try:
         while not why and not processes.wait(process, LOOK_SECONDS):
