@@ -22,7 +22,7 @@ of them has to fail; against the server as it is, those that failed have to pass
 """
 
 import collections
-import fnmatch
+import contextlib
 import glob
 import os
 import re
@@ -34,7 +34,8 @@ sys.dont_write_bytecode = True  # leaves no __pycache__ among the sources
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-sys.path.insert(0, os.path.join(TOP, "loadtest"))
+sys.path[:0] = [os.path.join(TOP, "loadtest"), os.path.dirname(HERE)]
+import criterion
 from lib import processes, servers
 
 OBJECTS = "build/plain"
@@ -132,27 +133,20 @@ def build(mutant, folder, log):
 
 # ---- judging one --------------------------------------------------------------------------------
 
-# [FAIL] epoll::connection_close_closes: (0.12s)
-CASE = re.compile(r"^\[(PASS|FAIL|SKIP)\] (\w+)::(\w+)", re.MULTILINE)
-
-
 def run_cases(mutant, cases, folder, log):
     """Runs them against the server in that folder. Returns which passed, failed, and were skipped,
-    {"PASS": [...], ...}; those that the pattern leaves out are called skipped as well."""
-    begin = log.tell()
+    {criterion.PASSED: ["epoll/connection_close_closes", ...], ...}."""
+    report = log.name[:-len(".log")] + ".tap"
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(report)
     run = processes.start([os.path.join(OBJECTS, mutant.program), "--verbose", "--jobs", "4",
-                           "--color=never", "--filter", cases], cwd=TOP, stdout=log, stderr=log,
+                           "--tap=" + report, "--color=never", "--filter", cases], cwd=TOP,
+                          stdout=log, stderr=log,
                           env=dict(os.environ, SERVERS=os.path.relpath(folder, TOP)))
     yield from ended(run)
-    with open(log.name, encoding="utf-8", errors="replace") as file:
-        file.seek(begin)
-        printed = file.read()
-    log.seek(0, os.SEEK_END)
     how = collections.defaultdict(list)
-    for word, server, name in CASE.findall(printed):
-        case = "%s/%s" % (server, name)
-        if fnmatch.fnmatch(case, cases):
-            how[word].append(case)
+    for case, result in criterion.read_report(criterion.read_file(report)).items():
+        how[result.outcome].append(case.replace("::", "/"))
     if not how:
         raise Trouble("%s has no case %s" % (mutant.program, cases))
     return how
@@ -162,13 +156,13 @@ def judge(mutant, folder, log):
     """(word, why)"""
     yield from build(mutant, folder, log)
     mutated = yield from run_cases(mutant, mutant.cases, folder, log)
-    if not mutated["FAIL"]:
-        if not mutated["PASS"]:
+    if not mutated[criterion.FAILED]:
+        if not mutated[criterion.PASSED]:
             return SKIPPED, "this machine skips %s" % mutant.cases
         return SURVIVED, "%s passes: %s" % (mutant.cases, mutant.what)
-    for case in mutated["FAIL"]:
+    for case in mutated[criterion.FAILED]:
         as_it_is = yield from run_cases(mutant, case, TOP, log)
-        if as_it_is["PASS"]:
+        if as_it_is[criterion.PASSED]:
             return FOUND_OUT, case
     return FAILED, "%s fails without the patch, too" % case
 
