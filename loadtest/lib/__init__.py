@@ -17,6 +17,7 @@ What loads, and what is seen:
     calls       the system calls of a request
     callgrind   its instructions, part by part
     idle        the memory of a connection on which nobody speaks
+    web         one well-formed exchange with a server
     work        did every page cost the same?
 What a program is made of:
     cells       one cell of a table: one subject under one load, once

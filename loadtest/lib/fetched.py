@@ -4,13 +4,11 @@ All must come, and all bytes of them. In the first round what comes is also comp
 written, before anything is measured; in the others the first few are, as a warm-up.
 """
 
-import http.client
 import os
 from dataclasses import dataclass, field
 from typing import List, Optional
-from urllib.parse import urlsplit
 
-from lib import Trouble, curl, filling, meter, servers, static, subjects
+from lib import Trouble, curl, filling, meter, servers, subjects, web
 
 LIMIT_SECONDS = 120
 FEW = 20  # files, for a warm-up
@@ -88,9 +86,7 @@ def fetch(cell, server, urls, run, save_as):
 
 def compare(server, files, paths):
     """Trouble if one answer is not its file. One connection, as long as the server keeps it."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc,
-                                            timeout=static.PATIENCE_SECONDS)
-    try:
+    with web.connected(server.url, "the files") as connection:
         for path in paths:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -98,10 +94,6 @@ def compare(server, files, paths):
             if answer.status != 200 or not is_right:
                 raise Trouble("it answers with other bytes for %s (status %d)" % (
                     path, answer.status))
-    except (OSError, http.client.HTTPException) as error:
-        raise Trouble("it does not answer for %s: %s" % (path, error)) from error
-    finally:
-        connection.close()
 
 
 def judge(cell, count, size):

@@ -20,20 +20,17 @@ import math
 import os
 import re
 import select
-import socket
 import time
 from dataclasses import dataclass
 from typing import Dict
-from urllib.parse import urlsplit
 
-from lib import Trouble, meter
+from lib import Trouble, meter, web
 
 OWN = ["pss", "stacks", "tables"]  # the server's
 MACHINE = ["slab", "buffers"]
 FIGURES = [*OWN, *MACHINE]
 FIRST = 20  # clients before it begins
 PAUSE_SECONDS = 0.25  # more than a tick: who is given up is given up by then
-ANSWER_SECONDS = 10
 HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100}  # connections at once, at most
 LEAST_KEPT = 0.9  # a worker whose tick falls into a knock gives its silent client up
 
@@ -59,7 +56,8 @@ def measure(open_server, path, connections):
     """The Idle of the server that open_server() starts. Trouble if it did not keep them."""
     with open_server() as server:
         for _ in range(FIRST):
-            ask(server, path).close()
+            with web.connected(server.url, path) as client:
+                ask(client, path)
         time.sleep(PAUSE_SECONDS)
         before = look(server.pid)
         with held(server, path, connections) as clients:
@@ -76,45 +74,27 @@ def measure(open_server, path, connections):
 def held(server, path, connections):
     """So many clients, each of whom has read an answer and is silent now."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(ask(server, path)) for _ in range(connections)]
+        clients = [stack.enter_context(web.connected(server.url, path)) for _ in range(connections)]
+        for client in clients:
+            ask(client, path)
+        yield clients
 
 
-def ask(server, path):
-    """Asks, and reads the answer to its end. Returns the socket."""
-    address = urlsplit(server.url)
-    request = ("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, address.netloc)).encode()
-    client = socket.create_connection((address.hostname, address.port), ANSWER_SECONDS)
-    try:
-        client.sendall(request)
-        answer = b""
-        while not is_whole(answer):
-            piece = client.recv(65536)
-            if not piece:
-                raise Trouble("an answer broke off")
-            answer += piece
-    except OSError as error:
-        client.close()
-        raise Trouble("no answer: %s" % error) from error
-    return client
-
-
-def is_whole(answer):
-    """Has all come? By its Content-Length; it must be a 200."""
-    head, end, body = answer.partition(b"\r\n\r\n")
-    if not end:
-        return False
-    if not head.startswith(b"HTTP/1.1 200 "):
-        raise Trouble("an answer was %s" % head.split(b"\r\n")[0].decode("latin-1"))
-    length = re.search(rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE)
-    if not length:
-        raise Trouble("an answer has no Content-Length")
-    return len(body) >= int(length.group(1))
+def ask(client, path):
+    """Asks, and reads the answer to its end. Trouble if it is none after which a client stays."""
+    client.request("GET", path)
+    answer = client.getresponse()
+    if answer.status != 200:
+        raise Trouble("an answer was %d %s" % (answer.status, answer.reason))
+    if answer.will_close:
+        raise Trouble("an answer ends with its connection")
+    answer.read()
 
 
 def is_open(client):
     """Nothing has come on it, no end either."""
     waiting = select.poll()
-    waiting.register(client, select.POLLIN)
+    waiting.register(client.sock, select.POLLIN)
     return not waiting.poll(0)
 
 

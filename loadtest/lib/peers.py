@@ -11,7 +11,6 @@ logs and temporary files in a folder of the run.
 
 import contextlib
 import grp
-import http.client
 import os
 import pwd
 import re
@@ -23,7 +22,7 @@ import subprocess
 import time
 from urllib.parse import quote, urlsplit
 
-from lib import Trouble, machine, processes
+from lib import Trouble, machine, processes, web
 
 NAMES = ["lighttpd", "nginx", "apache"]
 FLAVOURS = ["tuned", "default"]
@@ -169,14 +168,7 @@ class Peer(_Started):
     def _must_serve(self):
         """Asks for one of its files: not before there is an answer, who serves is ready."""
         name = _some_file(self._root)
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=START_SECONDS)
-        try:
-            connection.request("HEAD", "/" + quote(name), headers={"Connection": "close"})
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            raise Trouble("%s does not answer: %s" % (self.name, error)) from error
-        finally:
-            connection.close()
+        status, _ = web.fetch(self.url, "/" + quote(name), "HEAD")
         if name and status != 200:
             raise Trouble("%s answers with %d for %s" % (
                 self.name, status, os.path.join(self._root, name)))

@@ -4,13 +4,9 @@ Equal work means here: the same bytes. Before a server is loaded it is asked for
 what comes must be what is in public/.
 """
 
-import http.client
 import os
-from urllib.parse import urlsplit
 
-from lib import Trouble, experiment, peers, servers
-
-PATIENCE_SECONDS = 5.0
+from lib import Trouble, experiment, peers, servers, web
 
 
 class StaticExperiment(experiment.Experiment):
@@ -60,22 +56,9 @@ def must_answer_with(server, path, file):
             wanted = source.read()
     except OSError as error:
         raise Trouble("%s: %s" % (path, error.strerror)) from error
-    status, body = fetch(server.url, path)
+    status, body = web.fetch(server.url, path)
     if status != 200:
         raise Trouble("it answers with status %d for %s" % (status, path))
     if body != wanted:
         raise Trouble("it answers with %s other bytes for %s, where the file has %s" % (
             format(len(body), ","), path, format(len(wanted), ",")))
-
-
-def fetch(url, path):
-    """Status and body of one answer, over a connection of its own."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_SECONDS)
-    try:
-        connection.request("GET", path, headers={"Connection": "close"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise Trouble("it does not answer for %s: %s" % (path, error)) from error
-    finally:
-        connection.close()

@@ -54,26 +54,13 @@ class Figures(unittest.TestCase):
         self.assertIsNone(idle.most("epoll"))
 
 
-class Answers(unittest.TestCase):
-    def test_one_is_whole_at_every_byte_but_the_last_it_is_not(self):
-        answer = HEAD + b"hello"
-        for length in range(len(answer)):
-            self.assertFalse(idle.is_whole(answer[:length]), length)
-        self.assertTrue(idle.is_whole(answer))
-
-    def test_no_200_or_no_length_is_trouble(self):
-        for head in (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n",
-                     b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"):
-            with self.subTest(head=head), self.assertRaises(Trouble):
-                idle.is_whole(head)
-
-
 class Server:
     """Answers everybody; gives up a client for each of `patience` that it has not."""
 
-    def __init__(self, patience):
+    def __init__(self, patience, head=HEAD):
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._patience = patience
+        self._head = head
         self._clients = []
         self.pid = os.getpid()
         self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
@@ -95,7 +82,7 @@ class Server:
             while True:
                 client = self._listener.accept()[0]
                 client.recv(2048)
-                client.sendall(HEAD + b"hello")
+                client.sendall(self._head + b"hello")
                 self._clients.append(client)
                 if len(self._clients) > idle.FIRST + self._patience:
                     client.close()
@@ -115,6 +102,17 @@ class Holding(unittest.TestCase):
     def test_more_of_them_given_up_is_trouble(self):
         with self.assertRaisesRegex(Trouble, "of 10 idle connections it kept 8"):
             idle.measure(lambda: Server(patience=8), "/", 10)
+
+    def test_no_200_or_no_length_is_trouble(self):
+        for head, why in ((b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\n", "503"),
+                          (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", "its connection")):
+            with self.subTest(head=head), self.assertRaisesRegex(Trouble, why):
+                idle.measure(lambda head=head: Server(0, head), "/", 1)
+
+    def test_an_answer_that_breaks_off_is_trouble(self):
+        head = HEAD.replace(b"5", b"6")
+        with self.assertRaisesRegex(Trouble, "does not answer"):
+            idle.measure(lambda: Server(-idle.FIRST, head), "/", 1)
 
     @unittest.skipUnless(os.access(peers.FLOOR, os.X_OK), "needs the floor")
     def test_the_floor_needs_nothing_for_one(self):

@@ -14,7 +14,7 @@ LOADTEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, LOADTEST)
 
 from lib import (Trouble, curl, fetched, filling, httperf, machine, meter, offered, seeds, static,
-                 table)
+                 table, web)
 from lib.load import Load
 
 
@@ -229,7 +229,7 @@ class SameBytes(unittest.TestCase):
     def answer(self, status, change):
         with open(self.FILE, "rb") as file:
             body = change(file.read())
-        with mock.patch.object(static, "fetch", return_value=(status, body)):
+        with mock.patch.object(web, "fetch", return_value=(status, body)):
             static.must_answer_with(SimpleNamespace(url="http://127.0.0.1:1"), "/index.html",
                                     self.FILE)
 
@@ -248,7 +248,7 @@ class SameBytes(unittest.TestCase):
 
     def test_nobody_there_is_trouble(self):
         with self.assertRaisesRegex(Trouble, "does not answer"):
-            static.fetch("http://127.0.0.1:1", "/")
+            web.fetch("http://127.0.0.1:1", "/")
 
     def test_each_peer_is_followed_by_its_default(self):
         self.assertEqual(static.with_defaults(["epoll", "nginx", "floor", "nginx:default"]),
