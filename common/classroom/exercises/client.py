@@ -1,6 +1,7 @@
 """client: a client that says exactly the bytes it is told to, and reads HTTP answers.
 
-None of it waits for ever: whatever does not come within LIMIT_SECONDS ends the check, as Missed.
+The tests of the servers, and of what they are graded on, use it as well. None of it waits for ever:
+whatever does not come within LIMIT_SECONDS, or the client's own `seconds`, is Missed.
 """
 
 import re
@@ -18,8 +19,8 @@ NO_BODY = (204, 304)
 SHOWN = 60  # octets of a body
 
 
-class Answer(namedtuple("Answer", "status fields body")):
-    """What was heard. `fields` is a dict, its names in lower case."""
+class Answer(namedtuple("Answer", "status fields body head")):
+    """What was heard. `fields` is a dict, its names in lower case; `head` the lines, as they came."""
 
     def __str__(self):
         more = " and so on, %d octets" % len(self.body) if len(self.body) > SHOWN else ""
@@ -29,13 +30,14 @@ class Answer(namedtuple("Answer", "status fields body")):
 class Client:
     """One connection. It is made by ex.client(), and closed at the check's end."""
 
-    def __init__(self, host, port):
+    def __init__(self, host, port, seconds=None):
+        self.seconds = seconds or patient(LIMIT_SECONDS)
         self._came = b""  # received, and not yet part of an answer
         self._over = False  # the other side has ended the connection
         self._first = None
         self.was_reset = False  # and not as one should
         try:
-            self.socket = socket.create_connection((host, port), patient(LIMIT_SECONDS))
+            self.socket = socket.create_connection((host, port), self.seconds)
         except OSError as error:
             raise Missed("connects", "a connection to port %d" % port, str(error)) from error
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a say() is a packet
@@ -65,16 +67,17 @@ class Client:
         status = re.match(r"HTTP/1\.[01] (\d{3})\b", lines[0])
         if not status:
             raise Missed("answers", "an answer in HTTP", repr(lines[0]))
-        pairs = (line.partition(":") for line in lines[1:] if line)
+        head_lines = lines[:-2]  # behind them: the empty line, and the end of its own
+        pairs = (line.partition(":") for line in head_lines[1:])
         fields = {name.lower(): value.strip() for name, _, value in pairs}
-        answer = Answer(int(status.group(1)), fields, b"")
+        answer = Answer(int(status.group(1)), fields, b"", head_lines)
         if head or answer.status < 200 or answer.status in NO_BODY:
             return answer
         return answer._replace(body=self._body(fields.get("content-length")))
 
     def end_of(self):
         """All that still comes, until the connection ends."""
-        deadline = time.monotonic() + patient(LIMIT_SECONDS)
+        deadline = time.monotonic() + self.seconds
         while not self._over:
             self._receive(deadline, "the connection's end")
         rest, self._came = self._came, b""
@@ -85,7 +88,7 @@ class Client:
         said can be heard afterwards."""
         deadline = time.monotonic() + patient(within)
         while not self._over and self._has_come(max(0, deadline - time.monotonic())):
-            self._receive(deadline + patient(LIMIT_SECONDS), "what poll(2) announced")
+            self._receive(deadline + self.seconds, "what poll(2) announced")
         return self._over
 
     def is_answered(self):
@@ -115,11 +118,15 @@ class Client:
     def close(self):
         self.socket.close()
 
+    def port(self):
+        """Its own, by which the kernel knows the connection."""
+        return self.socket.getsockname()[1]
+
     # ---- receiving -----------------------------------------------------------------------
 
     def _take_until(self, mark):
         """What comes up to the mark, and with it; None if the connection ended before."""
-        deadline = time.monotonic() + patient(LIMIT_SECONDS)
+        deadline = time.monotonic() + self.seconds
         while mark not in self._came:
             if self._over:
                 if self._came:
@@ -133,7 +140,7 @@ class Client:
         """Of the length that the answer names, or up to the connection's end."""
         if length is None:
             return self.end_of()
-        deadline = time.monotonic() + patient(LIMIT_SECONDS)
+        deadline = time.monotonic() + self.seconds
         while len(self._came) < int(length):
             if self._over:
                 raise Missed("answers", "a body of %s octets" % length,
@@ -146,7 +153,7 @@ class Client:
         """What is there, or an end. Missed if neither comes in time."""
         if not self._has_come(max(0, deadline - time.monotonic())):
             raise Missed("answers", what, "nothing more within %g s%s" % (
-                patient(LIMIT_SECONDS), ", after %r" % self._came[-60:] if self._came else ""))
+                self.seconds, ", after %r" % self._came[-60:] if self._came else ""))
         try:
             piece = self.socket.recv(1 << 16)
         except ConnectionResetError:

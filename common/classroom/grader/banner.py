@@ -5,18 +5,18 @@
 Redis need not be there for that. The server ends with us: we run in a cage.
 """
 
+import contextlib
+import http.client
 import json
 import os
 import re
 import select
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 MOST = 2000
-REQUEST = b"GET / HTTP/1.1\r\nHost: grade\r\nConnection: close\r\n\r\n"
 BANNER = re.compile(r"(\S+): listening on http://\[?([^\]\s]+)\]?:(\d+)\n")
 
 
@@ -36,12 +36,14 @@ def first_answer(banner, seconds):
     found = BANNER.match(banner)
     if not found:
         return ""
-    try:
-        with socket.create_connection((found.group(2), int(found.group(3))), seconds) as client:
-            client.sendall(REQUEST)
-            return first_line(client.fileno(), seconds).strip()
-    except OSError as error:
-        return str(error)
+    connection = http.client.HTTPConnection(found.group(2), int(found.group(3)), timeout=seconds)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", "/", headers={"Connection": "close"})
+            answer = connection.getresponse()
+            return "HTTP/%.1f %d %s" % (answer.version / 10, answer.status, answer.reason)
+        except (OSError, http.client.HTTPException) as error:
+            return str(error)
 
 
 def look(seconds, *command):

@@ -11,8 +11,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 TESTS = os.path.join(TOP, "common", "tests")
 PROGRAMS = os.path.join(TOP, "build", "plain")  # servers, weather
 
-sys.path.insert(0, os.path.join(TOP, "loadtest"))
-sys.path += [os.path.join(TOP, "common", "classroom", "exercises"), TESTS]
+sys.path[1:1] = [os.path.join(TOP, "loadtest"), os.path.join(TOP, "common", "classroom", "exercises"),
+                 TESTS]
 
 CHAPTERS = {"iterative": "01_iterative", "forking": "02_forking", "preforking": "03_preforking",
             "threading": "04_threading", "prethreading": "05_prethreading", "poll": "06_poll",

@@ -20,7 +20,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -30,9 +29,11 @@ from typing import Optional
 from urllib.parse import urlsplit
 
 import cage
-import places  # noqa: F401  (finds lib, and diag)
+import places  # noqa: F401  (finds lib, diag and client)
 import diag
+from client import Client
 from lib import Trouble, meter, processes, redis, servers
+from outcome import Missed
 
 WORKERS = 4
 LEAST_CLIENTS = 6  # more than that
@@ -46,8 +47,8 @@ REPLACED_SECONDS = 3
 LOOK_SECONDS = 0.02
 
 CALLS = "/^(accept|accept4|socket|connect|poll|ppoll)$"
-BEGINS = "GET %s HTTP/1.1\r\nHost: grade\r\n"
-ENDS = "Connection: close\r\n\r\n"
+BEGINS = b"GET %s HTTP/1.1\r\nHost: grade\r\n"
+ENDS = b"Connection: close\r\n\r\n"
 
 
 @dataclass
@@ -129,7 +130,7 @@ def paint(binary, redis_server, folder, has_workers, prefix=()):
         with servers.Server(binary, redis_server.where, None, os.path.join(folder, "printed"),
                             options, command) as server:
             Painter(server, redis_server, trace, portrait).paint()
-    except (Trouble, OSError) as error:
+    except (Trouble, Missed, OSError) as error:
         portrait.trouble = str(error)
     return portrait
 
@@ -137,38 +138,12 @@ def paint(binary, redis_server, folder, has_workers, prefix=()):
 # ---- a client ------------------------------------------------------------------------------
 
 
-class Client:
-    """One connection, one request."""
-
-    def __init__(self, url):
-        address = urlsplit(url)
-        self._socket = socket.create_connection((address.hostname, address.port), ANSWER_SECONDS)
-        self.port = self._socket.getsockname()[1]
-
-    def say(self, text):
-        self._socket.sendall(text.encode("ascii"))
-
-    def hear(self, seconds=ANSWER_SECONDS):
-        """The status of the answer, when it is whole; None if there is none in time."""
-        self._socket.settimeout(seconds)
-        answer = b""
-        with contextlib.suppress(OSError):
-            piece = self._socket.recv(65536)
-            while piece:
-                answer += piece
-                piece = b"" if is_whole(answer) else self._socket.recv(65536)
-        found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
-        return int(found.group(1)) if found else None
-
-    def close(self):
-        self._socket.close()
-
-
-def is_whole(answer):
-    """By its Content-Length; a server that forgets to close is seen to the end all the same."""
-    head, end, body = answer.partition(b"\r\n\r\n")
-    length = re.search(rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE)
-    return bool(end and length) and len(body) >= int(length.group(1))
+def status_of(client):
+    """That of the next answer, when it is whole; None if there is none in time."""
+    with contextlib.suppress(Missed, OSError):
+        answer = client.hear()
+        return answer and answer.status
+    return None
 
 
 # ---- what the kernel shows -----------------------------------------------------------------
@@ -287,7 +262,7 @@ class Painter:
     # -- tools
 
     def _come(self, text):
-        client = Client(self._server.url)
+        client = Client("127.0.0.1", self._port, ANSWER_SECONDS)
         self._clients.callback(client.close)
         client.say(text)
         return client
@@ -334,15 +309,15 @@ class Painter:
     # -- rest
 
     def _rest(self):
-        self._must_serve("/")
+        self._must_serve(b"/")
         look = self._settle()
         self._portrait.rest = self._tasks(look)
         return look
 
     def _must_serve(self, path):
-        status = self._come(BEGINS % path + ENDS).hear()
+        status = status_of(self._come(BEGINS % path + ENDS))
         if status != 200:
-            raise Trouble("GET %s was answered with %s" % (path, status or "nothing"))
+            raise Trouble("GET %s was answered with %s" % (path.decode(), status or "nothing"))
 
     # -- held
 
@@ -350,14 +325,14 @@ class Painter:
         tasks = self._portrait.rest
         number = min(MOST_CLIENTS, max(LEAST_CLIENTS, tasks.children + tasks.threads + 1))
         record = self._mark()
-        clients = [self._come(BEGINS % "/") for _ in range(number)]
+        clients = [self._come(BEGINS % b"/") for _ in range(number)]
         look = self._settle()
         held = self._who_has(clients, look)
         held.most_polled = most_polled(self._record()[record:])
         held.tasks = self._tasks(look)
         for client in clients:
             client.say(ENDS)
-        held.served = [client.hear() for client in clients].count(200)
+        held.served = [*map(status_of, clients)].count(200)
         self._portrait.accepted = self._by_whom(self._record()[record:])
         after = self._settle()
         self._portrait.after = self._tasks(after)
@@ -367,7 +342,7 @@ class Painter:
 
     def _who_has(self, clients, look):
         known = inodes(self._port)
-        ours = {known[client.port] for client in clients if client.port in known}
+        ours = {known[client.port()] for client in clients if client.port() in known}
         has = {pid: descriptors(pid) for pid in [self._pid, *look.children]}
         mine = {pid: {inode: number for inode, number in each.sockets.items() if inode in ours}
                 for pid, each in has.items()}
@@ -409,11 +384,12 @@ class Painter:
     def _ask_frozen_redis(self):
         """Pages that were served, and whether a file was meanwhile."""
         with self._frozen():
-            pages = [self._come(BEGINS % "/guestbook" + ENDS) for _ in range(PAGES)]
+            pages = [self._come(BEGINS % b"/guestbook" + ENDS) for _ in range(PAGES)]
             self._settle()
-            file = self._come(BEGINS % "/" + ENDS)
-            meanwhile = file.hear(MEANWHILE_SECONDS) == 200
-        return [page.hear() for page in pages].count(200), meanwhile
+            file = self._come(BEGINS % b"/" + ENDS)
+            file.seconds = MEANWHILE_SECONDS
+            meanwhile = status_of(file) == 200
+        return [*map(status_of, pages)].count(200), meanwhile
 
     @contextlib.contextmanager
     def _frozen(self):
@@ -431,22 +407,22 @@ class Painter:
     # -- death
 
     def _kill(self, rest):
-        clients = [self._come(BEGINS % "/") for _ in range(PAGES)]
+        clients = [self._come(BEGINS % b"/") for _ in range(PAGES)]
         look = self._settle()
         known = inodes(self._port)
         owners = {pid: set(descriptors(pid).sockets) for pid in look.children}
         victim = next((pid for pid, sockets in owners.items()
-                       if known.get(clients[0].port) in sockets), None)
+                       if known.get(clients[0].port()) in sockets), None)
         if victim is None:
             return
         os.kill(victim, signal.SIGKILL)
         for client in clients[1:]:
             client.say(ENDS)
-        served = [client.hear() for client in clients[1:]].count(200)
+        served = [*map(status_of, clients[1:])].count(200)
         try:
-            self._must_serve("/")
+            self._must_serve(b"/")
             next_served = True
-        except (Trouble, OSError):
+        except (Trouble, Missed, OSError):
             next_served = False
         self._portrait.death = Death(served, next_served, self._await_children(len(rest.children)))
 

@@ -5,9 +5,12 @@ import contextlib
 import itertools
 import os
 import re
-import socket
+import sys
 
 from case import SOON_SECONDS, TOP, Case, contents, patience
+
+sys.path.insert(1, os.path.join(TOP, "common", "classroom", "exercises"))
+from client import Client
 
 RULE = re.compile(r"^### Rule (\d+): (?:(?!^###? ).*\n)*?```text\n((?:[><*] .*\n)+)```$", re.MULTILINE)
 REPEATED = re.compile(r"\{(.*?)\*(\d+)\}")
@@ -39,54 +42,37 @@ class Conversation:
 
     def __init__(self, test):
         self._test = test
-        self._socket = socket.create_connection((test.server.host, test.server.port),
-                                                timeout=patience(SOON_SECONDS))
-        self._answers = self._socket.makefile("rb")
+        self._client = Client(test.server.host, test.server.port, patience(SOON_SECONDS))
         self._asked_for_head = False
 
     def close(self):
-        self._answers.close()
-        self._socket.close()
+        self._client.close()
 
     def say(self, lines):
         said = b"".join(map(bytes_of, lines))
         self._asked_for_head = said.startswith(b"HEAD ")
-        self._socket.sendall(said)
+        self._client.say(said)
 
     def hear(self, lines):
         """As many responses as there are status lines, each with the fields behind its own."""
         for line in lines:
             if line.startswith("HTTP/"):
-                status, *fields = self._response()
+                status, *fields = self._client.hear(self._asked_for_head).head
                 self._test.assertEqual(status, line)
             else:
                 self._test.assertTrue(any(fits(field, line) for field in fields),
                                       "%s: not in %s" % (line, fields))
 
-    def _response(self):
-        """The lines of its head; the body is read and dropped."""
-        head = []
-        while not head or head[-1]:
-            line = self._answers.readline()
-            self._test.assertTrue(line.endswith(b"\r\n"), "cut off behind %s" % head)
-            head.append(line.decode().rstrip("\r\n"))
-        length = re.search(r"^Content-Length: (\d+)$", "\n".join(head), re.MULTILINE)
-        if length and not self._asked_for_head:
-            self._test.assertEqual(len(self._answers.read(int(length.group(1)))),
-                                   int(length.group(1)))
-        return head[:-1]
-
     def heed(self, lines):
         """What becomes of the connection."""
         for line in lines:
             if line == "The client sends no more.":
-                self._socket.shutdown(socket.SHUT_WR)
+                self._client.half_close()
             elif line == "The server closes the connection.":
-                self._test.assertEqual(self._answers.read(), b"")
+                self._test.assertEqual(self._client.end_of(), b"")
             elif line == "The connection stays open.":
-                self._asked_for_head = False
-                self._socket.sendall(STILL_OPEN)
-                self._test.assertEqual(self._response()[0], "HTTP/1.1 200 OK")
+                self._client.say(STILL_OPEN)
+                self._test.assertEqual(self._client.hear().status, 200)
             else:
                 self._test.fail("nobody knows how to do this: " + line)
 

@@ -95,7 +95,7 @@ class Conversation(unittest.TestCase):
                            b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
                            b"HTTP/1.1 200 OK\r\n\r\nall of it")
         self.other.shutdown(socket.SHUT_WR)
-        self.assertEqual(self.client.hear(), (200, {"content-length": "2", "a": "b"}, b"hi"))
+        self.assertEqual(self.client.hear()[:3], (200, {"content-length": "2", "a": "b"}, b"hi"))
         self.assertEqual(self.client.hear().status, 304)
         self.assertEqual(self.client.hear(head=True).body, b"")
         self.assertEqual(self.client.hear().body, b"all of it")
