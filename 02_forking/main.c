@@ -122,6 +122,7 @@ int main(int argc, char **argv)
     struct worker worker = {
         .options = &options,
         .how_many_wait = how_many_wait,
+        .client_stays = children_die_first, /* not earlier: most clients do not */
         .listener = listener,
     };
     accept_and_fork(&worker, &server, &children);

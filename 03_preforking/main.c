@@ -42,6 +42,7 @@ static _Noreturn void work(struct worker *worker, const struct redis_server *ser
     if (getppid() != parent || !redis_pool_open(&redis, server, 1))
         _exit(1); /* ...not even one whose parent died before that call */
     worker->slot->owner = getpid();
+    children_die_first();
     while (!net_stopping()) {
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)

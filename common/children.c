@@ -3,10 +3,12 @@
 #include "net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static sigset_t only_sigchld(void)
 {
@@ -30,6 +32,19 @@ void children_become_child(void)
     net_catch_signals(false); /* SIGTERM may come twice: to the whole group, and from the parent */
     signal(SIGINT, SIG_IGN);
     sigprocmask(SIG_SETMASK, &none, NULL); /* last: what was pending finds its handler */
+}
+
+/* Without this the kernel would end the parent, which is larger than any child. The score is
+ * inherited, and a process may raise its own without a privilege. */
+void children_die_first(void)
+{
+    static const char most[] = "1000";
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return; /* no /proc here: the kernel chooses by size */
+    ssize_t n = write(fd, most, sizeof(most) - 1);
+    (void)n;
+    close(fd);
 }
 
 bool children_add(struct children *children, pid_t pid, struct board_slot *slot)

@@ -35,6 +35,10 @@ void children_block_signal(void);
  * SIGTERM on. */
 void children_become_child(void);
 
+/* In a child: where memory ends, the kernel is to end this process before its parent (proc(5),
+ * oom_score_adj). A child costs one client, its parent all of them. */
+void children_die_first(void);
+
 /* Remembers a new child; false if there is no memory for that, or if this is none (fork(2) failed:
  * to end -1 later would be to end everybody, see kill(2)). */
 bool children_add(struct children *, pid_t, struct board_slot *);

@@ -43,6 +43,8 @@ struct worker {
     /* How many clients wait of whom this worker could serve one if it gave up an idle one? At least
      * 1 if the server is stopping, which is as good a reason. */
     int (*how_many_wait)(const struct worker *);
+    /* Called before the worker waits for its client for the first time; NULL: nothing is. */
+    void (*client_stays)(void);
     int listener;
     time_t date_of; /* the second that `date` was made for */
     char date[HTTP_DATE_SIZE];

@@ -53,11 +53,21 @@ static bool is_too_slow(const struct conn *conn, struct pace *pace)
     return slow && conn->worker->how_many_wait(conn->worker) > 0;
 }
 
+/* The worker is about to wait for its client. It is said once. */
+static void say_client_stays(struct worker *worker)
+{
+    if (worker->client_stays)
+        worker->client_stays();
+    worker->client_stays = NULL;
+}
+
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
 {
     struct conn conn;
     conn_open(&conn, client, worker); /* owns client now */
     struct pace pace = {0};
+    if (worker->client_stays && !conn_has_spoken(&conn))
+        say_client_stays(worker);
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
      * clock, at who else is waiting, and whether the server's own time is up. */
@@ -70,6 +80,8 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
             conn_cut_off(&conn);
         else if (net_stop_is_over() || makes_way(&conn))
             break;
+        else
+            say_client_stays(worker);
     }
     conn_close(&conn);
 }

@@ -113,8 +113,9 @@ void start_server_with(const char *const *options);
 void run_under_with(const char *const *words);
 
 /* The next server is watched by strace(1): from when it listens to its end it may open what is in
- * public/ and templates/, and nothing else; and at no time anything for writing. stop_server()
- * checks that. The environment variable WATCH_OPENS=1 has every server of every test watched. */
+ * public/ and templates/, and nothing else; and at no time anything for writing. (A child of 02 and
+ * 03 writes its own oom_score_adj.) stop_server() checks that. The environment variable
+ * WATCH_OPENS=1 has every server of every test watched. */
 void watch_opens(void);
 void let_it_look_at_itself(void); /* it is asked for its status: it may open its own in /proc */
 int watch_words(const char **words, const char *root); /* for launch(): strace's, or none */

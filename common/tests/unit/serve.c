@@ -369,6 +369,37 @@ Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
     end();
 }
 
+static int stays; /* how often it was said that the client stays */
+
+static void note_that_it_stays(void)
+{
+    stays++;
+}
+
+Test(serve, that_a_client_is_waited_for_is_said_once)
+{
+    worker.client_stays = note_that_it_stays;
+    begin();
+    say(client, "GET /a.txt HTTP/1.1\r\n");
+    comes(client, POLLIN, TICK_MS);
+    say(client, "Host: a\r\n\r\n");
+    hear_until("0123456789");
+    say(client, GET_LAST("/a.txt"));
+    expect_part("the last", heard(), "0123456789");
+    end();
+    expect_number("waited", stays, 1);
+}
+
+Test(serve, that_a_client_is_waited_for_is_not_said_of_one_who_asks_and_leaves)
+{
+    worker.client_stays = note_that_it_stays;
+    say(client, GET_LAST("/a.txt"));
+    begin();
+    expect_part("served", heard(), "0123456789");
+    end();
+    expect_number("not waited", stays, 0);
+}
+
 Test(serve, a_request_in_the_making_is_not_given_up)
 {
     crowd = 1;

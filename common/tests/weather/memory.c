@@ -1,4 +1,4 @@
-/* Memory: what a connection that idles costs, and that nothing grows.
+/* Memory: what a connection that idles costs, that nothing grows, and what happens when it ends.
  *
  * Measured as proportional set size (PSS), which counts a page that several processes share once.
  * The kernel's part, sockets and page tables, is not in it. What was measured is reported, and
@@ -197,4 +197,44 @@ EVERY_SERVER(twenty_thousand_requests_of_all_kinds_leave_nothing_behind)
     long after = server_pss_kib();
     cr_log_info("%s: %ld KiB, and %ld after %d requests\n", server_name, before, after, REQUESTS);
     check(after - before <= SLACK_KIB, "%ld KiB at first, %ld now", before, after);
+}
+
+/* ---- when memory ends ---------------------------------------------------------------------- */
+
+static long oom_score_adj(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+    const char *text = read_whole(path, NULL);
+    return text ? strtol(text, NULL, 10) : -1;
+}
+
+/* The kernel ends the process with the highest score. A child costs one client, its parent all. */
+static void check_children_die_first(int count)
+{
+    enum { ROOM = 64, MOST = 1000 };
+    pid_t children[ROOM];
+    char states[ROOM];
+    wait_until(list_children(server_pid, children, ROOM, states) == count, SOON_MS,
+               "not %d children", count);
+    for (int i = 0; i < count; i++)
+        wait_until(oom_score_adj(children[i]) == MOST, SOON_MS, "child %d of %d: %ld", i, count,
+                   oom_score_adj(children[i]));
+    check(oom_score_adj(server_pid) == oom_score_adj(getpid()), "the parent: %ld",
+          oom_score_adj(server_pid));
+}
+
+ONLY_SERVER(forking, when_memory_ends_a_child_dies_before_its_parent)
+{
+    start_server();
+    struct client *clients[] = {dial(), dial()};
+    check_children_die_first(2);
+    hang_up(clients[0]);
+    hang_up(clients[1]);
+}
+
+ONLY_SERVER(preforking, when_memory_ends_a_worker_dies_before_its_parent)
+{
+    start_server("--workers", "4");
+    check_children_die_first(4);
 }
