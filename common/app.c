@@ -646,6 +646,13 @@ void app_refuse(struct app *app, int status)
     respond_because(app, status, status == 503 ? no_hands : explain(status));
 }
 
+void app_refuse_for_memory(struct app *app)
+{
+    respond_because(app, 503,
+                    "This server is short of memory, because many large requests arrive at once. "
+                    "Nothing of your request was done: ask again in a moment.");
+}
+
 void app_clear(struct app *app, size_t keep)
 {
     if (app->file.fd >= 0)

@@ -54,6 +54,9 @@ enum effect app_reply(struct app *, const redisReply *, int why);
 /* Makes the page of a status, for a request that is refused before it gets here. */
 void app_refuse(struct app *, int status);
 
+/* The same with 503, where there is no memory for the rest of the request. */
+void app_refuse_for_memory(struct app *);
+
 /* Closes and empties what one response used. Memory above `keep` octets is given back. */
 void app_clear(struct app *, size_t keep);
 

@@ -1,5 +1,6 @@
 #include "conn.h"
 
+#include "memory.h"
 #include "status.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 
 enum {
     READ_ROOM = 2048,           /* octets; at least that much can be received at once */
+    FREE_ROOM = 4096,           /* bytes; smaller requests, which most are, are not counted */
     KEEP_SMALL = 2048,          /* octets; larger buffers for requests and heads, */
     KEEP_PAGE = 4096,           /* and for pages, are given back when a connection idles */
     FILE_PIECE = 60 * 1024,     /* octets; see send_file() */
@@ -35,12 +37,22 @@ static void respond(struct conn *);
 static void transmit(struct conn *);
 static void finish_response(struct conn *);
 static void refuse(struct conn *, int status);
+static void refuse_for_memory(struct conn *);
 static void end(struct conn *);
 static void drain(struct conn *);
 static int state_ms(const struct conn *, enum conn_state);
 static void write_log(const struct conn *);
 
 /* ---- a connection's life ------------------------------------------------------------------- */
+
+/* Gives back what was received, and what was taken for it of the budget. */
+static void drop_request(struct conn *c, size_t keep)
+{
+    buffer_clear(&c->in, keep);
+    if (c->charged > 0)
+        memory_give_back(c->charged);
+    c->charged = 0;
+}
 
 /* The only way into a state: sets its deadline and moves the worker's count on the board. */
 static void begin_state(struct conn *c, int from, enum conn_state state)
@@ -71,7 +83,7 @@ void conn_close(struct conn *c)
         enter(c, CONN_DONE);
     board_leave(c->worker->slot, CONN_DONE);
     app_clear(&c->app, 0);
-    buffer_free(&c->in);
+    drop_request(c, 0);
     buffer_free(&c->head);
     close(c->fd);
     c->fd = -1;
@@ -98,9 +110,29 @@ enum conn_state conn_reply(struct conn *c, const redisReply *reply, int why)
 
 /* ---- a request comes in -------------------------------------------------------------------- */
 
+/* How much can be received at once. The rest of a request is, if it is known how long that is. */
+static size_t room_to_read(const struct conn *c)
+{
+    size_t missing = http_missing(&c->parser, c->in.len);
+    return missing > 0 ? missing : READ_ROOM;
+}
+
+/* Takes what the rest of a request will need of the budget. For a body of known length that is all
+ * of it at once: who is let in is not turned away halfway. */
+static bool charge(struct conn *c)
+{
+    size_t needed = c->in.len + room_to_read(c);
+    if (needed <= FREE_ROOM || needed <= c->charged)
+        return true;
+    if (!memory_take(needed - c->charged))
+        return false;
+    c->charged = needed;
+    return true;
+}
+
 static void receive(struct conn *c)
 {
-    if (!buffer_reserve(&c->in, READ_ROOM)) {
+    if (!buffer_reserve(&c->in, room_to_read(c))) {
         enter(c, CONN_DONE);
         return;
     }
@@ -149,6 +181,10 @@ static void show_request(const struct conn *c)
 static void understand(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
+    if (used == 0 && !charge(c)) {
+        refuse_for_memory(c);
+        return;
+    }
     bool waits = c->parser.continue_due; /* for leave to send its body */
     if (waits && c->refuse_with == 0 && !send_continue(c)) {
         if (used < 0 && c->sent > 0)
@@ -194,9 +230,10 @@ static bool has_next_request(const struct conn *c)
     return len > 0 && (c->cut || http_parse(&parser, bytes, &len, &request) != 0);
 }
 
-/* Politeness: while somebody waits, a connection is kept only for requests that have come whole
- * already, so that none on a connection announced as kept is cut off; and for a hundred of them in
- * a row at most. Until then nobody is asked who waits: the answer would change nothing. */
+/* Politeness: while somebody waits, or memory is short, a connection is kept only for requests that
+ * have come whole already, so that none on a connection announced as kept is cut off; and for a
+ * hundred of them in a row at most. Until then nobody is asked who waits: the answer would change
+ * nothing. */
 static bool is_kept(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
@@ -204,7 +241,7 @@ static bool is_kept(struct conn *c)
     if (has_next_request(c) && ++c->ahead < MAX_AHEAD)
         return true;
     c->ahead = 0;
-    return c->worker->how_many_wait(c->worker) == 0;
+    return !memory_is_short() && c->worker->how_many_wait(c->worker) == 0;
 }
 
 static const char *date(struct worker *worker)
@@ -322,7 +359,7 @@ static void finish_response(struct conn *c)
     memmove(c->in.bytes, c->in.bytes + c->used, c->in.len);
     c->used = c->sent = 0;
     if (c->in.len == 0)
-        buffer_clear(&c->in, KEEP_SMALL);
+        drop_request(c, KEEP_SMALL);
     enter(c, c->in.len > 0 ? CONN_WRITING : CONN_IDLE);
 }
 
@@ -333,6 +370,17 @@ static void refuse(struct conn *c, int status)
 {
     c->refused = true;
     app_refuse(&c->app, status);
+    respond(c);
+}
+
+/* The same with 503, in the middle of a request. */
+static void refuse_for_memory(struct conn *c)
+{
+    c->request = http_understood(&c->parser, c->in.bytes);
+    c->used = c->in.len;
+    c->refused = true;
+    show_request(c);
+    app_refuse_for_memory(&c->app);
     respond(c);
 }
 
@@ -357,6 +405,7 @@ static void end(struct conn *c)
 {
     if (c->refused || has_unread(c)) {
         shutdown(c->fd, SHUT_WR);
+        drop_request(c, 0);
         enter(c, CONN_LINGERING);
     } else {
         enter(c, CONN_DONE);

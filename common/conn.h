@@ -8,6 +8,8 @@
  *  - Every state has a deadline. Looking at the clock is the owner's business.
  *  - It costs about 8 KiB while it idles, and never more than 128 KiB for a
  *    request and the size of one page for a response; a file is not held in memory.
+ *    What all of them hold of requests is bounded, too (memory.h). One that does
+ *    not fit is refused with 503.
  */
 #ifndef CONN_H
 #define CONN_H
@@ -60,6 +62,7 @@ struct conn {
     struct http_parser parser;
     struct http_request request; /* points into `in` */
     size_t used;                 /* octets of `in` that are the request's */
+    size_t charged; /* bytes that are taken for `in` of the process' budget (memory.h) */
 
     struct app app; /* the request being answered */
     bool answering; /* a response is being written: `head`, then app.content or app.file */

@@ -592,6 +592,11 @@ int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_requ
     return went;
 }
 
+size_t http_missing(const struct http_parser *p, size_t len)
+{
+    return p->step == FIXED_BODY ? p->body + p->remaining - len : 0;
+}
+
 struct http_request http_understood(const struct http_parser *p, const char *bytes)
 {
     return (struct http_request){

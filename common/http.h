@@ -105,6 +105,10 @@ void http_parser_reset(struct http_parser *);
  * so *len can shrink. */
 int http_parse(struct http_parser *, char *bytes, size_t *len, struct http_request *);
 
+/* How many bytes are still to come of a request of which `len` have come, after http_parse() has
+ * said 0; 0 where it has not said how long it is. */
+size_t http_missing(const struct http_parser *, size_t len);
+
 /* What is known of a request that has not come in full: its line, method and minor version, each
  * empty or unknown if it has not got that far. */
 struct http_request http_understood(const struct http_parser *, const char *bytes);

@@ -1,5 +1,7 @@
 #include "net.h"
 
+#include "memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -301,6 +303,7 @@ int net_listen(const struct options *o, bool blocking)
         net_bad_option(o->name, "--bind", o->bind, "an IPv4 or IPv6 address");
 
     raise_descriptor_limit();
+    memory_start();
     own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     before_start = usage_so_far();
     int type = SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK);

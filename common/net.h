@@ -53,7 +53,8 @@ _Noreturn void net_bad_option(const char *name, const char *what, const char *va
 _Noreturn void net_die(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Opens the listening socket; raises the descriptor limit to what the machine allows. A blocking
+/* Opens the listening socket; raises the descriptor limit to what the machine allows, and sees how
+ * much memory there is (memory.h). A blocking
  * one ticks: accept(2), and recv(2) and send(2) on the sockets it accepts, which inherit the
  * times, give EAGAIN after TICK_MS. Returns the descriptor, closed on exec. */
 int net_listen(const struct options *, bool blocking);

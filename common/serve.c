@@ -1,5 +1,7 @@
 #include "serve.h"
 
+#include "memory.h"
+
 /* One request's questions, one after the other, each waiting for its reply. */
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
 {
@@ -27,6 +29,8 @@ static bool makes_way(const struct conn *conn)
 {
     if (!conn_is_spare(conn))
         return false;
+    if (memory_is_short())
+        return !conn_has_spoken(conn);
     int waiting = conn->worker->how_many_wait(conn->worker);
     bool slow_to_speak = waiting > CROWD && conn_is_new(conn);
     return waiting > 0 && !slow_to_speak && !conn_has_spoken(conn);

@@ -1,5 +1,7 @@
 #include "waiting.h"
 
+#include "memory.h"
+
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -37,7 +39,8 @@ int waiting_timeout(const struct waiting *w)
             next = w->queues[state]->deadline;
     int64_t left = next - net_now();
     int ms = next == INT64_MAX ? -1 : left < 0 ? 0 : (int)left + CLOCK_GRAIN_MS;
-    return w->stop_asked ? net_earlier(ms, TICK_MS) : ms;
+    bool make_way = w->stop_asked || (w->queues[CONN_IDLE] && memory_is_short());
+    return make_way ? net_earlier(ms, TICK_MS) : ms;
 }
 
 static struct conn *overdue(const struct waiting *w, enum conn_state state)
@@ -65,6 +68,20 @@ static void give_up_silent(struct waiting *w, enum conn_state state)
             give_up(w, c);
 }
 
+/* Memory is short: whoever has been idle for a tick makes way. The queue's head has been so for the
+ * longest. */
+static void give_up_idle(struct waiting *w)
+{
+    struct conn *c, *next;
+    DL_FOREACH_SAFE (w->queues[CONN_IDLE], c, next) {
+        int64_t since = c->deadline - c->worker->options->keep_alive_ms;
+        if (net_now() - since < TICK_MS)
+            break;
+        if (!conn_has_spoken(c))
+            give_up(w, c);
+    }
+}
+
 void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
 {
     struct conn *c;
@@ -73,6 +90,8 @@ void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
             conn_expire(c);
             go_on(c);
         }
+    if (memory_is_short())
+        give_up_idle(w);
     if (w->stop_asked && net_now() - w->stop_asked >= TICK_MS) {
         give_up_silent(w, CONN_FRESH);
         give_up_silent(w, CONN_IDLE);

@@ -28,7 +28,8 @@ void waiting_update(struct waiting *, struct conn *);
  * none. */
 int waiting_timeout(const struct waiting *);
 
-/* Expires every connection whose deadline has passed, and lets go_on() take each from there. */
+/* Expires every connection whose deadline has passed, and lets go_on() take each from there. While
+ * memory is short, whoever has been idle for a tick is given up as well. */
 void waiting_expire(struct waiting *, void (*go_on)(struct conn *));
 
 /* Has the question that was asked first gone without a reply for too long? */

@@ -1,6 +1,7 @@
 /* One connection: fed through a socket whose other end the test holds. The site is the short one
  * of unit.h. */
 #include "conn.h"
+#include "memory.h"
 #include "unit.h"
 
 /* ---- a worker, a connection, and its client ------------------------------------------------ */
@@ -1310,6 +1311,94 @@ Test(conn, a_request_costs_128_kib_at_most)
     expect_state("it is whole", CONN_IDLE);
     expect_number("answered", board_requests(board), 2);
     close_pair();
+}
+
+/* ---- the budget of the process ------------------------------------------------------------- */
+
+Test(conn, a_small_request_takes_nothing_of_the_budget)
+{
+    memory_set_budget(0);
+    open_pair();
+    tell(POST_HEAD(1000, ""));
+    expect_state("waits for the body", CONN_READING);
+    expect_number("taken", memory_in_use(), 0);
+    close_pair();
+}
+
+Test(conn, a_large_body_is_taken_of_the_budget_before_it_comes)
+{
+    static char body[60000];
+    memset(body, '+', sizeof(body) - 1);
+    memory_set_budget(100000);
+    open_pair();
+    tell(POST_HEAD(59999, ""));
+    expect_state("waits for the body", CONN_READING);
+    cr_expect(memory_in_use() > 59999 && memory_in_use() < 60300, "%d", (int)memory_in_use());
+    tell(body);
+    expect_part("answered", heard(), "HTTP/1.1 400 ");
+    expect_number("given back", memory_in_use(), 0);
+    tell(POST_HEAD(59999, ""));
+    cr_expect(memory_in_use() > 59999);
+    close_pair();
+    expect_number("given back by who leaves", memory_in_use(), 0);
+}
+
+/* A body in chunks says how long it is only at its end. */
+Test(conn, a_body_in_chunks_is_taken_of_the_budget_as_it_comes)
+{
+    static char chunk[2050];
+    memset(chunk, 'x', sizeof(chunk) - 1);
+    memory_set_budget(10000);
+    open_tcp();
+    tell("POST /guestbook HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n8000\r\n");
+    expect_number("at first", memory_in_use(), 0);
+    for (int i = 0; i < 3; i++)
+        tell(chunk);
+    expect_state("it fits", CONN_READING);
+    cr_expect(memory_in_use() > 6000, "%d", (int)memory_in_use());
+    for (int i = 0; i < 3 && conn.state == CONN_READING; i++)
+        tell(chunk);
+    expect_state("it does not", CONN_LINGERING);
+    expect_number("given back", memory_in_use(), 0);
+    cr_assert(comes(client, POLLIN, PATIENCE_MS));
+    expect_part("refused", heard(), "HTTP/1.1 503 ");
+    close_pair();
+}
+
+Test(conn, rule_12_what_the_budget_does_not_hold_is_a_503_at_once)
+{
+    static const char *const requests[] = {
+        POST_HEAD(60000, ""),
+        POST_HEAD(60000, "") "the beginning",
+        POST_HEAD(60000, "Expect: 100-continue\r\n"),
+    };
+    memory_set_budget(50000);
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        open_tcp();
+        tell(requests[i]);
+        expect_state(requests[i], CONN_LINGERING);
+        expect_number("nothing is kept of it", conn.in.size, 0);
+        cr_assert(comes(client, POLLIN, PATIENCE_MS));
+        const char *response = heard();
+        cr_expect(strncmp(response, "HTTP/1.1 503 ", 13) == 0, "%s", response);
+        expect_part(requests[i], response, "short of memory");
+        expect_part(requests[i], response, "Retry-After: ");
+        expect_part(requests[i], response, "Connection: close");
+        expect_number("taken", memory_in_use(), 0);
+        close_pair();
+    }
+}
+
+Test(conn, closes_politely_while_memory_is_short)
+{
+    memory_set_budget(1000);
+    cr_assert(memory_take(1000));
+    open_pair();
+    tell(GET("/a.txt"));
+    expect_part("served", heard(), "Connection: close");
+    expect_state("and closed", CONN_DONE);
+    close_pair();
+    memory_give_back(1000);
 }
 
 Test(conn, closing_frees_everything_in_any_state)

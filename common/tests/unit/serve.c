@@ -1,6 +1,7 @@
 /* How chapters 1 to 5 serve one client: on a blocking descriptor that ticks, with Redis asked over
  * a pool. The test is the client; a thread serves. */
 #include "serve.h"
+#include "memory.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -367,6 +368,19 @@ Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
     expect_text("silently", heard(), "");
     cr_expect(net_now() - begun < 1000);
     end();
+}
+
+Test(serve, an_idle_client_is_given_up_while_memory_is_short)
+{
+    options.keep_alive_ms = 1000000;
+    memory_set_budget(1000);
+    begin();
+    say(client, GET("/a.txt"));
+    hear_until("0123456789");
+    cr_assert(memory_take(1000));
+    expect_text("silently", heard(), "");
+    end();
+    memory_give_back(1000);
 }
 
 static int stays; /* how often it was said that the client stays */

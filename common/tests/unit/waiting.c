@@ -1,5 +1,6 @@
 /* Who waits in an event loop: queues in order, deadlines, stopping, burying. */
 #include "waiting.h"
+#include "memory.h"
 #include "unit.h"
 
 static struct options options;
@@ -244,6 +245,30 @@ Test(waiting, those_who_owe_nothing_are_given_up_after_a_tick)
 
     waiting.stop_asked -= STOP_MS;
     cr_expect(waiting_is_over(&waiting), "it has had its time");
+}
+
+Test(waiting, the_idle_are_given_up_after_a_tick_while_memory_is_short)
+{
+    struct conn *fresh = join(), *first = join(), *spoke = join(), *last = join();
+    struct conn *idle[] = {first, spoke, last};
+    for (int i = 0; i < 3; i++)
+        tell(idle[i], 1 + i, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    first->deadline -= TICK_MS, spoke->deadline -= TICK_MS;
+    say(clients[2], "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    waiting_expire(&waiting, go_on);
+    expect_number("there is memory", length(CONN_DONE), 0);
+    cr_expect(waiting_timeout(&waiting) > TICK_MS);
+
+    memory_set_budget(1000);
+    cr_assert(memory_take(1000));
+    int ms = waiting_timeout(&waiting);
+    cr_expect(ms >= 0 && ms <= TICK_MS, "%d", ms);
+    waiting_expire(&waiting, go_on);
+    expect_number("first", first->state, CONN_DONE);
+    expect_number("has just spoken", spoke->state, CONN_IDLE);
+    expect_number("idle for less than a tick", last->state, CONN_IDLE);
+    expect_number("fresh", fresh->state, CONN_FRESH);
+    memory_give_back(1000);
 }
 
 Test(waiting, who_asks_redis_when_the_time_is_over_gets_its_reply)

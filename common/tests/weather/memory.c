@@ -238,3 +238,111 @@ ONLY_SERVER(preforking, when_memory_ends_a_worker_dies_before_its_parent)
     start_server("--workers", "4");
     check_children_die_first(4);
 }
+
+/* ---- many large requests -------------------------------------------------------------------- */
+
+enum {
+    MEMORY = 64 * 1024 * 1024, /* bytes, as the server sees it */
+    POSTS = 400,
+    BODY = 65000, /* bytes; so many of them are kept back: */
+    UNSAID = 5000,
+    MOST = MEMORY / 4 / BODY, /* so many posts fit into a quarter of the memory, */
+    LEAST = MOST * 9 / 10,    /* or a few less: each has a head, too */
+};
+
+/* A server that starts with so many addresses takes them for all the memory there is. Then the
+ * limit is lifted, since the stacks of that many threads need more of them. */
+static void start_with_little_memory(void)
+{
+    struct rlimit limit;
+    char as[32];
+    skip_with_sanitizers();
+    start_redis();
+    snprintf(as, sizeof(as), "--as=%d:", MEMORY);
+    run_under("prlimit", as);
+    start_server("--timeout", "60", "--keep-alive", "600");
+    check(prlimit(server_pid, RLIMIT_AS, NULL, &limit) == 0, "no limit to look at");
+    limit.rlim_cur = limit.rlim_max;
+    check(prlimit(server_pid, RLIMIT_AS, &limit, NULL) == 0, "the limit stays");
+}
+
+/* Says a large post but for its end, and waits until the server has read that. True: it waits for
+ * the rest. False: it has refused it, as it should. */
+static bool begin_post(struct client *c)
+{
+    static char bytes[BODY + 1024];
+    int head = snprintf(bytes, sizeof(bytes),
+                        "POST /guestbook HTTP/1.1\r\nHost: test\r\n"
+                        "Content-Type: application/x-www-form-urlencoded\r\n"
+                        "Content-Length: %d\r\n\r\n",
+                        BODY);
+    memset(bytes + head, 'x', BODY);
+    static const char form[] = "guest-name=Ada&guest-remarks=hello&rest=";
+    memcpy(bytes + head, form, strlen(form));
+    try_to_say(c, bytes, (size_t)head + BODY - UNSAID);
+    wait_until(is_read(c) || has_heard(c), SOON_MS, "nobody reads");
+    if (!has_heard(c))
+        return true;
+    check(hear(c)->status == 503 && body_has(&c->answer, "short of memory") &&
+              field(&c->answer, "Retry-After") && !c->answer.kept,
+          "status %d", c->answer.status);
+    return false;
+}
+
+static void end_post(struct client *c)
+{
+    static char rest[UNSAID];
+    memset(rest, 'x', UNSAID);
+    say_bytes(c, rest, UNSAID);
+    check(hear(c)->status == 303, "status %d", c->answer.status);
+}
+
+/* Begins so many posts. Returns how many the server takes, which come first. */
+static int begin_posts(struct client **posts, int count)
+{
+    int taken = 0;
+    for (int i = 0; i < count; i++) {
+        struct client *c = dial();
+        if (begin_post(c))
+            posts[taken++] = c;
+        else
+            hang_up(c);
+    }
+    return taken;
+}
+
+/* Ends so many posts, or leaves in their middle, and waits until the server has noticed. */
+static void end_posts(struct client **posts, int count, bool leave)
+{
+    for (int i = 0; i < count; i++) {
+        if (leave) {
+            say_no_more(posts[i]);
+            hear_end(posts[i]);
+        } else {
+            end_post(posts[i]);
+        }
+        hang_up(posts[i]);
+    }
+}
+
+static void what_does_not_fit_into_memory_is_503_and_all_others_are_served(void)
+{
+    struct client *posts[POSTS];
+    start_with_little_memory();
+    struct client *idle = keep_client();
+    int taken = begin_posts(posts, POSTS);
+    check(taken >= LEAST && taken <= MOST, "%d of %d", taken, POSTS);
+    hear_end(idle); /* it makes way before anybody is refused */
+    check(get("/guestbook")->status == 200, "no page");
+    check(post("guest-name=Bob&guest-remarks=short")->status == 303, "a small post is refused");
+    end_posts(posts, taken, false);
+
+    for (int i = 0; i < 2; i++) { /* what was taken is given back, also by those who leave */
+        taken = begin_posts(posts, LEAST);
+        check(taken == LEAST, "%d of %d", taken, LEAST);
+        end_posts(posts, taken, true);
+    }
+}
+AGAINST(threading, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
+AGAINST(poll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
+AGAINST(epoll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
