@@ -1,8 +1,8 @@
 #include "memory.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,13 +20,14 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* The number in a file; UINT64_MAX if there is none, as in a memory.max that says "max". */
 static uint64_t number_in(const char *path)
 {
+    char text[32] = "", *end = text;
     uint64_t number = UINT64_MAX;
     FILE *file = fopen(path, "re");
-    if (!file || fscanf(file, "%" SCNu64, &number) != 1)
-        number = UINT64_MAX;
+    if (file && fgets(text, sizeof(text), file))
+        number = strtoull(text, &end, 10);
     if (file)
         fclose(file);
-    return number;
+    return end > text ? number : UINT64_MAX;
 }
 
 /* A group's limit binds the groups in it, too. In a container the path may be the host's, of which

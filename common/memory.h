@@ -3,7 +3,7 @@
  *  - A client can send up to 64 KiB before the server knows what it wants, and thousands of clients
  *    can do so at once. Without a limit the kernel would end the process, and every connection.
  *  - The count is the process', shared by all its threads. 01, 02 and 03 have one client in each
- *    process, and 05 one for each thread: they do not come near the limit.
+ *    process, and 05 one for each thread: they do not come near the limit by default.
  */
 #ifndef MEMORY_H
 #define MEMORY_H
