@@ -2,6 +2,8 @@
 
 #include "memory.h"
 
+#include <poll.h>
+
 /* One request's questions, one after the other, each waiting for its reply. */
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
 {
@@ -57,6 +59,13 @@ static bool is_too_slow(const struct conn *conn, struct pace *pace)
     return slow && conn->worker->how_many_wait(conn->worker) > 0;
 }
 
+/* Would the next recv(2) return at once? */
+static bool is_ready(const struct conn *conn)
+{
+    struct pollfd one = {.fd = conn->fd, .events = POLLIN};
+    return poll(&one, 1, 0) != 0;
+}
+
 /* The worker is about to wait for its client. It is said once. */
 static void say_client_stays(struct worker *worker)
 {
@@ -70,7 +79,7 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     struct conn conn;
     conn_open(&conn, client, worker); /* owns client now */
     struct pace pace = {0};
-    if (worker->client_stays && !conn_has_spoken(&conn))
+    if (worker->client_stays && !is_ready(&conn))
         say_client_stays(worker);
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
