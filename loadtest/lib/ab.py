@@ -16,13 +16,11 @@ end, and begins again. It speaks HTTP/1.0 and has one thread. What one must know
 
 import os
 import re
-import subprocess
 
-from lib import Trouble, machine, processes
+from lib import Trouble, load, processes
 from lib.load import Load
 
 STALL_SECONDS = 10  # ab gives up if no client hears anything for as long
-CONNECTION_CEILING = 30000  # new connections a second; beyond, ab itself is the limit
 MOST_REQUESTS = 2000000  # of a timed run, for which ab allocates memory
 
 FIELDS = {
@@ -53,15 +51,13 @@ def run(url, clients, core, save_as, *, requests=None, seconds=None, kept=False,
     if os.path.exists(csv):
         os.remove(csv)
     words = [*prefix, *command(url, clients, csv, requests, seconds, kept)]
-    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        in_time = processes.wait(process, limit)
-        status = processes.end(process)
-    if not in_time:
-        raise Trouble("ab was not done after %g s" % limit)
-    if status:
-        raise Trouble(why_it_gave_up(processes.printed(save_as + ".err"), processes.printed(save_as + ".txt"), status))
-    return parse(processes.printed(save_as + ".txt"), processes.printed(csv) if os.path.exists(csv) else "")
+    try:
+        text = load.run("ab", words, core, save_as, limit)
+    except Trouble as trouble:
+        done = re.search(r"Total of (\d+) requests completed", processes.printed(save_as + ".err")
+                         + processes.printed(save_as + ".txt"))
+        raise Trouble("%s, after %s requests" % (trouble, done.group(1) if done else "0")) from None
+    return parse(text, processes.printed(csv) if os.path.exists(csv) else "")
 
 
 def parse(text, csv):
@@ -111,17 +107,3 @@ def parse_percentiles(csv):
     if [row[0] for row in rows] != [str(percent) for percent in range(100)]:
         raise Trouble("ab wrote no percentiles")
     return [float(row[1]) for row in rows]
-
-
-def why_it_gave_up(err, out, status):
-    """From what is left when ab ends without a report."""
-    lines = [line for line in err.splitlines() if line.strip()]
-    reason = lines[-1].strip() if lines else "status %d" % status
-    done = re.search(r"Total of (\d+) requests completed", out + err)
-    return "ab gave up after %s requests: %s" % (done.group(1) if done else "0", reason)
-
-
-def version():
-    """As in "ab 2.3"."""
-    found = re.search(r"Version (\S+)", machine.output_of(["ab", "-V"]))
-    return "ab " + (found.group(1) if found else "of an unknown version")

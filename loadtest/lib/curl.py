@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Dict
 
-from lib import Trouble, machine, processes
+from lib import Trouble, processes
 
 GRACE_SECONDS = 10
 
@@ -104,9 +104,3 @@ def error_of(exit_code, status):
     if exit_code:
         return KINDS.get(exit_code, "curl's status %d" % exit_code)
     return None if status.startswith("2") else status
-
-
-def version():
-    """As in "curl 7.88.1"."""
-    found = re.match(r"curl ([\d.]+)", machine.output_of(["curl", "--version"]))
-    return "curl " + (found.group(1) if found else "of an unknown version")

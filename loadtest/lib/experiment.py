@@ -11,11 +11,13 @@ import shutil
 import sys
 from urllib.parse import urlsplit
 
-from lib import (Trouble, ab, cells, curl, h2load, httperf, lab, machine, places, processes, redis,
-                 rounds, servers, subjects, wrk)
+from lib import (Trouble, cells, lab, load, machine, places, processes, redis, rounds, servers,
+                 subjects)
 from lib.run import PAGE, Run
 
-GENERATORS = {"ab": ab, "wrk": wrk, "httperf": httperf, "h2load": h2load, "curl": curl}
+# How each says of which version it is, and where that needs to be found, if not behind its name.
+GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": ("--version",),
+              "h2load": ("--version", r"nghttp2/([\d.]+)"), "curl": ("--version",)}
 
 EPILOG = """\
 A private Redis is started for the run, and gone after it. With --redis, or REDIS in the
@@ -109,7 +111,7 @@ class Experiment:
 
     def versions(self):
         """Of its tools, as in "ab 2.3, wrk 4.1.0"."""
-        return ", ".join(GENERATORS[tool].version() for tool in self.tools if tool in GENERATORS)
+        return ", ".join(load.version(tool, *GENERATORS[tool]) for tool in self.tools if tool in GENERATORS)
 
     def main(self):
         """Runs it, from the command line to the exit status."""

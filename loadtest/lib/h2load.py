@@ -1,13 +1,8 @@
 """h2load: an open loop over HTTP/1.1, run and understood.
 
 ab and wrk are closed loops: a client that waits asks for nothing meanwhile, and so a slow server
-is asked less. h2load asks at a rate, whatever the replies do, in one of two ways:
-
-- New connections (offer): so many a period, and a request on each. Nothing that the server does
-  slows the next one down.
-- Kept connections (offer_kept): so many requests a second on each. One that waits for its answer
-  asks late, though, and one that breaks is not opened again: what it had still to ask counts as
-  failed. It fits a server that keeps up.
+is asked less. h2load asks at a rate, whatever the replies do: it opens so many new connections a
+period, and asks once on each. Nothing that the server does slows the next one down.
 
 What else one must know to believe it (1.52):
 
@@ -22,11 +17,10 @@ What else one must know to believe it (1.52):
 
 import math
 import re
-import subprocess
 from dataclasses import dataclass
 from typing import Dict, List, NamedTuple
 
-from lib import Trouble, machine, processes
+from lib import Trouble, load, processes
 from lib.load import Load
 
 LEAST_PERIOD_MS = 10  # short, so that connections come evenly
@@ -79,36 +73,23 @@ class Report:
             percentiles=percentiles(good), connects=False)
 
 
-def offer(url, rate, seconds, core, save_as, timeout_seconds=5, headers=(), prefix=()):
+def offer(url, rate, seconds, core, save_as, timeout_seconds=5, prefix=()):
     """Opens `rate` new connections a second for so long, a request on each. Returns the Report;
     what h2load wrote stays in `save_as` with .txt and .tsv. `prefix` leads to another host."""
     requests = max(1, round(rate * seconds))
-    words = command(url, requests, timeout_seconds, save_as + ".tsv", headers, rate=rate)
-    return run([*prefix, *words], seconds + timeout_seconds, core, save_as)
+    log = save_as + ".tsv"
+    with open(log, "wb"):
+        pass  # it may come to no answer, and write none
+    words = [*prefix, *command(url, requests, timeout_seconds, log, rate)]
+    text = load.run("h2load", words, core, save_as, 2 * (seconds + timeout_seconds) + GRACE_SECONDS)
+    return parse(text, processes.printed(log))
 
 
-def offer_kept(url, rate, clients, seconds, core, save_as, timeout_seconds=5, headers=(),
-               prefix=()):
-    """Asks `rate` times a second for so long, on so many kept connections. Returns the Report."""
-    requests = max(clients, round(rate * seconds))
-    words = command(url, requests, timeout_seconds, save_as + ".tsv", headers,
-                    clients=clients, rate_each=rate / clients)
-    return run([*prefix, *words], seconds + timeout_seconds, core, save_as)
-
-
-def command(url, requests, timeout_seconds, log, headers=(), *, rate=None, clients=None,
-            rate_each=None):
-    """Either `rate` new connections a second, or `clients` kept ones with `rate_each`."""
-    words = ["h2load", "--h1", "-n", str(requests), "--log-file=" + log,
-             "-N", "%dms" % (1000 * timeout_seconds)]
-    if rate is not None:
-        connections, period_ms = pace(rate)
-        words += ["-c", str(requests), "-r", str(connections), "--rate-period=%dms" % period_ms]
-    else:
-        words += ["-c", str(clients), "--rps=%g" % rate_each]
-    for header in headers:
-        words += ["-H", header]
-    return words + [url]
+def command(url, requests, timeout_seconds, log, rate):
+    connections, period_ms = pace(rate)
+    return ["h2load", "--h1", "-n", str(requests), "--log-file=" + log,
+            "-N", "%dms" % (1000 * timeout_seconds), "-c", str(requests), "-r", str(connections),
+            "--rate-period=%dms" % period_ms, url]
 
 
 def pace(rate):
@@ -118,22 +99,6 @@ def pace(rate):
         if rate * period_ms % 1000 == 0:
             return rate * period_ms // 1000, period_ms
     raise Trouble("h2load cannot open %g connections a second" % rate)
-
-
-def run(words, seconds, core, save_as):
-    """Runs h2load; it should need `seconds` at most. Trouble if it gave up."""
-    limit = 2 * seconds + GRACE_SECONDS
-    log = save_as + ".tsv"
-    with open(save_as + ".txt", "wb") as out, open(log, "wb"):
-        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out,
-                                  stderr=subprocess.STDOUT)
-        in_time = processes.wait(process, limit)
-        status = processes.end(process)
-    if not in_time:
-        raise Trouble("h2load took more than %g s" % limit)
-    if status:
-        raise Trouble(why_it_gave_up(processes.printed(save_as + ".txt"), status))
-    return parse(processes.printed(save_as + ".txt"), processes.printed(log))
 
 
 def parse(text, log):
@@ -175,15 +140,3 @@ def percentiles(times, percentages=PERCENTAGES):
         return {}
     return {percent: times[max(1, math.ceil(len(times) * percent / 100)) - 1]
             for percent in percentages}
-
-
-def why_it_gave_up(text, status):
-    """From what is left when h2load ends without a summary."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return "h2load gave up: %s" % (lines[-1].strip() if lines else "status %d" % status)
-
-
-def version():
-    """As in "h2load 1.52.0"."""
-    found = re.search(r"nghttp2/([\d.]+)", machine.output_of(["h2load", "--version"]))
-    return "h2load " + (found.group(1) if found else "of an unknown version")

@@ -21,15 +21,13 @@ asks once on each, and closes it. What one must know to believe it:
 """
 
 import re
-import subprocess
 from dataclasses import dataclass
 from typing import Dict
 from urllib.parse import urlsplit
 
-from lib import Trouble, machine, processes
+from lib import Trouble, load
 from lib.load import Load
 
-MOST_CONNECTIONS = 1000  # at once, near enough
 GRACE_SECONDS = 10
 
 # A line of the report, N for each number in it; and the fields of Report that these are.
@@ -41,11 +39,9 @@ LINES = [
     (r"Connection time \[ms\]: min N avg N max N median N stddev N",
      "_ connection_ms_mean connection_ms_max connection_ms_median _"),
     (r"Connection time \[ms\]: connect N", "connect_ms"),
-    (r"Request rate: N req/s", "request_rate"),
     (r"Reply rate \[replies/s\]: min N avg N max N stddev N \(N samples\)",
-     "reply_rate_min reply_rate_mean reply_rate_max reply_rate_stddev samples"),
+     "reply_rate_min reply_rate_mean reply_rate_max _ samples"),
     (r"Reply time \[ms\]: response N transfer N", "response_ms transfer_ms"),
-    (r"CPU time \[s\]: user N system N", "user_seconds system_seconds"),
 ]
 STATUSES = re.compile(r"Reply status: 1xx=(\d+) 2xx=(\d+) 3xx=(\d+) 4xx=(\d+) 5xx=(\d+)")
 ERRORS = re.compile(r"^Errors: (.*)$", re.MULTILINE)
@@ -68,16 +64,12 @@ class Report:
     connection_ms_max: float
     connection_ms_median: float  # whole milliseconds, and a half
     connect_ms: float
-    request_rate: float
-    reply_rate_min: float  # these four: of samples of 5 s
+    reply_rate_min: float  # these three: of samples of 5 s
     reply_rate_mean: float
     reply_rate_max: float
-    reply_rate_stddev: float
     samples: int
     response_ms: float  # from the request's first byte to the reply's
     transfer_ms: float  # from there to its last
-    user_seconds: float  # of httperf itself
-    system_seconds: float
     statuses: Dict[int, int]  # by their first digit: {2: 3000, 5: 7}, only those that occurred
     errors: Dict[str, int]  # by httperf's own names, only those that occurred
 
@@ -124,15 +116,7 @@ def run(url, rate, seconds, core, save_as, timeout_seconds=5):
     wrote stays in `save_as` with .txt and .err. Trouble if it gave up."""
     words = command(url, rate, max(1, round(rate * seconds)), timeout_seconds)
     limit = 2 * seconds + timeout_seconds + GRACE_SECONDS
-    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        in_time = processes.wait(process, limit)
-        status = processes.end(process)
-    if not in_time:
-        raise Trouble("httperf took more than %g s for a run of %g s" % (limit, seconds))
-    if status:
-        raise Trouble(why_it_gave_up(processes.printed(save_as + ".err"), status))
-    return parse(processes.printed(save_as + ".txt"))
+    return parse(load.run("httperf", words, core, save_as, limit))
 
 
 def parse(text):
@@ -158,15 +142,3 @@ def parse(text):
 
 def _number(text):
     return int(text) if text.isdecimal() else float(text)
-
-
-def why_it_gave_up(err, status):
-    """From what is left when httperf ends without a report."""
-    lines = [line for line in err.splitlines() if line.strip() and "warning" not in line]
-    return "httperf gave up: %s" % (lines[-1].strip() if lines else "status %d" % status)
-
-
-def version():
-    """As in "httperf 0.9.0"."""
-    found = re.search(r"httperf-([\d.]+)", machine.output_of(["httperf", "--version"]))
-    return "httperf " + (found.group(1) if found else "of an unknown version")

@@ -1,11 +1,15 @@
-"""load: what a load generator saw, whichever generator it was.
+"""load: a load generator, run to its end, and what it saw; whichever generator it was.
 
 Requests are those answered with what was asked for: whole, and with a status of 2xx. All else is
 an error of some kind, and never part of a rate.
 """
 
+import re
+import subprocess
 from dataclasses import dataclass
 from typing import Dict, Optional
+
+from lib import Trouble, processes
 
 KINDS = ("connect", "reset", "time-out", "not 2xx", "length")
 
@@ -35,3 +39,36 @@ class Load:
         """By kind: "12 reset, 3 not 2xx"."""
         return ", ".join("%s %s" % (format(self.errors[kind], ","), kind)
                          for kind in KINDS if self.errors.get(kind))
+
+
+def run(name, words, core, save_as, limit=None):
+    """Runs a load generator; what it prints stays in `save_as` with .txt and .err. Returns the first
+    of these. Trouble if it gives up, or takes more than `limit` seconds."""
+    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
+        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        in_time = processes.wait(process, limit)
+        status = processes.end(process)
+    if not in_time:
+        raise Trouble("%s was not done after %g s" % (name, limit))
+    printed = processes.printed(save_as + ".txt")
+    if status:
+        raise Trouble(why_it_gave_up(name, processes.printed(save_as + ".err") or printed, status))
+    return printed
+
+
+def why_it_gave_up(name, said, status):
+    """From what is left when it ends without a report."""
+    lines = [line for line in said.splitlines() if line.strip() and "warning" not in line]
+    return "%s gave up: %s" % (name, lines[-1].strip() if lines else "status %d" % status)
+
+
+def version(name, option, pattern=None):
+    """As in "ab 2.3": what the pattern finds in what the program says of itself, whatever its exit
+    status."""
+    try:
+        done = subprocess.run([name, option], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+    except OSError as error:
+        raise Trouble("%s: %s" % (name, error)) from error
+    found = re.search(pattern or r"%s[ -](?:debian/)?([\d.]+)" % name, done.stdout)
+    return "%s %s" % (name, found.group(1) if found else "of an unknown version")

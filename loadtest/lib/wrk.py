@@ -22,10 +22,8 @@ import bisect
 import itertools
 import json
 import os
-import re
-import subprocess
 
-from lib import Trouble, machine, processes
+from lib import Trouble, load, machine
 from lib.load import Load
 
 SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "wrk.lua")
@@ -34,29 +32,17 @@ GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
 PERCENTAGES = (50, 90, 99, 99.9, 100)
 
 
-def command(url, clients, seconds, headers=()):
-    """One thread, `clients` connections, whole seconds, at least one. `headers`: as in
-    "Connection: close"."""
-    words = ["wrk", "-t1", "-c%d" % clients, "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS),
-             "-s", SCRIPT]
-    for header in headers:
-        words += ["-H", header]
-    return words + [url]
+def command(url, clients, seconds):
+    """One thread, `clients` connections, whole seconds, at least one."""
+    return ["wrk", "-t1", "-c%d" % clients, "-d%d" % max(1, round(seconds)),
+            "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
-def run(url, clients, seconds, core, save_as, headers=(), prefix=()):
+def run(url, clients, seconds, core, save_as, prefix=()):
     """Asks for `url` for so long on so many connections. Returns the Load; what wrk wrote stays
     in `save_as` with .txt and .err. Trouble if wrk gave up. `prefix` leads to another host."""
-    words = [*prefix, *command(url, clients, seconds, headers)]
-    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        in_time = processes.wait(process, seconds + GRACE_SECONDS)
-        status = processes.end(process)
-    if not in_time:
-        raise Trouble("wrk did not end")
-    if status:
-        raise Trouble(why_it_gave_up(processes.printed(save_as + ".err"), status))
-    return parse(processes.printed(save_as + ".txt"), clients)
+    words = [*prefix, *command(url, clients, seconds)]
+    return parse(load.run("wrk", words, core, save_as, seconds + GRACE_SECONDS), clients)
 
 
 def parse(text, clients):
@@ -123,20 +109,3 @@ def percentile(times, percent):
         if seen >= wanted and count > 0:
             return value
     return 0
-
-
-def why_it_gave_up(err, status):
-    """From what is left when wrk ends without a report."""
-    lines = [line for line in err.splitlines() if line.strip()]
-    return "wrk gave up: %s" % (lines[-1].strip() if lines else "status %d" % status)
-
-
-def version():
-    """As in "wrk 4.1.0". Its --version ends with status 1, after the usage."""
-    try:
-        done = subprocess.run(["wrk", "--version"], stdin=subprocess.DEVNULL, encoding="utf-8",
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    except OSError as error:
-        raise Trouble("wrk: %s" % error) from error
-    found = re.search(r"^wrk (?:debian/)?([\d.]+)", done.stdout)
-    return "wrk " + (found.group(1) if found else "of an unknown version")

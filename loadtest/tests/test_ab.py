@@ -87,15 +87,6 @@ class RunWithErrors(unittest.TestCase):
 
 
 class RunWithoutReport(unittest.TestCase):
-    def test_the_reason_is_ab_s_last_line(self):
-        self.assertEqual(
-            ab.why_it_gave_up(sample("gave_up.err"), sample("gave_up.txt"), 119),
-            "ab gave up after 3 requests: "
-            "apr_pollset_poll: The timeout specified has expired (70007)")
-
-    def test_a_silent_end_is_told_by_its_status(self):
-        self.assertEqual(ab.why_it_gave_up("", "", 9), "ab gave up after 0 requests: status 9")
-
     def test_a_cut_report_is_trouble(self):
         whole = sample("clean.txt")
         with self.assertRaisesRegex(Trouble, "lacks: failed"):

@@ -30,11 +30,11 @@ class CleanRun(unittest.TestCase):
         self.assertIsNone(self.report.void)
 
     def test_rates(self):
-        self.assertEqual((self.report.connection_rate, self.report.request_rate), (200.1, 200.1))
+        self.assertEqual(self.report.connection_rate, 200.1)
         self.assertAlmostEqual(self.report.reply_rate, 1200 / 5.997)
         self.assertEqual((self.report.reply_rate_min, self.report.reply_rate_mean,
-                          self.report.reply_rate_max, self.report.reply_rate_stddev,
-                          self.report.samples), (200.0, 200.0, 200.0, 0.0, 1))
+                          self.report.reply_rate_max, self.report.samples),
+                         (200.0, 200.0, 200.0, 1))
 
     def test_times(self):
         self.assertEqual((self.report.connection_ms_mean, self.report.connection_ms_max,
@@ -71,15 +71,6 @@ class RunWithErrors(unittest.TestCase):
 
 
 class RunWithoutReport(unittest.TestCase):
-    def test_the_reason_is_httperf_s_last_line(self):
-        self.assertEqual(httperf.why_it_gave_up(sample("gave_up.err"), 1),
-                         "httperf gave up: httperf.core_addr_intern: invalid server address "
-                         "nowhere.invalid")
-
-    def test_a_warning_is_no_reason(self):
-        warning = sample("gave_up.err").splitlines()[0]
-        self.assertEqual(httperf.why_it_gave_up(warning, -6), "httperf gave up: status -6")
-
     def test_a_cut_report_is_trouble(self):
         whole = sample("clean.txt")
         with self.assertRaisesRegex(Trouble, "lacks: Reply rate"):

@@ -42,10 +42,10 @@ def step(rate, mean=None, samples=6, busy=90.0, number=1, **errors):
     report = httperf.Report(
         connections=30 * rate, requests=30 * rate, replies=round(30 * mean), seconds=30.0,
         connection_rate=float(rate), most_at_once=12, connection_ms_mean=0.5,
-        connection_ms_max=9.0, connection_ms_median=0.5, connect_ms=0.1, request_rate=float(rate),
+        connection_ms_max=9.0, connection_ms_median=0.5, connect_ms=0.1,
         reply_rate_min=mean - 5.0, reply_rate_mean=float(mean), reply_rate_max=mean + 5.0,
-        reply_rate_stddev=1.0, samples=samples, response_ms=0.3, transfer_ms=0.1,
-        user_seconds=1.0, system_seconds=1.0, statuses={2: round(30 * mean)},
+        samples=samples, response_ms=0.3, transfer_ms=0.1,
+        statuses={2: round(30 * mean)},
         errors={kind.replace("_", "-"): count for kind, count in errors.items()})
     return offered.Step("epoll", rate, number, report, reading(busy))
 

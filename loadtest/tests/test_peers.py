@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, curl, h2load, httperf, machine, peers, processes, wrk
+from lib import Trouble, curl, experiment, h2load, httperf, machine, peers, processes, wrk
+from lib.load import version
 from proc import gone_within
 
 PUBLIC = os.path.join(machine.TOP, "public")
@@ -221,40 +222,32 @@ class Tools(Live):
         self.addCleanup(floor.__exit__)
         return floor.__enter__().url + "/"
 
+    def must_say_its_version(self, tool):
+        self.assertRegex(version(tool, *experiment.GENERATORS[tool]), r"^%s \d" % tool)
+
     def test_wrk(self):
         load = wrk.run(self.against_floor("wrk"), 5, 1, None, self.log + "-wrk")
         self.assertEqual(load.errors, {})
         self.assertGreater(load.requests, 100)
         self.assertLess(load.rate * load.mean_ms / 1000, 5.5)
-        self.assertRegex(wrk.version(), r"^wrk \d")
-
-    def test_wrk_with_a_new_connection_a_request(self):
-        load = wrk.run(self.against_floor("wrk"), 5, 1, None, self.log + "-wrk",
-                       ["Connection: close"])
-        self.assertEqual(load.errors, {})
-        self.assertGreater(load.requests, 100)
+        self.must_say_its_version("wrk")
 
     def test_httperf(self):
         report = httperf.run(self.against_floor("httperf"), 200, 0.2, None, self.log + "-httperf")
         self.assertEqual((report.connections, report.statuses, report.errors), (40, {2: 40}, {}))
-        self.assertRegex(httperf.version(), r"^httperf \d")
+        self.must_say_its_version("httperf")
 
     def test_h2load_on_new_connections(self):
         report = h2load.offer(self.against_floor("h2load"), 200, 0.2, None, self.log + "-h2load")
         self.assertEqual((report.load().requests, report.load().errors), (40, {}))
-        self.assertRegex(h2load.version(), r"^h2load \d")
-
-    def test_h2load_on_kept_connections(self):
-        report = h2load.offer_kept(self.against_floor("h2load"), 200, 5, 0.2, None,
-                                   self.log + "-h2load")
-        self.assertEqual((report.load().requests, report.load().errors), (40, {}))
+        self.must_say_its_version("h2load")
 
     def test_curl(self):
         url = self.against_floor("curl")
         report = curl.run([url + str(number) for number in range(50)], None, self.log + "-curl", 5)
         self.assertEqual((report.files, report.bytes, report.connections, report.errors),
                          (50, 50 * 600, 1, {}))
-        self.assertRegex(curl.version(), r"^curl \d")
+        self.must_say_its_version("curl")
 
     def test_nobody_there(self):
         with socket.socket() as holder:

@@ -113,10 +113,6 @@ class Correction(unittest.TestCase):
 
 
 class RunWithoutReport(unittest.TestCase):
-    def test_the_reason_is_wrk_s_last_line(self):
-        self.assertEqual(wrk.why_it_gave_up(sample("refused.err"), 1),
-                         "wrk gave up: unable to connect to 127.0.0.1:1 Connection refused")
-
     def test_a_cut_report_is_trouble(self):
         whole = sample("clean.txt")
         with self.assertRaisesRegex(Trouble, "no report"):
@@ -124,10 +120,9 @@ class RunWithoutReport(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    def test_time_outs_and_headers_are_set(self):
-        words = wrk.command("http://h/", 100, 5, ["Connection: close"])
+    def test_time_outs_are_set(self):
+        words = wrk.command("http://h/", 100, 5)
         self.assertEqual(words[:5], ["wrk", "-t1", "-c100", "-d5", "--timeout"])
-        self.assertEqual(words[-3:], ["-H", "Connection: close", "http://h/"])
 
     def test_seconds_are_whole(self):
         self.assertIn("-d1", wrk.command("http://h/", 100, 0.2))
