@@ -10,7 +10,6 @@ server keeps it. What it receives is thrown away; what it says of each file is a
 """
 
 import os
-import re
 import subprocess
 from collections import Counter
 from dataclasses import dataclass

@@ -13,6 +13,7 @@ A Unix socket would reach across: it is a file, and the hosts share those. So Re
 """
 
 import contextlib
+import functools
 import os
 import resource
 import shutil
@@ -25,7 +26,6 @@ HOSTS = ["load", "lb", "server", "redis"]
 COMMANDS = ["ip", "nsenter", "unshare"]
 REDIS_PORT = 6379
 BALANCER_PORT = 8000
-START_SECONDS = 5.0
 REAPING_SECONDS = 0.1  # children that end with the load are waited for, and then counted
 
 
@@ -128,18 +128,18 @@ class Lab:
                    "--protected-mode", "no",  # nobody is near but our own hosts
                    "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
         log = os.path.join(folder, "redis.log")
-        with open(log, "wb") as out:
-            process = self.run_in("redis", command, stdin=subprocess.DEVNULL, stdout=out,
-                                  stderr=subprocess.STDOUT)
         store = _DistantRedis("%s:%d" % (address, REDIS_PORT), self.prefix("redis"))
-        _await(process, store.answers, "Redis", log)
+        starting = servers.Started("Redis", None, log,
+                                   launch=functools.partial(self.run_in, "redis"))
+        starting.start(command)
+        starting.await_ready(store.answers)
         return store
 
-    def balancer(self, instances, folder, kept=0):
+    def balancer(self, instances, folder):
         """nginx on `lb` before some instances, given as "ADDRESS:PORT": a context manager. Its
         configuration and log are in `folder`. It asks over a new connection each time, as nginx
-        does unless told otherwise, or keeps up to `kept` idle ones."""
-        return Balancer(self, instances, folder, kept)
+        does unless told otherwise."""
+        return Balancer(self, instances, folder)
 
     def cpu(self):
         """{host: seconds} of CPU time that its processes have used. What has ended is counted
@@ -215,19 +215,6 @@ def _space(pid):
         return ""
 
 
-def _await(process, is_ready, name, log):
-    """Until it is ready. Trouble, with the last line of its log, if it ends instead."""
-    deadline = time.monotonic() + START_SECONDS
-    while not is_ready():
-        if processes.has_ended(process) or time.monotonic() > deadline:
-            status = processes.end(process)
-            with open(log, encoding="utf-8", errors="replace") as file:
-                lines = file.read().strip().splitlines()
-            raise Trouble("%s did not start: %s" % (
-                name, lines[-1] if lines else servers.how_it_ended(status)))
-        time.sleep(processes.POLL_SECONDS)
-
-
 class _DistantRedis(redis.Redis):
     """A Redis that only its neighbours can ask: so redis-cli runs there, too."""
 
@@ -270,7 +257,7 @@ http {
         location / {
             proxy_pass http://instances;
             proxy_http_version 1.1;
-            proxy_set_header Connection "%(connection)s";
+            proxy_set_header Connection "close";
             proxy_next_upstream off;
         }
     }
@@ -278,58 +265,35 @@ http {
 """
 
 
-def nginx_conf(folder, listen, instances, kept, descriptors):
+def nginx_conf(folder, listen, instances, descriptors):
     """The balancer's configuration, as text."""
-    lines = ["server %s max_fails=0;" % instance for instance in instances]
-    if kept:
-        lines.append("keepalive %d;" % kept)
     return NGINX_CONF % {
         "folder": folder, "listen": listen, "descriptors": descriptors,
         "connections": descriptors - machine.SPARE_DESCRIPTORS,
-        "instances": "\n".join("        " + line for line in lines),
-        "connection": "" if kept else "close"}
+        "instances": "\n".join("        server %s max_fails=0;" % each for each in instances)}
 
 
-class Balancer:
+class Balancer(servers.Started):
     """nginx on `lb`, for the time of a `with`."""
 
-    def __init__(self, lab, instances, folder, kept):
-        self.name = "nginx before %d" % len(instances)
-        listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)
-        self.url = "http://" + listen
-        self._lab = lab
+    def __init__(self, lab, instances, folder):
         self._folder = os.path.abspath(folder)
-        self._conf = nginx_conf(self._folder, listen, instances, kept,
+        super().__init__("nginx before %d" % len(instances), None,
+                         os.path.join(self._folder, "nginx.log"),
+                         launch=functools.partial(lab.run_in, "lb"))
+        listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)
+        self._url = "http://" + listen
+        self._conf = nginx_conf(self._folder, listen, instances,
                                 min(machine.raise_descriptor_limit(), 1 << 17))
-        self._process = None
 
     def __enter__(self):
-        conf, log, ready = (os.path.join(self._folder, "nginx." + name)
-                            for name in ("conf", "log", "pid"))
+        conf, ready = (os.path.join(self._folder, "nginx." + name) for name in ("conf", "pid"))
         with open(conf, "w", encoding="utf-8") as file:
             file.write(self._conf)
-        if os.path.exists(ready):
+        with contextlib.suppress(FileNotFoundError):
             os.remove(ready)  # of one that was killed
-        with open(log, "wb") as out:
-            self._process = self._lab.run_in(
-                "lb", ["nginx", "-e", "stderr", "-p", self._folder, "-c", conf],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        self.start(["nginx", "-e", "stderr", "-p", self._folder, "-c", conf])
         # nginx writes its number when it listens, and removes it in the end
-        _await(self._process, lambda: os.path.exists(ready), "nginx", log)
+        self.await_ready(lambda: os.path.exists(ready))
+        self.url = self._url
         return self
-
-    def __exit__(self, *exception):
-        self.end()
-
-    @property
-    def pid(self):
-        return self._process.pid
-
-    def must_live(self):
-        """Trouble if it has ended by itself."""
-        if processes.has_ended(self._process):
-            raise Trouble("nginx ended under load, with %s" % servers.how_it_ended(self.end()))
-
-    def end(self):
-        """Ends it, if it has not ended. Returns its exit status."""
-        return processes.end(self._process)

@@ -62,13 +62,13 @@ def why_it_gave_up(name, said, status):
     return "%s gave up: %s" % (name, lines[-1].strip() if lines else "status %d" % status)
 
 
-def version(name, option, pattern=None):
+def version(program, option, pattern=None, name=None):
     """As in "ab 2.3": what the pattern finds in what the program says of itself, whatever its exit
     status."""
     try:
-        done = subprocess.run([name, option], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run([program, option], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     except OSError as error:
-        raise Trouble("%s: %s" % (name, error)) from error
-    found = re.search(pattern or r"%s[ -](?:debian/)?([\d.]+)" % name, done.stdout)
-    return "%s %s" % (name, found.group(1) if found else "of an unknown version")
+        raise Trouble("%s: %s" % (program, error)) from error
+    found = re.search(pattern or r"%s[ -](?:debian/)?([\d.]+)" % program, done.stdout)
+    return "%s %s" % (name or program, found.group(1) if found else "of an unknown version")

@@ -18,15 +18,12 @@ import shutil
 import signal
 import socket
 import string
-import subprocess
-import time
 from urllib.parse import quote, urlsplit
 
-from lib import Trouble, machine, processes, web
+from lib import Trouble, load, machine, processes, servers, web
 
 NAMES = ["lighttpd", "nginx", "apache"]
 FLAVOURS = ["tuned", "default"]
-START_SECONDS = 5.0
 SPARE_DESCRIPTORS = 128  # for logs, and files that are just being sent
 
 PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"  # where a user's PATH may not look
@@ -40,64 +37,23 @@ NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac
 FLOOR = os.path.join(machine.PLAIN, "loadtest", "floor")
 
 
-class _Started:
-    """A process of ours that serves, from `with` to its end. It ends even if we are killed."""
+class _Started(servers.Started):
+    """One that ends even if we are killed, and has all descriptors that there are."""
 
-    other_pids = ()  # it is one instance
-
-    def __init__(self, name, core, log):
-        self.name = name
-        self.url = None
-        self._core = core
-        self._log = log
-        self._process = None
-        self._status = None  # until it has ended
-
-    @property
-    def pid(self):
-        """The root of its process tree."""
-        return self._process.pid
-
-    def __exit__(self, *exception):
-        self.end()
-
-    def must_live(self):
-        """Trouble if it has ended by itself."""
-        if processes.has_ended(self._process):
-            raise Trouble("%s ended under load: %s" % (self.name, self._last_words(self.end())))
+    _status = None  # the one it ended with
 
     def end(self):
-        """Ends it, if it has not ended. Returns its exit status; 0 if it went when asked to, which
-        lighttpd calls a 1 if there were still connections, and the floor its SIGTERM."""
+        """Returns its exit status; 0 if it went when asked to, which lighttpd calls a 1 if there were
+        still connections, and the floor its SIGTERM."""
         if self._status is None:
             lived = not processes.has_ended(self._process)
-            status = processes.end(self._process)
+            status = super().end()
             self._status = 0 if lived and status in (1, -signal.SIGTERM) else status
         return self._status
 
-    def _start(self, command, rights=()):
-        """Everything it prints goes to the file `log`. It gets all descriptors that there are."""
+    def start(self, command, rights=()):
         machine.raise_descriptor_limit()
-        with open(self._log, "wb") as log:
-            self._process = processes.start(
-                ["setpriv", "--pdeathsig", "TERM", *rights, "--", *command], self._core, stdout=log,
-                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-
-    def _await(self, is_ready):
-        """Until is_ready() is true; Trouble if it ends before, or takes too long."""
-        deadline = time.monotonic() + START_SECONDS
-        while not is_ready():
-            if processes.has_ended(self._process):
-                raise Trouble("%s did not start: %s" % (self.name, self._last_words(self.end())))
-            if time.monotonic() > deadline:
-                self.end()
-                raise Trouble("%s was not ready within %g s" % (self.name, START_SECONDS))
-            time.sleep(processes.POLL_SECONDS)
-
-    def _last_words(self, status):
-        """What it said at last, or else its status."""
-        lines = processes.printed(self._log).strip().splitlines()
-        return lines[-1] if lines else "status %d" % status
+        super().start(["setpriv", "--pdeathsig", "TERM", *rights, "--", *command])
 
 
 class Floor(_Started):
@@ -111,14 +67,9 @@ class Floor(_Started):
                          *(["--bind", address] if address else [])]
 
     def __enter__(self):
-        self._start(self._command)
-        self._await(self._banner)
-        self.url = self._banner()
+        self.start(self._command)
+        self.await_banner()
         return self
-
-    def _banner(self):
-        found = re.search(r"^floor: listening on (\S+)\n", processes.printed(self._log), re.MULTILINE)
-        return found and found.group(1)
 
 
 class Peer(_Started):
@@ -134,9 +85,9 @@ class Peer(_Started):
     def __enter__(self):
         with _reserved_port() as port:
             self.url = "http://127.0.0.1:%d" % port
-            self._start(_command(self.name, self._configure(port), self._folder),
-                        NOT_ROOT if self.name == "apache" and os.getuid() == 0 else ())
-            self._await(self._listens)
+            self.start(_command(self.name, self._configure(port), self._folder),
+                       NOT_ROOT if self.name == "apache" and os.getuid() == 0 else ())
+            self.await_ready(self._listens)
         try:
             self._must_serve()
         except BaseException:
@@ -229,7 +180,4 @@ def missing(name):
 
 def version(name):
     """As in "nginx 1.22.1"."""
-    done = subprocess.run([binary(name), "-v"], stdin=subprocess.DEVNULL, encoding="utf-8",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    found = re.search(r"\w+/(\d[\d.]*)", done.stdout)
-    return "%s %s" % (name, found.group(1) if found else "of an unknown version")
+    return load.version(binary(name), "-v", r"\w+/(\d[\d.]*)", name)

@@ -12,71 +12,89 @@ NAMES = ["iterative", "forking", "preforking", "threading", "prethreading", "pol
 START_SECONDS = 5.0
 
 
-class Server:
-    """A server of our own on a free port, from `with` to its end.
+class Started:
+    """A process of ours that serves, from `with` to its end.
 
     Everything it prints goes to the file `log`, or its errors to a file of their own: a pipe that
-    nobody empties could block it. It listens on loopback, or on `address`. `prefix` is written
-    before its command: of what leads to another host, or watches it, strace or valgrind, and whose
-    process becomes the server's."""
+    nobody empties could block it. `launch` starts it, here unless it leads to another host."""
 
     other_pids = ()  # it is one instance
 
-    def __init__(self, binary, redis, core, log, options=(), prefix=(), address=None,
-                 errors=None):
-        self.name = os.path.basename(binary)
+    def __init__(self, name, core, log, errors=None, launch=processes.start):
+        self.name = name
         self.url = None
-        self.pid = None  # the root of its process tree
-        self._command = [*prefix, binary, "--port", "0", "--redis", redis, *options,
-                         *(["--bind", address] if address else [])]
         self._core = core
         self._log = log
         self._errors = errors
+        self._launch = launch
         self._process = None
-
-    def __enter__(self):
-        with open(self._log, "wb") as log, open(self._errors or os.devnull, "wb") as errors:
-            self._process = processes.start(self._command, self._core, cwd=machine.TOP, stdout=log,
-                                            stderr=errors if self._errors else subprocess.STDOUT,
-                                            stdin=subprocess.DEVNULL)
-        self.pid = self._process.pid
-        self.url = self._await_banner()
-        return self
 
     def __exit__(self, *exception):
         self.end()
 
-    def _await_banner(self):
-        """Its first line says that it is ready, and where."""
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            over = processes.has_ended(self._process)  # before reading: no line comes after it
-            banner = re.search(r"^\w+: listening on (\S+)\n", self._printed(), re.MULTILINE)
-            if banner:
-                return banner.group(1)
-            if over:
-                status = self.end()
-                raise Trouble("the server did not start: %s" % self._last_words(status))
-            time.sleep(processes.POLL_SECONDS)
-        self.end()
-        raise Trouble("the server was not ready within %g s" % START_SECONDS)
+    @property
+    def pid(self):
+        """The root of its process tree."""
+        return self._process and self._process.pid
 
     def must_live(self):
         """Trouble if it has ended by itself."""
         if processes.has_ended(self._process):
-            raise Trouble("the server ended under load, with %s" % how_it_ended(self.end()))
+            raise Trouble("%s ended under load: %s" % (self.name, self._last_words(self.end())))
 
     def end(self):
         """Ends it, if it has not ended. Returns its exit status."""
         return processes.end(self._process)
 
-    def _printed(self):
-        return processes.printed(self._log)
+    def start(self, command):
+        with open(self._log, "wb") as log, open(self._errors or os.devnull, "wb") as errors:
+            self._process = self._launch(command, self._core, cwd=machine.TOP, stdout=log,
+                                         stderr=errors if self._errors else subprocess.STDOUT,
+                                         stdin=subprocess.DEVNULL)
+
+    def await_ready(self, is_ready):
+        """Until it is. Trouble if it ends before, or takes too long."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            over = processes.has_ended(self._process)  # before the look: it says no more then
+            if is_ready():
+                return
+            if over:
+                raise Trouble("%s did not start: %s" % (self.name, self._last_words(self.end())))
+            if time.monotonic() > deadline:
+                self.end()
+                raise Trouble("%s was not ready within %g s" % (self.name, START_SECONDS))
+            time.sleep(processes.POLL_SECONDS)
+
+    def await_banner(self):
+        """Its first line says that it is ready, and where."""
+        self.await_ready(self._banner)
+        self.url = self._banner().group(1)
+
+    def _banner(self):
+        return re.search(r"^\w+: listening on (\S+)\n", processes.printed(self._log), re.MULTILINE)
 
     def _last_words(self, status):
         """What it said at last, or else how it ended."""
         lines = processes.printed(self._errors or self._log).strip().splitlines()
         return lines[-1] if lines else how_it_ended(status)
+
+
+class Server(Started):
+    """A server of our own on a free port. It listens on loopback, or on `address`. `prefix` is
+    written before its command: of what leads to another host, or watches it, strace or valgrind,
+    and whose process becomes the server's."""
+
+    def __init__(self, binary, redis, core, log, options=(), prefix=(), address=None,
+                 errors=None):
+        super().__init__(os.path.basename(binary), core, log, errors)
+        self._command = [*prefix, binary, "--port", "0", "--redis", redis, *options,
+                         *(["--bind", address] if address else [])]
+
+    def __enter__(self):
+        self.start(self._command)
+        self.await_banner()
+        return self
 
 
 def path_of(name, top=machine.SERVERS):

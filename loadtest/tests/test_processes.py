@@ -111,7 +111,7 @@ finally:
 class Servers(unittest.TestCase):
     def test_one_that_does_not_start_says_why(self):
         log = os.devnull
-        with self.assertRaisesRegex(Trouble, "the server did not start: status 1"):
+        with self.assertRaisesRegex(Trouble, "false did not start: status 1"):
             with servers.Server("false", "unix:/nowhere", None, log):
                 self.fail("it started")
 
