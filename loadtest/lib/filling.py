@@ -13,7 +13,7 @@ import random
 import shutil
 import zlib
 
-from lib import Trouble, machine
+from lib import Trouble, machine, meter
 
 SEED = 5
 SMALL_BYTES = (5000, 15000)
@@ -42,7 +42,7 @@ class Filling:
     def _check_room(self, needed):
         """They must fit on the disk, and all at once into memory."""
         os.makedirs(self.root, exist_ok=True)
-        memory = available_memory()
+        memory = meter.available_memory()
         for what, free in (("disk", shutil.disk_usage(self.root).free), ("memory", memory)):
             if free is not None and free < ROOM * needed:
                 raise Trouble("the files take %d MB, and of %s there are %d MB free; see --large"
@@ -81,13 +81,3 @@ class Filling:
         for chunk in chunks:
             size, crc = size + len(chunk), zlib.crc32(chunk, crc)
         return (size, crc) == (self.sizes[path], self._sums[path])
-
-
-def available_memory():
-    """Bytes, as the kernel estimates them; None if it does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            fields = dict(line.split(":") for line in file)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return None

@@ -105,32 +105,23 @@ def look(pid):
     """FIGURES of the server whose first process is `pid`; in bytes."""
     pids = meter.Tree(pid).pids()
     meminfo = meter.read("/proc/meminfo")
-    threads = sum(meter.parse_stat(text).threads for text in read_each(pids, "stat"))
+    threads = sum(stat.threads for stat in meter.everybody(pids=pids))
+    rollups, statuses = ([meter.read("/proc/%d/%s" % (pid, name)) for pid in pids]
+                         for name in ("smaps_rollup", "status"))
     return {
-        "pss": sum(meter.parse_pss(text) or 0 for text in read_each(pids, "smaps_rollup")),
+        "pss": sum(meter.parse_pss(text) or 0 for text in rollups),
         "stacks": threads * stack_size(meminfo, meter.read("/proc/loadavg")),
-        "tables": sum(kib(text, "VmPTE") for text in read_each(pids, "status")),
-        "slab": kib(meminfo, "Slab"),
+        "tables": sum(meter.kib(text, "VmPTE") or 0 for text in statuses),
+        "slab": meter.kib(meminfo, "Slab") or 0,
         "buffers": parse_sockstat(meter.read("/proc/net/sockstat")),
     }
-
-
-def read_each(pids, name):
-    """Those that are gone meanwhile left out."""
-    return filter(None, (meter.read("/proc/%d/%s" % (pid, name)) for pid in pids))
-
-
-def kib(text, name):
-    """Bytes, from a line as in "VmPTE:      52 kB"; 0 if there is none."""
-    found = re.search(r"^%s:\s+(\d+) kB$" % name, text, re.MULTILINE)
-    return int(found.group(1)) * 1024 if found else 0
 
 
 def stack_size(meminfo, loadavg):
     """Of a thread in the kernel, in bytes: all of them, by the number of all threads. Whole pages,
     a power of two, so that one who has just come or gone does not matter."""
     threads = int(loadavg.split()[3].partition("/")[2])
-    return 2 ** round(math.log2(kib(meminfo, "KernelStack") / threads))
+    return 2 ** round(math.log2(meter.kib(meminfo, "KernelStack") / threads))
 
 
 def parse_sockstat(text):

@@ -5,7 +5,6 @@ import platform
 import re
 import resource
 import subprocess
-import time
 from collections import namedtuple
 
 from lib import Trouble
@@ -34,32 +33,11 @@ def choose_cores():
 
 def _hardware_threads_beside(core):
     """The numbers that the kernel gives to the threads of this core, its own included."""
-    listed = _contents("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % core)
+    listed = read("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % core)
     threads = {core}
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", listed):
         threads.update(range(int(first), int(last or first) + 1))
     return threads
-
-
-def _core_ticks(core):
-    """The kernel's account of a core's time: (idle, all). Of all cores together, if `core` is
-    empty. proc(5), /proc/stat."""
-    found = re.search(r"^cpu%s +([\d ]+)$" % core, _contents("/proc/stat"), re.MULTILINE)
-    ticks = [int(word) for word in found.group(1).split()[:8]] if found else [0] * 8
-    return ticks[3] + ticks[4], sum(ticks)  # idle, and idle while a disk is busy
-
-
-def _busy_percent(before, after):
-    idle, every = after[0] - before[0], after[1] - before[1]
-    return 100.0 * (every - idle) / every if every else None
-
-
-def others_percent(seconds=0.3):
-    """How busy the machine is while we do nothing: others are at work, and the figures will be
-    theirs, too. (The load average would not do: it remembers a minute of our own past.)"""
-    before = _core_ticks("")
-    time.sleep(seconds)
-    return _busy_percent(before, _core_ticks("")) or 0.0
 
 
 def raise_descriptor_limit():
@@ -80,7 +58,7 @@ def why_not(clients, descriptors):
 
 def processor():
     """The processor's name."""
-    found = re.search(r"^model name\s*:\s*(.+)$", _contents("/proc/cpuinfo"), re.MULTILINE)
+    found = re.search(r"^model name\s*:\s*(.+)$", read("/proc/cpuinfo"), re.MULTILINE)
     return found.group(1) if found else platform.machine()  # ARM has no such line
 
 
@@ -96,11 +74,11 @@ def environment():
         ("processor", processor()),
         ("cores", cores_text()),
         ("kernel", "%s %s" % (platform.system(), platform.release())),
-        ("load average", _contents("/proc/loadavg").strip()),
+        ("load average", read("/proc/loadavg").strip()),
         ("descriptors", str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])),
-        ("somaxconn", _contents("/proc/sys/net/core/somaxconn").strip()),
-        ("ports", _contents("/proc/sys/net/ipv4/ip_local_port_range").strip()),
-        ("tcp_tw_reuse", _contents("/proc/sys/net/ipv4/tcp_tw_reuse").strip()),
+        ("somaxconn", read("/proc/sys/net/core/somaxconn").strip()),
+        ("ports", read("/proc/sys/net/ipv4/ip_local_port_range").strip()),
+        ("tcp_tw_reuse", read("/proc/sys/net/ipv4/tcp_tw_reuse").strip()),
         ("ZeroHTTPd", _revision()),
         ("python", platform.python_version()),
     ]
@@ -115,11 +93,11 @@ def _revision():
         return "unknown revision"
 
 
-def _contents(path):
-    """Of a small file of the kernel's; nothing, if it is not there."""
+def read(path):
+    """A file of the kernel's; nothing, if it is not there, or not ours to ask."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -32,12 +32,13 @@ from dataclasses import dataclass
 from typing import Dict, Optional
 
 from lib import machine
+from lib.machine import read
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 # ---- a process and its family ---------------------------------------------------------------
 
-Stat = namedtuple("Stat", "pid parent session user system reaped threads")  # times in ticks
+Stat = namedtuple("Stat", "pid parent session user system reaped threads state")  # times in ticks
 
 
 def parse_stat(text):
@@ -46,20 +47,31 @@ def parse_stat(text):
     words = rest.rpartition(") ")[2].split()
     return Stat(pid=int(pid), parent=int(words[1]), session=int(words[3]), user=int(words[11]),
                 system=int(words[12]), reaped=int(words[13]) + int(words[14]),
-                threads=int(words[17]))
+                threads=int(words[17]), state=words[0])
 
 
-def family(root, stats, known=()):
-    """The pids of all that has come from `root`, itself included; those in `known` have."""
-    found = set(known) | {stat.pid for stat in stats if root in (stat.pid, stat.session)}
+def everybody(proc="/proc", pids=None):
+    """A Stat of each of these processes that is there; of all, if none are named."""
+    listed = os.listdir(proc) if pids is None else map(str, pids)
+    texts = (read("%s/%s/stat" % (proc, name)) for name in listed if name.isdecimal())
+    return [parse_stat(text) for text in texts if text]
+
+
+def below(roots, stats):
+    """The pids of these, and of all that has come from them."""
     children = {}
     for stat in stats:
         children.setdefault(stat.parent, set()).add(stat.pid)
-    new = found
+    found = new = set(roots)
     while new:
         new = set().union(*(children.get(parent, ()) for parent in new)) - found
         found |= new
     return found
+
+
+def family(root, stats, known=()):
+    """The pids of all that has come from `root`, itself included; those in `known` have."""
+    return below({*known, *(stat.pid for stat in stats if root in (stat.pid, stat.session))}, stats)
 
 
 class Tree:
@@ -77,27 +89,14 @@ class Tree:
         listed = {int(name) for name in os.listdir(self._proc) if name.isdecimal()}
         self._ours &= listed
         self._strangers &= listed
-        new = self._stats(listed - self._ours - self._strangers)
+        new = everybody(self._proc, listed - self._ours - self._strangers)
         self._ours = family(self._root, new, self._ours)
         self._strangers.update(stat.pid for stat in new if stat.pid not in self._ours)
         return list(self._ours)
 
     def stats(self):
         """A Stat of each."""
-        return self._stats(self.pids())
-
-    def _stats(self, pids):
-        texts = [read("%s/%d/stat" % (self._proc, pid)) for pid in pids]
-        return [parse_stat(text) for text in texts if text]
-
-
-def read(path):
-    """A file of /proc; nothing, if the process is gone, or is not ours to ask."""
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+        return everybody(self._proc, self.pids())
 
 
 # ---- CPU time -------------------------------------------------------------------------------
@@ -202,11 +201,10 @@ class Memory(threading.Thread):
         asked = random.sample(pids, min(len(pids), self.MOST_ASKED))
         scale = len(pids) / len(asked) if asked else 0
         pss = [parse_pss(read("%s/%d/smaps_rollup" % (self._proc, pid))) for pid in asked]
-        threads = [read("%s/%d/stat" % (self._proc, pid)) for pid in asked]
         self.looks += 1
         self.processes = max(self.processes, len(pids))
         self.threads = max(self.threads, round(scale * sum(
-            parse_stat(text).threads for text in threads if text)))
+            stat.threads for stat in everybody(self._proc, asked))))
         known = [each for each in pss if each is not None]
         if known:
             self.peak_pss = max(self.peak_pss or 0, round(scale * sum(known)))
@@ -214,8 +212,18 @@ class Memory(threading.Thread):
 
 def parse_pss(text):
     """Bytes, from /proc/PID/smaps_rollup; None if the process is gone, or not ours to ask."""
-    found = re.search(r"^Pss:\s+(\d+) kB$", text, re.MULTILINE)
+    return kib(text, "Pss")
+
+
+def kib(text, name):
+    """Bytes, from a line as in "VmPTE:      52 kB"; None if there is none."""
+    found = re.search(r"^%s:\s+(\d+) kB$" % name, text, re.MULTILINE)
     return int(found.group(1)) * 1024 if found else None
+
+
+def available_memory():
+    """Bytes, as the kernel estimates them; None if it does not say."""
+    return kib(read("/proc/meminfo"), "MemAvailable")
 
 
 # ---- the cores ------------------------------------------------------------------------------
@@ -245,6 +253,15 @@ def core_between(before, after):
         return UNKNOWN
     return Core(busy=100.0 * work / every, steal=100.0 * steal / every,
                 user=100.0 * (user + nice) / work if work else None)
+
+
+def others_percent(seconds=0.3):
+    """How busy the machine is while we do nothing: others are at work, and the figures will be
+    theirs, too. (The load average would not do: it remembers a minute of our own past.)"""
+    before = core_ticks("", read("/proc/stat"))
+    time.sleep(seconds)
+    core = core_between(before, core_ticks("", read("/proc/stat")))
+    return (core.busy or 0.0) + (core.steal or 0.0)
 
 
 # ---- the kernel's own record ----------------------------------------------------------------
@@ -305,12 +322,6 @@ class Reading:
     def busy(self):
         """Percent, as Cores."""
         return machine.Cores(*(core.busy for core in self.cores))
-
-    @property
-    def cpu_system_us(self):
-        if self.cpu_us is None or self.cpu_user_us is None:
-            return None
-        return self.cpu_us - self.cpu_user_us
 
     def verdict(self):
         return verdict(*self.busy)

@@ -57,7 +57,7 @@ class Run:
         self.wrong = []  # sentences: what went wrong outside of a cell
         self.planned = 0
         self.began = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        self._others = machine.others_percent()
+        self._others = meter.others_percent()
         self.redis = self._open_redis()
         self._page = None
 

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, idle, peers
+from lib import Trouble, idle, meter, peers
 
 SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", "idle")
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"
@@ -22,12 +22,12 @@ def sample(name):
 
 class Kernel(unittest.TestCase):
     def test_a_figure_of_a_file_of_names_and_figures(self):
-        self.assertEqual(idle.kib(sample("meminfo"), "Slab"), 279156 * 1024)
-        self.assertEqual(idle.kib(sample("status"), "VmPTE"), 44 * 1024)
+        self.assertEqual(meter.kib(sample("meminfo"), "Slab"), 279156 * 1024)
+        self.assertEqual(meter.kib(sample("status"), "VmPTE"), 44 * 1024)
 
     def test_a_name_that_another_ends_with_is_another(self):
-        self.assertEqual(idle.kib("SecPageTables:  7 kB\nPageTables:  9 kB\n", "PageTables"), 9216)
-        self.assertEqual(idle.kib("SecPageTables:  7 kB\n", "PageTables"), 0)
+        self.assertEqual(meter.kib("SecPageTables:  7 kB\nPageTables:  9 kB\n", "PageTables"), 9216)
+        self.assertIsNone(meter.kib("SecPageTables:  7 kB\n", "PageTables"))
 
     def test_the_buffers_of_tcp_are_counted_in_pages(self):
         self.assertEqual(idle.parse_sockstat(sample("sockstat")),

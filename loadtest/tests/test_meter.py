@@ -48,7 +48,7 @@ class FakeProc(unittest.TestCase):
 class Families(FakeProc):
     def test_a_name_may_hold_anything(self):
         stat = meter.parse_stat(stat_line(7, 5, 3, 10, 20, 300, 4000, 9, name="a) R 1 (b) c"))
-        self.assertEqual(stat, meter.Stat(7, 5, 3, 10, 20, 4300, 9))
+        self.assertEqual(stat, meter.Stat(7, 5, 3, 10, 20, 4300, 9, "S"))
 
     def test_descendants_and_the_session_s_orphans_belong_to_it(self):
         self.process(10, 1, 10)

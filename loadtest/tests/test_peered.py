@@ -186,7 +186,7 @@ class Filled(unittest.TestCase):
             self.assertFalse(made.is_right(made.small[0], [wrong]))
 
     def test_what_has_no_room_is_not_begun(self):
-        with mock.patch.object(filling, "available_memory", return_value=1000):
+        with mock.patch.object(meter, "available_memory", return_value=1000):
             with self.assertRaisesRegex(Trouble, "of memory"):
                 self.fill("one")
         self.assertEqual(os.listdir(os.path.join(self.folder, "one")), [])

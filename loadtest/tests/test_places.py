@@ -152,7 +152,7 @@ class Elsewhere(unittest.TestCase):
         with meter.Meter(None, machine.Cores(0, max(os.sched_getaffinity(0)))) as watch:
             pass
         reading = watch.reading
-        self.assertEqual((reading.cpu_us, reading.cpu_system_us, reading.peak_pss), (None,) * 3)
+        self.assertEqual((reading.cpu_us, reading.cpu_user_us, reading.peak_pss), (None,) * 3)
         self.assertIsNone(reading.busy.server)
 
     @unittest.skipUnless(shutil.which("h2load"), "there is no h2load")

@@ -52,17 +52,14 @@ class Server(servers.Server):
 
     def children(self):
         """The pids of its child processes, zombies left out."""
-        return [pid for pid, state in self._children() if state != "Z"]
+        return [stat.pid for stat in self._children() if stat.state != "Z"]
 
     def zombies(self):
         """The pids of its children that have ended and that it has not waited for."""
-        return [pid for pid, state in self._children() if state == "Z"]
+        return [stat.pid for stat in self._children() if stat.state == "Z"]
 
     def _children(self):
-        for name in filter(str.isdecimal, os.listdir("/proc")):
-            text = meter.read("/proc/%s/stat" % name)
-            if text and meter.parse_stat(text).parent == self.pid:
-                yield int(name), text.rpartition(") ")[2][0]
+        return [stat for stat in meter.everybody() if stat.parent == self.pid]
 
     def threads(self, pid=None):
         """How many it has, or another process of its own has."""

@@ -52,22 +52,9 @@ def watch_first():
 
 def descendants():
     """The Stats of all that has come from us and still lives."""
-    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-    texts = (meter.read("/proc/%d/stat" % pid) for pid in pids)
-    stats = {stat.pid: stat for stat in map(meter.parse_stat, filter(None, texts))}
-    family = _below(os.getpid(), stats.values())
-    return [stats[pid] for pid in family]
-
-
-def _below(root, stats):
-    children = {}
-    for stat in stats:
-        children.setdefault(stat.parent, []).append(stat.pid)
-    found, new = [], [root]
-    while new:
-        new = [child for parent in new for child in children.get(parent, ())]
-        found += new
-    return found
+    stats = meter.everybody()
+    family = meter.below({os.getpid()}, stats) - {os.getpid()}
+    return [stat for stat in stats if stat.pid in family]
 
 
 def _is_zombie(pid):
@@ -201,10 +188,8 @@ def _folder_size(folder):
 
 
 def _memory_left():
-    for line in meter.read("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return LEAST_MEMORY
+    left = meter.available_memory()
+    return LEAST_MEMORY if left is None else left
 
 
 class Watch:

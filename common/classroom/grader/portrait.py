@@ -196,13 +196,7 @@ def state(path):
 
 def children(pid):
     """{pid: its state}. A tracer is none of them: it has left the family."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            rest = meter.read("/proc/%s/stat" % name).rpartition(") ")[2].split()
-            if rest and int(rest[1]) == pid:
-                found[int(name)] = rest[0]
-    return found
+    return {stat.pid: stat.state for stat in meter.everybody() if stat.parent == pid}
 
 
 # ---- strace's record -----------------------------------------------------------------------
