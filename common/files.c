@@ -333,22 +333,35 @@ static bool names_etag(const struct file *file, const struct http_request *reque
 
 /* 200: go on; 304 or 412: do not. A field with tags makes the one with a date mean nothing, and a
  * date that cannot be read means nothing either. */
+static bool comes_twice(const struct http_request *request, const char *name)
+{
+    struct span rest = request->fields, value;
+    int count = 0;
+    while (http_next_field(&rest, name, &value))
+        count++;
+    return count > 1;
+}
+
+/* The date of a field; -1 if there is none, or two, or it is malformed (13.1.3, 13.1.4). */
+static time_t date_of(const struct http_request *request, const char *name)
+{
+    struct span value = http_field(request, name);
+    return value.at && !comes_twice(request, name) ? http_parse_date(value) : -1;
+}
+
 static int check_preconditions(const struct file *file, const struct http_request *request)
 {
-    struct span unmodified = http_field(request, "If-Unmodified-Since");
-    struct span modified = http_field(request, "If-Modified-Since");
-    time_t date;
+    time_t unmodified = date_of(request, "If-Unmodified-Since");
 
     if (http_field(request, "If-Match").at) {
         if (!names_etag(file, request, "If-Match", false))
             return 412;
-    } else if (unmodified.at && (date = http_parse_date(unmodified)) >= 0 &&
-               file->modified > date) {
+    } else if (unmodified >= 0 && file->modified > unmodified) {
         return 412;
     }
     if (http_field(request, "If-None-Match").at)
         return names_etag(file, request, "If-None-Match", true) ? 304 : 200;
-    if (modified.at && file->modified >= 0 && file->modified <= http_parse_date(modified))
+    if (file->modified >= 0 && file->modified <= date_of(request, "If-Modified-Since"))
         return 304;
     return 200;
 }
@@ -403,15 +416,6 @@ static int take_range(struct file *file, struct span range)
 }
 
 /* Neither Range nor If-Range is a list: in two lines they mean nothing (RFC 9110, 5.3). */
-static bool comes_twice(const struct http_request *request, const char *name)
-{
-    struct span rest = request->fields, value;
-    int count = 0;
-    while (http_next_field(&rest, name, &value))
-        count++;
-    return count > 1;
-}
-
 /* A range is meant for the file as the client knows it (RFC 9110, 13.1.5). A date says which file
  * that is only when its second is over, for until then the file may change once more (8.8.2.2). */
 static bool range_applies(const struct file *file, const struct http_request *request)

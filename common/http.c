@@ -432,7 +432,9 @@ static int chunk_size(struct http_parser *p, struct span line)
     for (; digits < line.len && hex_value(line.at[digits]) >= 0; digits++)
         if (size <= HTTP_MAX_BODY) /* see content_length() */
             size = size * 16 + (size_t)hex_value(line.at[digits]);
-    if (digits == 0 || !is_extensions((struct span){line.at + digits, line.len - digits}))
+    struct span extensions = {line.at + digits, line.len - digits};
+    p->extension_bytes += extensions.len;
+    if (digits == 0 || !is_extensions(extensions) || p->extension_bytes > HTTP_MAX_EXTENSIONS)
         return 400;
     if (size > HTTP_MAX_BODY - p->body_len)
         return 413;

@@ -636,6 +636,11 @@ static const struct wire_case wire_cases[] = {
          POST CHUNKED "22;a={b*251}\r\n" FORM "\r\n0\r\n\r\n", KEPT, 303),
     CASE("9", "a size and extensions of 257 octets",
          POST CHUNKED "22;a={b*252}\r\n" FORM "\r\n0\r\n\r\n", CLOSED, 400),
+    CASE("9", "extensions of 17,000 bytes in all, a hundred a chunk (RFC 9112, 7.1.1)",
+         POST CHUNKED
+         "{0001;aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nx\r\n*170}0\r\n\r\n",
+         CLOSED, 400),
     CASE("9", "an extension without an end", POST CHUNKED "22;{a*5000}", CLOSED, 400),
     CASE("9", "a size without an end", POST CHUNKED "{0*5000}", CLOSED, 400),
     CASE("9", "a semicolon and no extension", POST CHUNKED "22;\r\n" FORM "\r\n0\r\n\r\n", CLOSED,

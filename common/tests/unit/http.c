@@ -611,6 +611,22 @@ Test(http, rule_9_a_body_in_chunks_has_at_most_64_kib)
         }
 }
 
+Test(http, rule_9_all_extensions_of_a_request_have_at_most_16384_bytes)
+{
+    enum { EACH = 128 };
+    for (size_t chunks = 16384 / EACH; chunks <= 16384 / EACH + 1; chunks++) {
+        text.len = 0;
+        add(CHUNKED);
+        for (size_t i = 0; i < chunks; i++) {
+            add("1;");
+            add_many('e', EACH - 1);
+            add("\r\nx\r\n");
+        }
+        add("0\r\n\r\n");
+        expect_text_status("extensions", chunks * EACH <= 16384 ? 0 : 400);
+    }
+}
+
 Test(http, rule_9_a_chunk_line_has_at_most_256_octets)
 {
     for (size_t len = 255; len <= 257; len++) {
@@ -638,7 +654,7 @@ Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
                            8000 - (int)strlen("POST / HTTP/1.1"), 0);
     size_t fields = strlen("Host: a\r\nTransfer-Encoding: chunked\r\n");
     for (int i = 0; i < HTTP_MAX_BODY; i++)
-        len += (size_t)sprintf(huge + len, "1;%0*d\r\nx\r\n", 254, 0);
+        len += (size_t)sprintf(huge + len, "%0*d\r\nx\r\n", 256, 1);
     len += (size_t)sprintf(huge + len, "0;%0*d\r\nX: %0*d\r\n\r\n", 254, 0,
                            (int)(16384 - fields - strlen("X: \r\n")), 0);
 
