@@ -10,7 +10,7 @@
 #define FILES_H
 
 #include "http.h"
-#include "page.h" /* struct buffer */
+#include "text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

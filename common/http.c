@@ -1,8 +1,9 @@
 #include "http.h"
 
+#include "http_characters.h"
+
 #include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 
 enum step {
     REQUEST_LINE, /* the first, after what empty lines may stand before it */
@@ -14,109 +15,6 @@ enum step {
     TRAILERS,  /* field lines behind the last chunk, and the empty line */
     COMPLETE,
 };
-
-/* ---- spans and characters ------------------------------------------------------------------ */
-
-struct span span_of(const char *string)
-{
-    return (struct span){string, strlen(string)};
-}
-
-bool span_is(struct span span, const char *string)
-{
-    return span.len == strlen(string) && memcmp(span.at, string, span.len) == 0;
-}
-
-bool span_is_nocase(struct span span, const char *token)
-{
-    return span.len == strlen(token) && strncasecmp(span.at, token, span.len) == 0;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static int hex_value(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* What each octet may be part of. */
-enum {
-    TOKEN = 1, /* RFC 9110, 5.6.2 */
-    VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
-    URI = 4,   /* of a path or a query, "%" included (RFC 3986, 3.3 and 3.4) */
-    NAME = 8,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
-    SENT = 16, /* in a path or a query: URI, and what browsers do not escape (URL Standard, 1.3) */
-};
-
-static unsigned char classes[256];
-
-/* Filled before main() runs, so that every thread and child finds it ready, and it stays readable
- * where a table of 256 numbers would not. */
-__attribute__((constructor)) static void fill_classes(void)
-{
-    for (int c = 0; c < 256; c++) {
-        bool alnum = c < 128 && (is_alpha((char)c) || is_digit((char)c));
-        bool in_text = c > 0 && c < 128;
-        if (alnum || (in_text && strchr("!#$%&'*+-.^_`|~", c)))
-            classes[c] |= TOKEN;
-        if (c == '\t' || (c >= ' ' && c != 127))
-            classes[c] |= VALUE;
-        if (alnum || (in_text && strchr("-._~!$&'()*+,;=%", c)))
-            classes[c] |= NAME | URI | SENT;
-        if (in_text && strchr(":@/?", c))
-            classes[c] |= URI | SENT;
-        if (in_text && strchr("[]{|}^`", c)) /* no backslash: some programs take it for a slash */
-            classes[c] |= SENT;
-    }
-}
-
-/* Does "%XX" stand there? */
-static bool is_escape(const char *at, size_t len)
-{
-    return len >= 3 && at[0] == '%' && hex_value(at[1]) >= 0 && hex_value(at[2]) >= 0;
-}
-
-static bool all_of(struct span span, int class)
-{
-    for (size_t i = 0; i < span.len; i++)
-        if (!(classes[(unsigned char)span.at[i]] & class))
-            return false;
-    return true;
-}
-
-static struct span trim(struct span span)
-{
-    while (span.len > 0 && (span.at[0] == ' ' || span.at[0] == '\t'))
-        span = (struct span){span.at + 1, span.len - 1};
-    while (span.len > 0 && (span.at[span.len - 1] == ' ' || span.at[span.len - 1] == '\t'))
-        span.len--;
-    return span;
-}
-
-/* Takes what stands before the next `separator`, or all that is left, off the front of *rest. */
-static struct span take_until(struct span *rest, char separator)
-{
-    const char *end = memchr(rest->at, separator, rest->len);
-    size_t len = end ? (size_t)(end - rest->at) : rest->len;
-    struct span part = {rest->at, len};
-    size_t gone = end ? len + 1 : len;
-    *rest = (struct span){rest->at + gone, rest->len - gone};
-    return part;
-}
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
@@ -159,16 +57,16 @@ static bool is_address(struct span text)
 static bool is_host_name(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (text.at[i] == '%' && !is_escape(text.at + i, text.len - i))
+        if (text.at[i] == '%' && !http_is_escape(text.at + i, text.len - i))
             return false;
-    return text.len > 0 && all_of(text, NAME);
+    return text.len > 0 && http_all_are(text, HTTP_NAME);
 }
 
 static bool is_port(struct span text)
 {
     unsigned port = 0;
     for (size_t i = 0; i < text.len; i++) {
-        if (!is_digit(text.at[i]) || i >= 5)
+        if (!http_is_digit(text.at[i]) || i >= 5)
             return false;
         port = port * 10 + (unsigned)(text.at[i] - '0');
     }
@@ -179,9 +77,9 @@ static bool is_port(struct span text)
 static bool is_authority(struct span text)
 {
     if (text.len == 0 || text.at[0] != '[')
-        return is_host_name(take_until(&text, ':')) && is_port(text);
+        return is_host_name(span_take_until(&text, ':')) && is_port(text);
     text = (struct span){text.at + 1, text.len - 1};
-    if (!memchr(text.at, ']', text.len) || !is_address(take_until(&text, ']')))
+    if (!memchr(text.at, ']', text.len) || !is_address(span_take_until(&text, ']')))
         return false;
     return text.len == 0 ||
            (text.at[0] == ':' && is_port((struct span){text.at + 1, text.len - 1}));
@@ -230,12 +128,12 @@ static bool split_target(struct span target, enum http_method method, struct spa
     }
     if (target.at[0] != '/' && !take_authority(&target, host))
         return false;
-    *path = take_until(&target, '?');
+    *path = span_take_until(&target, '?');
     if (target.at > path->at + path->len)
         *query = target;
     if (path->len == 0)
         *path = SPAN("/");
-    return all_of(*path, SENT) && all_of(*query, SENT);
+    return http_all_are(*path, HTTP_SENT) && http_all_are(*query, HTTP_SENT);
 }
 
 /* METHOD SP TARGET SP HTTP/1.x (RFC 9112, 3) */
@@ -245,13 +143,13 @@ static int request_line(struct http_parser *p, const char *bytes, struct span li
     p->line_len = line.len;
 
     struct span rest = line;
-    struct span method = take_until(&rest, ' ');
-    struct span target = take_until(&rest, ' ');
+    struct span method = span_take_until(&rest, ' ');
+    struct span target = span_take_until(&rest, ' ');
     struct span version = rest;
-    if (method.len == 0 || !all_of(method, TOKEN) || target.len == 0)
+    if (method.len == 0 || !http_all_are(method, HTTP_TOKEN) || target.len == 0)
         return 400;
-    if (version.len != 8 || memcmp(version.at, "HTTP/", 5) != 0 || !is_digit(version.at[5]) ||
-        version.at[6] != '.' || !is_digit(version.at[7]))
+    if (version.len != 8 || memcmp(version.at, "HTTP/", 5) != 0 || !http_is_digit(version.at[5]) ||
+        version.at[6] != '.' || !http_is_digit(version.at[7]))
         return 400;
     p->method = method_of(method);
     if (version.at[5] != '1')
@@ -273,7 +171,7 @@ static int content_length(struct http_parser *p, struct span value)
         return 400;
     p->has_length = true;
     for (size_t i = 0; i < value.len; i++) {
-        if (!is_digit(value.at[i]))
+        if (!http_is_digit(value.at[i]))
             return 400;
         if (p->content_length <= HTTP_MAX_BODY) /* more is too much, and soon an overflow */
             p->content_length = p->content_length * 10 + (uint64_t)(value.at[i] - '0');
@@ -285,10 +183,10 @@ static int content_length(struct http_parser *p, struct span value)
 static int transfer_encoding(struct http_parser *p, struct span value)
 {
     do {
-        struct span parameters = trim(take_until(&value, ','));
-        struct span coding = trim(take_until(&parameters, ';'));
+        struct span parameters = span_trim(span_take_until(&value, ','));
+        struct span coding = span_trim(span_take_until(&parameters, ';'));
         bool chunked = span_is_nocase(coding, "chunked");
-        if (coding.len == 0 || !all_of(coding, TOKEN) || p->chunked ||
+        if (coding.len == 0 || !http_all_are(coding, HTTP_TOKEN) || p->chunked ||
             (chunked && parameters.at[-1] == ';'))
             return 400;
         p->chunked = chunked;
@@ -300,7 +198,7 @@ static int transfer_encoding(struct http_parser *p, struct span value)
 static void connection(struct http_parser *p, struct span value)
 {
     while (value.len > 0) {
-        struct span option = trim(take_until(&value, ','));
+        struct span option = span_trim(span_take_until(&value, ','));
         if (span_is_nocase(option, "close"))
             p->close = true;
         else if (span_is_nocase(option, "keep-alive"))
@@ -325,12 +223,13 @@ static int host(struct http_parser *p, const char *bytes, struct span value)
 static int field_line(struct http_parser *p, const char *bytes, struct span line)
 {
     struct span value = line;
-    struct span name = take_until(&value, ':');
-    if (name.len == 0 || name.len == line.len || !all_of(name, TOKEN) || !all_of(value, VALUE))
+    struct span name = span_take_until(&value, ':');
+    if (name.len == 0 || name.len == line.len || !http_all_are(name, HTTP_TOKEN) ||
+        !http_all_are(value, HTTP_VALUE))
         return 400;
     if (p->step == TRAILERS)
         return 0; /* checked, and dropped: nothing behind a body may change how it was read */
-    value = trim(value);
+    value = span_trim(value);
     if (span_is_nocase(name, "Host"))
         return host(p, bytes, value);
     if (span_is_nocase(name, "Content-Length"))
@@ -392,11 +291,11 @@ static bool take_word(struct span *rest, bool quoted_allowed)
         for (n = 1; n < rest->len && rest->at[n] != '"'; n++)
             if (rest->at[n] == '\\')
                 n++;
-        if (n >= rest->len || !all_of((struct span){rest->at, n}, VALUE))
+        if (n >= rest->len || !http_all_are((struct span){rest->at, n}, HTTP_VALUE))
             return false;
         n++;
     } else {
-        while (n < rest->len && classes[(unsigned char)rest->at[n]] & TOKEN)
+        while (n < rest->len && http_is(rest->at[n], HTTP_TOKEN))
             n++;
         if (n == 0)
             return false;
@@ -410,15 +309,15 @@ static bool is_extensions(struct span rest)
 {
     if (rest.len > 0 && (rest.at[rest.len - 1] == ' ' || rest.at[rest.len - 1] == '\t'))
         return false; /* "5 CRLF" is nobody's grammar */
-    for (rest = trim(rest); rest.len > 0; rest = trim(rest)) {
+    for (rest = span_trim(rest); rest.len > 0; rest = span_trim(rest)) {
         if (rest.at[0] != ';')
             return false;
-        rest = trim((struct span){rest.at + 1, rest.len - 1});
+        rest = span_trim((struct span){rest.at + 1, rest.len - 1});
         if (!take_word(&rest, false))
             return false;
-        rest = trim(rest);
+        rest = span_trim(rest);
         if (rest.len > 0 && rest.at[0] == '=') {
-            rest = trim((struct span){rest.at + 1, rest.len - 1});
+            rest = span_trim((struct span){rest.at + 1, rest.len - 1});
             if (!take_word(&rest, true))
                 return false;
         }
@@ -429,9 +328,9 @@ static bool is_extensions(struct span rest)
 static int chunk_size(struct http_parser *p, struct span line)
 {
     size_t size = 0, digits = 0;
-    for (; digits < line.len && hex_value(line.at[digits]) >= 0; digits++)
+    for (; digits < line.len && http_hex_value(line.at[digits]) >= 0; digits++)
         if (size <= HTTP_MAX_BODY) /* see content_length() */
-            size = size * 16 + (size_t)hex_value(line.at[digits]);
+            size = size * 16 + (size_t)http_hex_value(line.at[digits]);
     struct span extensions = {line.at + digits, line.len - digits};
     p->extension_bytes += extensions.len;
     if (digits == 0 || !is_extensions(extensions) || p->extension_bytes > HTTP_MAX_EXTENSIONS)
@@ -610,12 +509,12 @@ struct http_request http_understood(const struct http_parser *p, const char *byt
 bool http_next_field(struct span *rest, const char *name, struct span *value)
 {
     while (rest->len > 0) {
-        struct span line = take_until(rest, '\n');
+        struct span line = span_take_until(rest, '\n');
         line.len--; /* its CR */
-        struct span key = take_until(&line, ':');
+        struct span key = span_take_until(&line, ':');
         if (!span_is_nocase(key, name))
             continue;
-        *value = trim(line);
+        *value = span_trim(line);
         return true;
     }
     return false;
@@ -636,211 +535,8 @@ bool http_next_member(struct span *list, struct span *member)
     size_t len = 0;
     while (len < list->len && (quoted || list->at[len] != ','))
         quoted ^= list->at[len++] == '"';
-    *member = trim((struct span){list->at, len});
+    *member = span_trim((struct span){list->at, len});
     len += len < list->len; /* the comma */
     *list = (struct span){list->at + len, list->len - len};
     return true;
-}
-
-/* Decodes "%XX"; returns the length, or -1 for a bad escape. `to` may be `from`. */
-static long decode_escapes(const char *from, size_t len, char *to, bool plus_is_space)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++) {
-        char c = from[i];
-        if (c == '+' && plus_is_space) {
-            c = ' ';
-        } else if (c == '%') {
-            if (!is_escape(from + i, len - i))
-                return -1;
-            c = (char)(hex_value(from[i + 1]) * 16 + hex_value(from[i + 2]));
-            i += 2;
-        }
-        to[n++] = c;
-    }
-    return (long)n;
-}
-
-long http_decode_form(char *text, size_t len)
-{
-    return decode_escapes(text, len, text, true);
-}
-
-/* Drops "." and empty segments; ".." takes the one before it along. The result is never longer, so
- * this works in place. */
-static bool resolve_dots(char *path)
-{
-    char *out = path;
-    const char *segment = path;
-    while (*segment) {
-        segment++; /* its slash */
-        size_t len = strcspn(segment, "/");
-        bool last = segment[len] == '\0';
-        if (len == 2 && memcmp(segment, "..", 2) == 0) {
-            if (out == path)
-                return false; /* above the root */
-            while (*--out != '/')
-                ;
-        } else if (len > 0 && !(len == 1 && segment[0] == '.')) {
-            *out++ = '/';
-            memmove(out, segment, len);
-            out += len;
-            segment += len;
-            continue;
-        }
-        segment += len;
-        if (last)
-            *out++ = '/'; /* "/a/.", "/a/b/.." and "/a/" all name a folder */
-    }
-    *out = '\0';
-    return true;
-}
-
-bool http_decode_path(struct span path, char *decoded)
-{
-    long len = decode_escapes(path.at, path.len, decoded, false);
-    if (len <= 0 || decoded[0] != '/')
-        return false;
-    for (long i = 0; i < len; i++)
-        if ((unsigned char)decoded[i] < ' ' || decoded[i] == 127)
-            return false;
-    decoded[len] = '\0';
-    return resolve_dots(decoded);
-}
-
-/* A path has been decoded: its "%" is no escape, and its "?" begins no query. */
-static size_t encode(struct span text, bool is_path, char *encoded)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    size_t n = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        bool stays = c == '%' ? !is_path && is_escape(text.at + i, text.len - i)
-                              : classes[c] & URI && !(is_path && c == '?');
-        encoded[n++] = stays ? (char)c : '%';
-        if (!stays) {
-            encoded[n++] = hex[c >> 4];
-            encoded[n++] = hex[c & 15];
-        }
-    }
-    encoded[n] = '\0';
-    return n;
-}
-
-size_t http_encode_path(const char *path, char *encoded)
-{
-    return encode(span_of(path), true, encoded);
-}
-
-size_t http_encode_query(struct span query, char *encoded)
-{
-    return encode(query, false, encoded);
-}
-
-/* ---- response heads ------------------------------------------------------------------------ */
-
-const char *http_reason(int status)
-{
-    static const struct {
-        int status;
-        const char *reason;
-    } reasons[] = {
-        {200, "OK"},
-        {204, "No Content"},
-        {206, "Partial Content"},
-        {301, "Moved Permanently"},
-        {303, "See Other"},
-        {304, "Not Modified"},
-        {400, "Bad Request"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {408, "Request Timeout"},
-        {412, "Precondition Failed"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {415, "Unsupported Media Type"},
-        {416, "Range Not Satisfiable"},
-        {417, "Expectation Failed"},
-        {421, "Misdirected Request"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {504, "Gateway Timeout"},
-        {505, "HTTP Version Not Supported"},
-    };
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-        if (reasons[i].status == status)
-            return reasons[i].reason;
-    return "Unknown";
-}
-
-/* Appends to a bounded buffer; once something did not fit, nothing more does. */
-struct writer {
-    char *at, *end;
-    bool full;
-};
-
-static inline void put(struct writer *w, const char *text, size_t len)
-{
-    w->full = w->full || len > (size_t)(w->end - w->at);
-    if (w->full)
-        return;
-    memcpy(w->at, text, len);
-    w->at += len;
-}
-
-static inline void put_text(struct writer *w, const char *text)
-{
-    put(w, text, strlen(text));
-}
-
-static void put_number(struct writer *w, uint64_t number)
-{
-    char digits[20];
-    size_t at = sizeof(digits);
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    put(w, digits + at, sizeof(digits) - at);
-}
-
-static inline void put_field(struct writer *w, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    put_text(w, name);
-    put_text(w, ": ");
-    put_text(w, value);
-    put_text(w, "\r\n");
-}
-
-size_t http_format_head(const struct http_response *r, const char *date, const char *server,
-                        char *out, size_t size)
-{
-    struct writer w = {.at = out, .end = out + size};
-    put_text(&w, "HTTP/1.1 ");
-    put_number(&w, (uint64_t)r->status);
-    put_text(&w, " ");
-    put_text(&w, http_reason(r->status));
-    put_text(&w, "\r\n");
-    put_field(&w, "Date", date);
-    put_field(&w, "Server", server);
-    put_field(&w, "Connection", r->keep_alive ? "keep-alive" : "close");
-    put_field(&w, "Location", r->location);
-    put_field(&w, "Allow", r->allow);
-    put_field(&w, "Last-Modified", r->last_modified);
-    put_field(&w, "ETag", r->etag);
-    put_field(&w, "Content-Range", r->content_range);
-    put_field(&w, "Content-Type", r->type);
-    if (r->has_length) {
-        put_text(&w, "Content-Length: ");
-        put_number(&w, r->length);
-        put_text(&w, "\r\n");
-    }
-    if (r->fields)
-        put_text(&w, r->fields);
-    put_text(&w, "\r\n");
-    return w.full ? 0 : (size_t)(w.at - out);
 }

@@ -10,6 +10,8 @@
 #ifndef HTTP_H
 #define HTTP_H
 
+#include "text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,18 +33,6 @@ enum {
     HTTP_MAX_HEAD = 1024, /* http_format_head() without the response's Location */
     HTTP_DATE_SIZE = 30,  /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
 };
-
-/* Someone else's bytes: not owned, not ended by a NUL. */
-struct span {
-    const char *at;
-    size_t len;
-};
-
-#define SPAN(literal) ((struct span){(literal), sizeof(literal) - 1})
-
-struct span span_of(const char *string);
-bool span_is(struct span, const char *string);       /* the same bytes */
-bool span_is_nocase(struct span, const char *token); /* the same but for ASCII case */
 
 /* The methods a route may be asked with; the rest of RFC 9110's are known, and refused with 405. */
 enum http_method {

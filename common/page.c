@@ -10,50 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a growing buffer ---------------------------------------------------------------------- */
-
-static bool grow(struct buffer *b, size_t more)
-{
-    size_t size = b->size ? b->size : 1024;
-    while (size - b->len < more)
-        size *= 2;
-    char *bytes = realloc(b->bytes, size);
-    if (!bytes) {
-        b->failed = true;
-        return false;
-    }
-    b->bytes = bytes;
-    b->size = size;
-    return true;
-}
-
-inline bool buffer_reserve(struct buffer *b, size_t more)
-{
-    return !b->failed && (b->size - b->len >= more || grow(b, more));
-}
-
-void buffer_append(struct buffer *b, const char *bytes, size_t len)
-{
-    if (len == 0 || !buffer_reserve(b, len))
-        return;
-    memcpy(b->bytes + b->len, bytes, len);
-    b->len += len;
-}
-
-void buffer_clear(struct buffer *b, size_t keep)
-{
-    if (b->size > keep)
-        buffer_free(b);
-    b->len = 0;
-    b->failed = false;
-}
-
-void buffer_free(struct buffer *b)
-{
-    free(b->bytes);
-    *b = (struct buffer){0};
-}
-
 /* ---- compiling ----------------------------------------------------------------------------- */
 
 enum { MAX_DEPTH = 8 }; /* sections within sections */

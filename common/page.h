@@ -15,26 +15,10 @@
 #ifndef PAGE_H
 #define PAGE_H
 
-#include "http.h" /* struct span */
+#include "text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* ---- a growing buffer ---------------------------------------------------------------------- */
-
-/* All zero is an empty one. Owns `bytes`. */
-struct buffer {
-    char *bytes;
-    size_t len, size;
-    bool failed; /* no memory: what was to be appended since is lost. Look once, at the end */
-};
-
-/* Makes room for that many bytes more; false, and `failed`, if there is no memory for them. */
-bool buffer_reserve(struct buffer *, size_t more);
-void buffer_append(struct buffer *, const char *bytes, size_t len);
-/* Gives memory above `keep` octets back, and empties the buffer. */
-void buffer_clear(struct buffer *, size_t keep);
-void buffer_free(struct buffer *);
 
 /* ---- templates ----------------------------------------------------------------------------- */
 

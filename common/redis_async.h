@@ -22,8 +22,8 @@
 #ifndef REDIS_ASYNC_H
 #define REDIS_ASYNC_H
 
-#include "page.h" /* struct buffer */
 #include "redis.h"
+#include "text.h"
 
 struct redis_async {
     const struct redis_server *server;

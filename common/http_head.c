@@ -1,0 +1,110 @@
+/* http_head: the response heads of http.h. */
+#include "http.h"
+
+#include <string.h>
+
+const char *http_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {200, "OK"},
+        {204, "No Content"},
+        {206, "Partial Content"},
+        {301, "Moved Permanently"},
+        {303, "See Other"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {412, "Precondition Failed"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {416, "Range Not Satisfiable"},
+        {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Unknown";
+}
+
+/* Appends to a bounded buffer; once something did not fit, nothing more does. */
+struct writer {
+    char *at, *end;
+    bool full;
+};
+
+static inline void put(struct writer *w, const char *text, size_t len)
+{
+    w->full = w->full || len > (size_t)(w->end - w->at);
+    if (w->full)
+        return;
+    memcpy(w->at, text, len);
+    w->at += len;
+}
+
+static inline void put_text(struct writer *w, const char *text)
+{
+    put(w, text, strlen(text));
+}
+
+static void put_number(struct writer *w, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    put(w, digits + at, sizeof(digits) - at);
+}
+
+static inline void put_field(struct writer *w, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    put_text(w, name);
+    put_text(w, ": ");
+    put_text(w, value);
+    put_text(w, "\r\n");
+}
+
+size_t http_format_head(const struct http_response *r, const char *date, const char *server,
+                        char *out, size_t size)
+{
+    struct writer w = {.at = out, .end = out + size};
+    put_text(&w, "HTTP/1.1 ");
+    put_number(&w, (uint64_t)r->status);
+    put_text(&w, " ");
+    put_text(&w, http_reason(r->status));
+    put_text(&w, "\r\n");
+    put_field(&w, "Date", date);
+    put_field(&w, "Server", server);
+    put_field(&w, "Connection", r->keep_alive ? "keep-alive" : "close");
+    put_field(&w, "Location", r->location);
+    put_field(&w, "Allow", r->allow);
+    put_field(&w, "Last-Modified", r->last_modified);
+    put_field(&w, "ETag", r->etag);
+    put_field(&w, "Content-Range", r->content_range);
+    put_field(&w, "Content-Type", r->type);
+    if (r->has_length) {
+        put_text(&w, "Content-Length: ");
+        put_number(&w, r->length);
+        put_text(&w, "\r\n");
+    }
+    if (r->fields)
+        put_text(&w, r->fields);
+    put_text(&w, "\r\n");
+    return w.full ? 0 : (size_t)(w.at - out);
+}
