@@ -18,7 +18,7 @@
 #include "board.h"
 #include "children.h"
 #include "net.h"
-#include "redis.h"
+#include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
 

@@ -103,7 +103,7 @@ static bool enqueue(struct redis_async *redis, const struct redis_command *comma
 /* AUTH is the first command of a connection. Without memory for it there is no connection. */
 static bool say_password(struct redis_async *redis)
 {
-    struct redis_command auth = redis_auth(redis->server);
+    struct redis_command auth = redis_auth_command(redis->server);
     if (!*redis->server->password || enqueue(redis, &auth, NULL))
         return true;
     give_up(redis, REDIS_NO_CONNECTION);
@@ -115,7 +115,7 @@ static bool say_password(struct redis_async *redis)
 static bool open_connection(struct redis_async *redis)
 {
     const int on = 1;
-    int fd = redis->closed ? -1 : redis_begin_to_connect(redis->server);
+    int fd = redis->closed ? -1 : redis_connect_nonblocking(redis->server);
     redisReader *reader = fd >= 0 ? redisReaderCreate() : NULL;
     if (!reader) {
         if (fd >= 0)
@@ -128,7 +128,7 @@ static bool open_connection(struct redis_async *redis)
     redis->opened++;
     redis->connect_deadline = net_now() + redis->server->connect_ms;
     redis->reader = reader;
-    redis_bound(reader, &redis->bounds);
+    redis_limit_replies(reader, &redis->limits);
     return say_password(redis);
 }
 
@@ -161,7 +161,7 @@ void redis_async_close(struct redis_async *redis)
 /* ---- commands out -------------------------------------------------------------------------- */
 
 /* Has the connection come to its end, or has Redis said what nobody asked for? The loop will only
- * be told in its next round. Before a command is lost on it we look, as redis_take() does; but not
+ * be told in its next round. Before a command is lost on it we look, as redis_pool_acquire() does; but not
  * while a reply is being delivered, because then it has just been read. */
 static bool is_stale(const struct redis_async *redis)
 {
@@ -208,14 +208,13 @@ void redis_async_flush(struct redis_async *redis)
 
 static void end_nonsense(struct redis_async *redis)
 {
-    redis_tell_nonsense(redis->server, redis->reader, &redis->bounds);
+    redis_log_nonsense(redis->server, redis->reader, &redis->limits);
     give_up(redis, REDIS_NO_CONNECTION);
 }
 
 static void answer(struct redis_async *redis, void *asker, const redisReply *reply)
 {
-    if (reply->type == REDIS_REPLY_ERROR)
-        redis_tell(redis->server, reply->str, (size_t)reply->len);
+    redis_log_error(redis->server, reply);
     redis->answering = true;
     redis->answered(asker, reply, 0);
     redis->answering = false;
@@ -228,11 +227,11 @@ static void deliver(struct redis_async *redis, redisReply *reply)
     void *asker = leave_queue(redis);
     redis->sent--;
     redis->heard = net_now();
-    if (redis->sent == 0 && redis_says_more(redis->reader))
+    if (redis->sent == 0 && redis_has_more(redis->reader))
         give_up(redis, REDIS_NO_CONNECTION);
     if (asker)
         answer(redis, asker, reply);
-    else if (!redis_admits(redis->server, reply))
+    else if (!redis_auth_accepted(redis->server, reply))
         give_up(redis, REDIS_NOT_ADMITTED);
     freeReplyObject(reply);
 }
@@ -253,7 +252,7 @@ static void deliver_all(struct redis_async *redis)
         if (redis->fd < 0 || redis->opened != opened)
             return;
     } while (reply);
-    if (redis_exceeds(redis->reader, &redis->bounds))
+    if (redis_is_too_large(redis->reader, &redis->limits))
         end_nonsense(redis);
 }
 

@@ -41,7 +41,7 @@ struct redis_async {
     struct buffer out; /* commands, */
     size_t written;    /* and how many bytes of them the socket has taken */
     redisReader *reader;
-    struct redis_bounds bounds;
+    struct redis_limits limits;
 
     void **askers; /* a queue in an array with `room` places. NULL: AUTH, whose reply is nobody's */
     int first;     /* the place of the one whose reply is next */

@@ -8,7 +8,7 @@
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
 {
     int why;
-    struct redis *redis = redis_take(pool, conn->worker->options->timeout_ms, &why);
+    struct redis *redis = redis_pool_acquire(pool, conn->worker->options->timeout_ms, &why);
     do {
         redisReply *reply = NULL;
         if (net_stop_is_over())
@@ -19,7 +19,7 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
         freeReplyObject(reply);
     } while (conn->state == CONN_ASKING);
     if (redis)
-        redis_give(pool, redis);
+        redis_pool_release(pool, redis);
 }
 
 enum { CROWD = 100 }; /* so many knock together only if somebody sends them all */

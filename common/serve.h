@@ -5,7 +5,7 @@
 #define SERVE_H
 
 #include "conn.h"
-#include "redis.h"
+#include "redis_pool.h"
 
 /* Serves one client until its connection ends, or until STOP_MS (and the Redis command it is at)
  * after the server was asked to stop, and closes it. The descriptor is blocking and ticks

@@ -8,7 +8,7 @@
  * fork(2), close(2), listen(2)
  */
 #include "net.h"
-#include "redis.h"
+#include "redis_pool.h"
 #include "serve.h"
 
 #include <signal.h>

@@ -7,7 +7,7 @@
  * fork(2), waitpid(2), sigaction(2), signal-safety(7)
  */
 #include "net.h"
-#include "redis.h"
+#include "redis_pool.h"
 #include "serve.h"
 
 #include <errno.h>

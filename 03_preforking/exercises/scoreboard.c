@@ -7,7 +7,7 @@
  */
 #include "children.h"
 #include "net.h"
-#include "redis.h"
+#include "redis_pool.h"
 #include "serve.h"
 
 #include <signal.h>

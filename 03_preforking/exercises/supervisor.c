@@ -8,7 +8,7 @@
  */
 #include "children.h"
 #include "net.h"
-#include "redis.h"
+#include "redis_pool.h"
 #include "serve.h"
 
 #include <signal.h>

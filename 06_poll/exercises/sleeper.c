@@ -38,14 +38,14 @@ static int count;
 static void ask_redis(struct conn *client)
 {
     int why;
-    struct redis *connection = redis_take(&redis, worker.options->timeout_ms, &why);
+    struct redis *connection = redis_pool_acquire(&redis, worker.options->timeout_ms, &why);
     while (client->state == CONN_ASKING) {
         redisReply *reply = connection ? redis_ask(connection, &client->app.ask, &why) : NULL;
         conn_reply(client, reply, why);
         freeReplyObject(reply);
     }
     if (connection)
-        redis_give(&redis, connection);
+        redis_pool_release(&redis, connection);
 }
 
 static void go_on(struct conn *client)

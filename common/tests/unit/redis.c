@@ -1,5 +1,5 @@
 /* Redis for those who may wait. A thread of the test plays a Redis that can be told what to do. */
-#include "redis.h"
+#include "redis_pool.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -35,7 +35,7 @@ static void open_pool(int size)
 static struct redis *take(void)
 {
     int why;
-    return redis_take(&pool, server.command_ms, &why);
+    return redis_pool_acquire(&pool, server.command_ms, &why);
 }
 
 /* Asks over a connection taken from the pool, and gives it back. */
@@ -44,7 +44,7 @@ static redisReply *ask(const struct redis_command *command, int *why)
     struct redis *redis = take();
     cr_assert(redis);
     redisReply *reply = redis_ask(redis, command, why);
-    redis_give(&pool, redis);
+    redis_pool_release(&pool, redis);
     return reply;
 }
 
@@ -91,7 +91,7 @@ Test(redis, finds_redis_where_it_is_said_to_be)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
-        const char *right = redis_locate(&found, rows[i].where);
+        const char *right = redis_parse_address(&found, rows[i].where);
         cr_expect(!right, "%s: %s", rows[i].where, right);
         cr_expect(!found.path == !rows[i].path, "%s", rows[i].where);
         if (found.path && rows[i].path)
@@ -139,7 +139,7 @@ Test(redis, says_what_would_be_right)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
-        const char *right = redis_locate(&found, rows[i].where);
+        const char *right = redis_parse_address(&found, rows[i].where);
         cr_assert(right, "%s", rows[i].where);
         expect_text(rows[i].where, right, rows[i].right);
     }
@@ -150,9 +150,9 @@ Test(redis, a_path_has_at_most_107_bytes)
     struct redis_server found = {0};
     char where[200];
     snprintf(where, sizeof(where), "unix:%0107d", 0);
-    cr_expect(!redis_locate(&found, where));
+    cr_expect(!redis_parse_address(&found, where));
     snprintf(where, sizeof(where), "unix:%0108d", 0);
-    expect_text("108", redis_locate(&found, where), "a path of 1 to 107 bytes");
+    expect_text("108", redis_parse_address(&found, where), "a path of 1 to 107 bytes");
 }
 
 Test(redis, a_host_has_at_most_255_bytes)
@@ -160,7 +160,7 @@ Test(redis, a_host_has_at_most_255_bytes)
     struct redis_server found = {0};
     char where[400];
     snprintf(where, sizeof(where), "%0300d:1", 0);
-    expect_text("300", redis_locate(&found, where), "host:port, or unix:PATH");
+    expect_text("300", redis_parse_address(&found, where), "host:port, or unix:PATH");
 }
 
 Test(redis, a_password_has_at_most_511_bytes)
@@ -168,10 +168,10 @@ Test(redis, a_password_has_at_most_511_bytes)
     struct redis_server found = {0};
     char where[600];
     snprintf(where, sizeof(where), "redis://:%0511d@127.0.0.1:1", 0);
-    cr_expect(!redis_locate(&found, where));
+    cr_expect(!redis_parse_address(&found, where));
     expect_number("511", strlen(found.password), REDIS_MAX_PASSWORD);
     snprintf(where, sizeof(where), "redis://:%0512d@127.0.0.1:1", 0);
-    expect_text("512", redis_locate(&found, where), "redis://:password@host:port");
+    expect_text("512", redis_parse_address(&found, where), "redis://:password@host:port");
 }
 
 /* ---- a password ---------------------------------------------------------------------------- */
@@ -231,7 +231,7 @@ Test(redis, nothing_is_opened_before_it_is_needed)
     open_pool(3);
     struct redis *redis = take();
     cr_expect(redis && redis->fd < 0);
-    redis_give(&pool, redis);
+    redis_pool_release(&pool, redis);
     cr_expect(!comes(listener, POLLIN, 0));
     redis_pool_close(&pool);
 }
@@ -613,9 +613,9 @@ Test(redis, the_connection_used_last_is_taken_first)
     open_pool(3);
     struct redis *a = take(), *b = take(), *c = take();
     cr_expect(a && b && c && a != b && b != c && a != c);
-    redis_give(&pool, b);
-    redis_give(&pool, a);
-    redis_give(&pool, c);
+    redis_pool_release(&pool, b);
+    redis_pool_release(&pool, a);
+    redis_pool_release(&pool, c);
     cr_expect(take() == c);
     cr_expect(take() == a);
     cr_expect(take() == b);
@@ -628,11 +628,11 @@ Test(redis, whoever_waits_too_long_for_a_connection_gets_none)
     open_pool(1);
     struct redis *only = take();
     int64_t begun = net_now();
-    cr_expect(!redis_take(&pool, COMMAND_MS, &why));
+    cr_expect(!redis_pool_acquire(&pool, COMMAND_MS, &why));
     int64_t ms = net_now() - begun;
     expect_number("why", why, REDIS_NO_CONNECTION);
     cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%lld ms", (long long)ms);
-    redis_give(&pool, only);
+    redis_pool_release(&pool, only);
     cr_expect(take() == only);
     redis_pool_close(&pool);
 }
@@ -651,7 +651,7 @@ static void *take_and_give(void *unused)
             ;
         sched_yield();
         at_once--;
-        redis_give(&pool, redis);
+        redis_pool_release(&pool, redis);
     }
     takers_done++;
     return NULL;
@@ -672,7 +672,7 @@ Test(redis, threads_share_a_pool)
 
 static void *give_back(void *redis)
 {
-    redis_give(&pool, redis);
+    redis_pool_release(&pool, redis);
     return NULL;
 }
 
@@ -683,7 +683,7 @@ Test(redis, a_connection_given_back_wakes_whoever_waits)
     open_pool(1);
     struct redis *only = take();
     pthread_create(&thread, NULL, give_back, only);
-    cr_expect(redis_take(&pool, PATIENCE_MS, &why) == only);
+    cr_expect(redis_pool_acquire(&pool, PATIENCE_MS, &why) == only);
     pthread_join(thread, NULL);
     redis_pool_close(&pool);
 }
@@ -695,12 +695,12 @@ static void *wait_for_a_turn(void *number)
 {
     int why = 0;
     asked_in_line++;
-    struct redis *redis = redis_take(&pool, PATIENCE_MS, &why);
+    struct redis *redis = redis_pool_acquire(&pool, PATIENCE_MS, &why);
     cr_expect(redis, "%d", why);
     served[served_count++] = (int)(intptr_t)number;
     poll(NULL, 0, 20); /* long enough for a newcomer to try */
     if (redis)
-        redis_give(&pool, redis);
+        redis_pool_release(&pool, redis);
     return NULL;
 }
 
@@ -717,8 +717,8 @@ Test(redis, whoever_came_first_is_served_first)
             sched_yield();
         poll(NULL, 0, 20); /* it has asked; now it is in line */
     }
-    redis_give(&pool, only);
-    cr_expect(redis_take(&pool, PATIENCE_MS, &why) == only);
+    redis_pool_release(&pool, only);
+    cr_expect(redis_pool_acquire(&pool, PATIENCE_MS, &why) == only);
     expect_number("served before", served_count, LINE);
     for (int i = 0; i < LINE; i++) {
         expect_number("in order", served[i], i);
@@ -734,12 +734,12 @@ Test(redis, whoever_leaves_the_line_is_forgotten)
     int why = 0;
     open_pool(1);
     struct redis *only = take();
-    cr_expect(!redis_take(&pool, 20, &why));
+    cr_expect(!redis_pool_acquire(&pool, 20, &why));
     pthread_create(&thread, NULL, wait_for_a_turn, (void *)(intptr_t)7);
     while (asked_in_line < 1)
         sched_yield();
-    cr_expect(!redis_take(&pool, 50, &why));
-    redis_give(&pool, only);
+    cr_expect(!redis_pool_acquire(&pool, 50, &why));
+    redis_pool_release(&pool, only);
     pthread_join(thread, NULL);
     expect_number("served", served[0], 7);
     cr_expect(take() == only);
@@ -752,7 +752,7 @@ static void *wait_in_vain(void *unused)
 {
     int why = 0;
     (void)unused;
-    cr_expect(!redis_take(&pool, PATIENCE_MS, &why));
+    cr_expect(!redis_pool_acquire(&pool, PATIENCE_MS, &why));
     expect_number("why", why, REDIS_NO_REPLY);
     refused_in_line++;
     return NULL;
@@ -773,7 +773,7 @@ Test(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, wait_in_vain, NULL);
     cr_expect(!redis_ask(only, &ping, &why));
-    redis_give(&pool, only);
+    redis_pool_release(&pool, only);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
     expect_number("told", refused_in_line, COUNT(threads));
@@ -815,7 +815,7 @@ Test(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
     stand_in_go_on(&s);
     cr_expect(!redis_ask(only, &ping, &why));
     expect_number("why", why, REDIS_NO_CONNECTION);
-    redis_give(&pool, only);
+    redis_pool_release(&pool, only);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
     redis_pool_close(&pool);

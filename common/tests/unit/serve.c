@@ -194,7 +194,7 @@ Test(serve, a_silent_redis_is_a_504)
 static struct redis *take(void)
 {
     int why;
-    return redis_take(&pool, 0, &why);
+    return redis_pool_acquire(&pool, 0, &why);
 }
 
 Test(serve, whoever_gets_no_connection_from_the_pool_is_told_so)
@@ -206,7 +206,7 @@ Test(serve, whoever_gets_no_connection_from_the_pool_is_told_so)
     const char *text = heard();
     end();
     cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    redis_give(&pool, only);
+    redis_pool_release(&pool, only);
 }
 
 Test(serve, a_request_returns_its_connection_to_the_pool)
@@ -217,7 +217,7 @@ Test(serve, a_request_returns_its_connection_to_the_pool)
     end();
     struct redis *redis = take();
     cr_expect(redis, "it is there");
-    redis_give(&pool, redis);
+    redis_pool_release(&pool, redis);
 }
 
 /* Little room on the way: what is not read soon fills it. */

@@ -1,0 +1,235 @@
+#include "redis_server.h"
+
+#include "net.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* ---- where it is --------------------------------------------------------------------------- */
+
+/* The byte that two hexadecimal digits stand for; -1: they are none, or stand for NUL. */
+static int read_hex(const char *digits)
+{
+    char two[3] = {0};
+    if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
+        return -1;
+    memcpy(two, digits, 2);
+    long byte = strtol(two, NULL, 16);
+    return byte > 0 ? (int)byte : -1;
+}
+
+/* ":password", up to `end`. */
+static bool read_password(struct redis_server *server, const char *at, const char *end)
+{
+    size_t len = 0;
+    if (*at++ != ':')
+        return false;
+    for (; at < end && len < REDIS_MAX_PASSWORD; len++) {
+        int byte = *at == '%' ? read_hex(at + 1) : *at;
+        if (*at == '%' && byte < 0)
+            return false;
+        server->password[len] = (char)byte;
+        at += *at == '%' ? 3 : 1;
+    }
+    server->password[len] = '\0';
+    return len > 0 && at == end;
+}
+
+static const char *locate_host(struct redis_server *server, const char *where)
+{
+    char host[256];
+    const char *colon = strrchr(where, ':');
+    size_t len = colon ? (size_t)(colon - where) : 0;
+    if (!colon || len == 0 || len >= sizeof(host))
+        return "host:port, or unix:PATH";
+    bool brackets = where[0] == '[' && where[len - 1] == ']';
+    snprintf(host, sizeof(host), "%.*s", (int)len - (brackets ? 2 : 0), where + brackets);
+
+    char *end;
+    long port = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end != '\0' || port < 1 || port > 65535)
+        return "host:port, with a port from 1 to 65535";
+
+    /* where "localhost" is both, Redis more often listens on 127.0.0.1 */
+    struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
+    struct addrinfo hints_6 = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET6};
+    if (getaddrinfo(host, NULL, &hints, &address) != 0 &&
+        getaddrinfo(host, NULL, &hints_6, &address) != 0)
+        return "a host that can be found";
+    getnameinfo(address->ai_addr, address->ai_addrlen, server->host, sizeof(server->host), NULL, 0,
+                NI_NUMERICHOST);
+    freeaddrinfo(address);
+    server->port = (int)port;
+    return NULL;
+}
+
+static const char scheme[] = "redis://";
+
+static bool is_url(const char *where)
+{
+    return strncmp(where, scheme, strlen(scheme)) == 0;
+}
+
+const char *redis_parse_address(struct redis_server *server, const char *where)
+{
+    if (strncmp(where, "unix:", 5) == 0) {
+        server->path = where + 5;
+        return strlen(server->path) > 0 && strlen(server->path) < 108 ? NULL
+                                                                      : "a path of 1 to 107 bytes";
+    }
+    const char *host = is_url(where) ? where + strlen(scheme) : where;
+    const char *at = is_url(where) ? strrchr(host, '@') : NULL;
+    if (at && !read_password(server, host, at))
+        return "redis://:password@host:port";
+    return locate_host(server, at ? at + 1 : host);
+}
+
+/* ---- what it says -------------------------------------------------------------------------- */
+
+enum { TOLD_ERRORS = 16, TOLD_BYTES = 200 };
+
+/* Hashes of what was said; 0: room for one. All processes of a server share it. */
+struct redis_told {
+    _Atomic uint32_t hashes[TOLD_ERRORS];
+};
+
+static uint32_t hash_of(const char *bytes, size_t len)
+{
+    uint32_t hash = 2166136261; /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619;
+    return hash ? hash : 1;
+}
+
+/* Whoever puts the hash into a free place is the one who says it. */
+static bool is_news(struct redis_told *told, uint32_t hash)
+{
+    for (int i = 0; i < TOLD_ERRORS; i++) {
+        uint32_t there = 0;
+        if (atomic_compare_exchange_strong(&told->hashes[i], &there, hash))
+            return true;
+        if (there == hash)
+            return false;
+    }
+    return false;
+}
+
+void redis_log(const struct redis_server *server, const char *does, const char *error, size_t len)
+{
+    char line[TOLD_BYTES * 4 + 1];
+    len = len < TOLD_BYTES ? len : TOLD_BYTES;
+    if (!server->told || !is_news(server->told, hash_of(error, len)))
+        return;
+    net_write_visible(error, len, line, sizeof(line));
+    fprintf(stderr, "%s: Redis %s: %s\n", server->name, does, line);
+}
+
+/* ---- connecting ---------------------------------------------------------------------------- */
+
+/* A socket that is connected within `ms`; with 0 milliseconds a non-blocking one, whose connection
+ * may still be on its way. -1 with errno set. We connect by ourselves, because hiredis 0.14 does
+ * not survive that without memory. A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS
+ * or EAGAIN (socket(7), unix(7)). */
+static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
+{
+    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | (ms ? 0 : SOCK_NONBLOCK), 0);
+    if (fd >= 0 && (!ms || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0) &&
+        (connect(fd, address, size) == 0 || (!ms && errno == EINPROGRESS)))
+        return fd;
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int connect_once(const struct redis_server *server, int64_t ms)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct addrinfo *found,
+        hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    char port[8];
+    if (server->path) {
+        snprintf(local.sun_path, sizeof(local.sun_path), "%s", server->path);
+        return connect_to((struct sockaddr *)&local, sizeof(local), ms);
+    }
+    snprintf(port, sizeof(port), "%d", server->port);
+    if (getaddrinfo(server->host, port, &hints, &found) != 0) {
+        errno = ENOMEM; /* it is an address already: nothing else can be wrong */
+        return -1;
+    }
+    int fd = connect_to(found->ai_addr, found->ai_addrlen, ms);
+    int reason = errno;
+    freeaddrinfo(found);
+    errno = reason;
+    return fd;
+}
+
+/* EAGAIN and EINTR are tried again meanwhile. */
+int redis_connect(const struct redis_server *server)
+{
+    int64_t deadline = net_now() + server->connect_ms;
+    for (;;) {
+        int64_t left = deadline - net_now();
+        int fd = connect_once(server, left > 0 ? left : 1);
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || net_now() >= deadline)
+            return fd;
+        poll(NULL, 0, 5);
+    }
+}
+
+int redis_connect_nonblocking(const struct redis_server *server)
+{
+    return connect_once(server, 0);
+}
+
+/* The environment, unlike the command line, is not shown to everybody by ps. */
+static void find_password(struct redis_server *server, const struct options *o)
+{
+    const char *password = getenv("REDISCLI_AUTH");
+    if (*server->password || !password)
+        return;
+    if (strlen(password) > REDIS_MAX_PASSWORD)
+        net_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes", REDIS_MAX_PASSWORD);
+    memcpy(server->password, password, strlen(password) + 1);
+}
+
+void redis_start(struct redis_server *server, const struct options *o)
+{
+    *server = (struct redis_server){
+        .name = o->name,
+        .connect_ms = net_connect_ms(o),
+        .command_ms = net_redis_ms(o),
+    };
+    const char *right = redis_parse_address(server, o->redis);
+    const char *password = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
+    const char *shown = password ? password + 1 : o->redis; /* what may stand in a log */
+    if (right)
+        net_bad_option(o->name, "--redis", shown, right);
+    find_password(server, o);
+    server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (server->told == MAP_FAILED)
+        net_die(o->name, "%s", strerror(errno));
+
+    int fd = redis_connect(server);
+    if (fd < 0)
+        fprintf(stderr,
+                "%s: no Redis at %s (%s): files are served, the guestbook answers 503 until "
+                "there is one\n",
+                o->name, shown, strerror(errno == EINPROGRESS ? ETIMEDOUT : errno));
+    else
+        close(fd);
+}
