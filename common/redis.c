@@ -61,7 +61,7 @@ void redis_log_error(const struct redis_server *server, const redisReply *reply)
 }
 
 void redis_log_nonsense(const struct redis_server *server, const redisReader *reader,
-                         const struct redis_limits *limits)
+                        const struct redis_limits *limits)
 {
     const char *error = limits->exceeded                    ? "a reply larger than a page can be"
                         : reader->err == REDIS_ERR_PROTOCOL ? reader->errstr
@@ -82,7 +82,8 @@ void redis_close(struct redis *redis)
 
 static bool open_connection(struct redis *redis)
 {
-    const struct timeval limit = {.tv_sec = redis->server->command_ms / 1000, .tv_usec = redis->server->command_ms % 1000 * 1000};
+    const long ms = redis->server->command_ms;
+    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     int fd = redis_connect(redis->server);
     redisReader *reader = fd >= 0 ? redisReaderCreate() : NULL;
     if (!reader) {

@@ -161,8 +161,8 @@ void redis_async_close(struct redis_async *redis)
 /* ---- commands out -------------------------------------------------------------------------- */
 
 /* Has the connection come to its end, or has Redis said what nobody asked for? The loop will only
- * be told in its next round. Before a command is lost on it we look, as redis_pool_acquire() does; but not
- * while a reply is being delivered, because then it has just been read. */
+ * be told in its next round. Before a command is lost on it we look, as redis_pool_acquire() does;
+ * but not while a reply is being delivered, because then it has just been read. */
 static bool is_stale(const struct redis_async *redis)
 {
     char byte;

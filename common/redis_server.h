@@ -44,9 +44,9 @@ int redis_connect(const struct redis_server *);
  * has failed already, and errno says why. */
 int redis_connect_nonblocking(const struct redis_server *);
 
-/* Prints "NAME: Redis DOES: ERROR" on standard error, in one line: the first 200 bytes of the error,
- * those that cannot be printed as \xHH. The same error is printed once in a run, and no more than
- * 16 are. For any thread and any child. */
+/* Prints "NAME: Redis DOES: ERROR" on standard error, in one line: the first 200 bytes of the
+ * error, those that cannot be printed as \xHH. The same error is printed once in a run, and no more
+ * than 16 are. For any thread and any child. */
 void redis_log(const struct redis_server *, const char *does, const char *error, size_t len);
 
 #endif

@@ -14,6 +14,7 @@
 #include "conn.h"
 #include "net.h"
 #include "redis_async.h"
+#include "redis_pool.h"
 #include "status.h"
 #include "waiting.h"
 

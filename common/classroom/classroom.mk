@@ -36,7 +36,7 @@ MINE      = $(LEARNERS:%=$(BUILD)/mine/%)
 03_preforking_USES   = $(BLOCKING) $(CHILDREN)
 04_threading_USES    = $(BLOCKING)
 05_prethreading_USES = $(BLOCKING)
-06_poll_USES         = $(LOOP)
+06_poll_USES         = $(LOOP) $(OUT)/common/redis_pool.o # one exercise asks as chapter 5 does
 07_epoll_USES        = $(LOOP)
 
 # An exercise that takes a library of its own names it, and is skipped where the library is missing;

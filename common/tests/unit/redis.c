@@ -826,7 +826,7 @@ Test(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
 
 static void tell(const struct redis_server *found, const char *error)
 {
-    redis_tell(found, error, strlen(error));
+    redis_log(found, "says", error, strlen(error));
 }
 
 /* In a parent and its child, who remember together. */
