@@ -50,6 +50,7 @@ fn=(2)
 
 
 def sample(name):
+    """Three functions' parts of a longer file, whole and as they were."""
     with open(os.path.join(SAMPLES, name), encoding="utf-8") as file:
         return callgrind.parse(file.read())
 
