@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
 
-from lib import Trouble, ab, meter, redis, servers, subjects, work, wrk
+from lib import Trouble, ab, meter, redis, subjects, table, work, wrk
 from lib.load import Load
 
 FEW = 20  # requests before a timed run: Redis may be a long way off
@@ -72,9 +72,7 @@ def measure(cell, run):
         with run.redis_for(spot) as where, run.open_subject(spot, where, save_as + ".log") as server:
             run.experiment.look_at(server, run)
             _load(cell, server, run, save_as)
-            status = server.end()
-        if status and subjects.is_ours(spot.subject):  # how a peer takes leave is its own affair
-            cell.wrong.append("asked to stop, it ended with %s" % servers.how_it_ended(status))
+            cell.wrong += subjects.end(server, spot.subject)
     except Trouble as trouble:
         cell.wrong.append(str(trouble))
         note_kernel(cell, meter.more_of(meter.network_record(hosts), before))
@@ -214,5 +212,4 @@ def raw(cell):
     if cell.reading:
         row.update(zip(meter.COLUMNS, cell.reading.raw()), little_off="%.2f" % cell.off,
                    verdict=cell.reading.verdict())
-    return ["" if row.get(column) is None else str(row[column]).replace("\t", " ")
-            for column in COLUMNS]
+    return table.raw_row(COLUMNS, row)

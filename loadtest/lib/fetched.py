@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field
 from typing import List, Optional
 
-from lib import Trouble, curl, filling, meter, servers, subjects, web
+from lib import Trouble, curl, filling, meter, subjects, table, web
 
 LIMIT_SECONDS = 120
 FEW = 20  # files, for a warm-up
@@ -50,8 +50,7 @@ def raw(cell):
                    connections=load.connections, failed=load.failed, errors=load.errors_text())
     if cell.reading:
         row.update(zip(meter.COLUMNS, cell.reading.raw()))
-    return ["" if row.get(column) is None else str(row[column]).replace("\t", " ")
-            for column in COLUMNS]
+    return table.raw_row(COLUMNS, row)
 
 
 def measure(cell, run, files):
@@ -65,9 +64,7 @@ def measure(cell, run, files):
             files.remember(paths)
             compare(server, files, paths if cell.round == 1 else paths[:FEW])  # also the warm-up
             fetch(cell, server, [server.url + path for path in paths], run, save_as)
-            status = server.end()
-        if status and subjects.is_ours(spot.subject):
-            cell.wrong.append("asked to stop, it ended with %s" % servers.how_it_ended(status))
+            cell.wrong += subjects.end(server, spot.subject)
     except Trouble as trouble:
         cell.wrong.append(str(trouble))
     if cell.load:

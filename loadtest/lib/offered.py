@@ -10,7 +10,8 @@ import statistics
 from dataclasses import dataclass, field
 from typing import List, Optional
 
-from lib import Trouble, httperf, meter, servers, subjects
+from lib import Trouble, httperf, meter, subjects, table
+from lib.table import count
 
 ENOUGH = 0.99  # of what was offered
 SHORT_ENOUGH = 0.8  # of a short run the last replies, which come late, are a large part
@@ -68,10 +69,6 @@ class Step:
         return self.reading.cpu_us / max(1, self.report.replies)
 
 
-def count(number):
-    return format(round(number), ",")
-
-
 def measure(step, run):
     """Fills the step, whatever happens in it: a fresh server, a moment's warm-up, then the load."""
     save_as = os.path.join(run.folder, "raw", "%s-%d-%d-%d" % (
@@ -80,9 +77,7 @@ def measure(step, run):
         with run.open(step.subject, save_as + ".log") as server:
             run.experiment.look_at(server, run)
             _offer(step, server, run, save_as)
-            status = server.end()
-        if status and subjects.is_ours(step.subject):
-            step.wrong.append("asked to stop, it ended with %s" % servers.how_it_ended(status))
+            step.wrong += subjects.end(server, step.subject)
     except Trouble as trouble:
         step.wrong.append(str(trouble))
 
@@ -164,5 +159,4 @@ def raw(step):
         row.update(not_2xx=step.report.load().errors.get("not 2xx", 0))
     if step.reading:
         row.update(zip(meter.COLUMNS, step.reading.raw()))
-    return ["" if row.get(column) is None else str(row[column]).replace("\t", " ")
-            for column in COLUMNS]
+    return table.raw_row(COLUMNS, row)

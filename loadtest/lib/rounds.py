@@ -35,6 +35,11 @@ class Spread:
         self.low, self.high = self.figures[0], self.figures[-1]
 
     @property
+    def range(self):
+        """As lib.chart takes it."""
+        return self.median, self.low, self.high
+
+    @property
     def relative(self):
         """How far apart smallest and largest are, as a share of the median."""
         return (self.high - self.low) / self.median if self.median else 0.0
@@ -49,6 +54,11 @@ class Spot:
         self.clean = [cell for cell in cells if cell.load and not cell.wrong]
         self.wrong = list(dict.fromkeys(text for cell in cells for text in cell.wrong))
         self.failed = sum(cell.load.failed for cell in cells if cell.load)
+
+    @property
+    def remarks(self):
+        """On the clean rounds, each once."""
+        return list(dict.fromkeys(text for cell in self.clean for text in cell.remarks))
 
     def spread(self, figure):
         """Of what figure(cell) is in the clean rounds; None if there is none."""

@@ -49,6 +49,15 @@ def binary_of(name):
     return servers.path_of(plain, _tree(revision) if revision else machine.SERVERS)
 
 
+def end(server, name):
+    """Ends it. Returns what was wrong with that, as a list of sentences; how a peer takes leave is
+    its own affair."""
+    status = server.end()
+    if not status or not is_ours(name):
+        return []
+    return ["asked to stop, it ended with %s" % servers.how_it_ended(status)]
+
+
 def open_subject(name, core, log, *, redis=None, options=(), body=None, root=machine.TOP,
                  prefix=(), address=None):
     """A context manager: started on `core`, ended at the end of `with`. Ours ask `redis`; the

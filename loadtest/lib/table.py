@@ -8,6 +8,22 @@ LONG = 40  # letters
 MARKS = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as Notes.mark() gives them
 
 
+def count(number):
+    """As people write it: 12,346."""
+    return format(round(number), ",")
+
+
+def median(form, spread):
+    """Of a rounds.Spread, or a dash if there is none."""
+    return form % spread.median if spread else "-"
+
+
+def raw_row(columns, figures):
+    """A text for each of the columns of a .tsv; empty where there is no figure."""
+    return ["" if figures.get(column) is None else str(figures[column]).replace("\t", " ")
+            for column in columns]
+
+
 def markdown(header, rows):
     """The table as text. Its first column holds names, to the left; the others figures, to the
     right. Every cell is a string."""
@@ -79,6 +95,10 @@ class Notes:
         if text not in self._texts:
             self._texts.append(text)
         return "(%d)" % (self._texts.index(text) + 1)
+
+    def marks(self, texts):
+        """The same of several, each once: what to put right behind the figure."""
+        return "".join(" " + self.mark(text) for text in dict.fromkeys(texts))
 
     def lines(self):
         """The notes, as a list to put below the table."""
