@@ -25,10 +25,15 @@ grade: $(NEED)-test
 
 # An exercise is a whole program, linked with what its chapter's server uses. It is built from three
 # files: the starting file, the learner's copy of it, and the solution, which a patch makes of it.
-EXERCISES = $(patsubst %.c,%,$(subst exercises/,,$(wildcard 0*/exercises/*.c)))
+# A starting file is plain C; or a patch makes it of the chapter's main.c without its first comment,
+# so that a change of the chapter reaches the exercise or stops make.
+PATCHED   = $(patsubst %.patch,%,$(subst exercises/,,$(wildcard 0*/exercises/*.patch)))
+WHOLE     = $(patsubst %.c,%,$(subst exercises/,,$(wildcard 0*/exercises/*.c)))
+EXERCISES = $(PATCHED) $(WHOLE)
 LEARNERS  = $(patsubst .mine/%.c,%,$(wildcard .mine/0*/*.c))
 STARTING  = $(EXERCISES:%=$(BUILD)/exercises/%)
 SOLUTIONS = $(EXERCISES:%=$(BUILD)/solutions/%)
+MADE      = $(PATCHED:%=$(BUILD)/exercises/%) $(SOLUTIONS)
 MINE      = $(LEARNERS:%=$(BUILD)/mine/%)
 
 01_iterative_USES    = $(BLOCKING)
@@ -49,20 +54,30 @@ uring-lacks:
 # Expanded a second time for each target, prerequisites may use its name: of build/mine/01_iterative/queue,
 # *D is 01_iterative and *F is queue.
 .SECONDEXPANSION:
-$(STARTING): $(BUILD)/exercises/%: $$($$(*F)_LACKS) $(OUT)/$$(*D)/exercises/$$(*F).o $$($$(*D)_USES)
-$(SOLUTIONS): $(BUILD)/solutions/%: $$($$(*F)_LACKS) $(BUILD)/solutions/%.o $$($$(*D)_USES)
+$(WHOLE:%=$(BUILD)/exercises/%): $(BUILD)/exercises/%: \
+    $$($$(*F)_LACKS) $(OUT)/$$(*D)/exercises/$$(*F).o $$($$(*D)_USES)
+$(MADE): $(BUILD)/%: $$($$(*F)_LACKS) $(BUILD)/%.o $$($$(notdir $$(*D))_USES)
 $(MINE): $(BUILD)/mine/%: $$($$(*F)_LACKS) $(OUT)/.mine/%.o $$($$(*D)_USES)
 $(STARTING) $(SOLUTIONS) $(MINE):
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $($(@F)_LIBS) $(LDLIBS) -o $@
 
-$(SOLUTIONS:%=%.c): $(BUILD)/solutions/%.c: \
-    $$(*D)/exercises/$$(*F).c $$(*D)/exercises/solutions/$$(*F).patch
+$(BUILD)/exercises/%/main.c: %/main.c
 	@mkdir -p $(@D)
-	patch --silent --fuzz=0 --read-only=ignore --output=$@ $^
-$(SOLUTIONS:%=%.o): %.o: %.c | $(NEED)-build
+	sed '1,/\*\//d' $< >$@
+$(PATCHED:%=$(BUILD)/exercises/%.c): $(BUILD)/exercises/%.c: \
+    $(BUILD)/exercises/$$(*D)/main.c $$(*D)/exercises/$$(*F).patch
+$(PATCHED:%=$(BUILD)/solutions/%.c): $(BUILD)/solutions/%.c: \
+    $(BUILD)/exercises/%.c $$(*D)/exercises/solutions/$$(*F).patch
+$(WHOLE:%=$(BUILD)/solutions/%.c): $(BUILD)/solutions/%.c: \
+    $$(*D)/exercises/$$(*F).c $$(*D)/exercises/solutions/$$(*F).patch
+$(MADE:%=%.c):
+	@mkdir -p $(@D)
+	patch --silent --fuzz=0 --read-only=ignore --output=$@ $^ || \
+	    { echo '$(lastword $^) does not fit $(<:$(BUILD)/exercises/%/main.c=%/main.c)'; false; }
+$(MADE:%=%.o): %.o: %.c | $(NEED)-build
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
--include $(wildcard $(OUT)/.mine/*/*.d $(BUILD)/solutions/*/*.d)
+-include $(wildcard $(OUT)/.mine/*/*.d $(BUILD)/exercises/*/*.d $(BUILD)/solutions/*/*.d)
 
 # All starting files and solutions, for their tests. A course's copy has no solutions.
 BUILDABLE = $(if $(uring_LACKS),$(filter-out %/uring,$(EXERCISES)),$(EXERCISES))

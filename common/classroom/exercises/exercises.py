@@ -3,7 +3,8 @@
 An exercise NAME of a chapter 0N_name is four files:
 
     0N_name/exercises/NAME.md                 the task, with hints
-    0N_name/exercises/NAME.c                  the starting file, a whole program
+    0N_name/exercises/NAME.c                  the starting file, a whole program; or NAME.patch, and
+                                              make produces it from the chapter's main.c
     0N_name/exercises/NAME.py                 the check
     0N_name/exercises/solutions/NAME.patch    from the starting file to a solution
 
@@ -37,7 +38,10 @@ class Exercise:
         self.key = "%s/%s" % (chapter[:2], name)
         self.top = top
         self.task = "%s/exercises/%s.md" % (chapter, name)  # as all paths here: from the top
-        self.start = "%s/exercises/%s.c" % (chapter, name)
+        self.source = "%s/exercises/%s.patch" % (chapter, name)
+        self.start = "build/exercises/%s/%s.c" % (chapter, name)  # make produces it
+        if not os.path.exists(self.at(self.source)):
+            self.source = self.start = "%s/exercises/%s.c" % (chapter, name)
         self.check = "%s/exercises/%s.py" % (chapter, name)
         self.solution = "%s/exercises/solutions/%s.patch" % (chapter, name)
         self.mine = ".mine/%s/%s.c" % (chapter, name)
@@ -49,7 +53,7 @@ class Exercise:
 
     def files(self):
         """All that it must consist of."""
-        return [self.task, self.start, self.check, self.solution]
+        return [self.task, self.source, self.check, self.solution]
 
     def program(self, origin, san=None):
         """What make builds of it. It is make's target, too."""
@@ -62,15 +66,16 @@ class Exercise:
         return found and Heading(found["title"], int(found["chapter"]), found["kind"],
                                  int(found["minutes"]))
 
-    def copy_once(self):
-        """Gives the learner a copy of the starting file, if there is none. True if it did."""
+    def copy_once(self, make):
+        """Gives the learner a copy of the starting file, if there is none; make(path) is to bring
+        that up to date. True if it did."""
+        if os.path.exists(self.at(self.mine)):
+            return False
+        make(self.start)
         os.makedirs(os.path.dirname(self.at(self.mine)), exist_ok=True)
         text = self._read(self.start)
-        try:
-            with open(self.at(self.mine), "x", encoding="utf-8") as mine:
-                mine.write(text)
-        except FileExistsError:
-            return False
+        with open(self.at(self.mine), "x", encoding="utf-8") as mine:
+            mine.write(text)
         return True
 
     def mark_done(self):

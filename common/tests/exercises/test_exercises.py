@@ -101,7 +101,7 @@ class Files(Sentence):
         one = self._exercise
         for path in one.files() if SOLVED else one.files()[:-1]:
             self.assertTrue(os.path.exists(one.at(path)), "there is no " + path)
-        self.assertRegex(read(one.at(one.start)), r"\A/\* Exercise %s: " % one.key)
+        self.assertRegex(read(checks.make(one.start)), r"\A/\* Exercise %s: " % one.key)
         self.assertRegex(read(one.at(one.check)), r'\A"""%s: ' % one.key)
         if SOLVED:
             self.assertRegex(read(one.at(one.solution)),

@@ -44,6 +44,35 @@ def check(ex):
     ex.expect("right", "the number 42", lambda: run.stdout == "42\\n",
               saw=lambda: run.stdout.strip(), hint=2, read="printf(3)")
 '''
+MAIN = """\
+/* Chapter 1: numbers.
+ *
+ * Not in the starting file.
+ */
+#include <stdio.h>
+
+/* The one number there is. */
+int main(void)
+{
+    printf("42\\n");
+    return 0;
+}
+"""
+OVERLAY = """\
+--- main.c
++++ overlay.c
+@@ -1,8 +1,9 @@
++/* Exercise 01/overlay: a number. */
+ #include <stdio.h>
+ 
+ /* The one number there is. */
+ int main(void)
+ {
+-    printf("42\\n");
++    printf("41\\n");
+     return 0;
+ }
+"""
 HANGS = '''\
 REASON = "none"
 
@@ -75,8 +104,12 @@ class Learner(unittest.TestCase):
             cls.write(files + name + ".c", START)
             cls.write(files + name + ".py", check)
             cls.write(files + "solutions/%s.patch" % name, PATCH.replace("NAME", name))
+        cls.write(files + "overlay.md", TASK % ("build", 30, "overlay"))
+        cls.write(files + "overlay.patch", OVERLAY)
+        cls.write(files + "overlay.py", CHECK)
 
     def setUp(self):
+        self.write("01_iterative/main.c", MAIN)
         shutil.rmtree(os.path.join(self.top, ".mine"), ignore_errors=True)
 
     @classmethod
@@ -103,8 +136,7 @@ class Learner(unittest.TestCase):
     def test_the_first_time_gives_a_copy_and_says_what_is_missing(self):
         status, printed = self.run_exercise("01/number")
         self.assertEqual(status, 1, printed)
-        with open(self.mine(), encoding="utf-8") as file:
-            self.assertEqual(file.read(), START)
+        self.assertEqual(text_of(self.mine()), START)
         for words in (".mine/01_iterative/number.c, new", "expected: the number 42", "saw:      41",
                       "open hint 2 in 01_iterative/exercises/number.md", "man 3 printf"):
             self.assertIn(words, printed)
@@ -117,6 +149,31 @@ class Learner(unittest.TestCase):
         self.assertEqual(status, 1, printed)
         self.assertIn("saw:      43", printed)
         self.assertNotIn(", new", printed)
+
+    def test_a_copy_may_be_made_of_the_chapter_whose_changes_reach_it(self):
+        status, printed = self.run_exercise("01/overlay")
+        self.assertEqual((status, place.last_line(printed)), (1, "not yet: right"), printed)
+        begun = "/* Exercise 01/overlay: a number. */\n#include <stdio.h>\n\n/* The one number"
+        self.assertTrue(text_of(self.mine("overlay")).startswith(begun))
+        shutil.rmtree(os.path.join(self.top, ".mine"))
+        self.write("01_iterative/main.c", MAIN.replace("Not in", "Nowhere in").replace(
+            "return 0;\n}", "return 0;\n}\n\n/* New in the chapter. */"))
+        self.run_exercise("01/overlay")
+        self.assertTrue(text_of(self.mine("overlay")).endswith("}\n\n/* New in the chapter. */\n"))
+
+    def test_a_chapter_that_the_patch_no_longer_fits_gives_no_copy_and_says_so(self):
+        self.write("01_iterative/main.c", MAIN.replace("one number", "only number"))
+        status, printed = self.run_exercise("01/overlay")
+        self.assertEqual(status, 2, printed)
+        self.assertIn("01_iterative/exercises/overlay.patch does not fit 01_iterative/main.c",
+                      printed)
+        self.assertFalse(os.path.exists(self.mine("overlay")))
+
+    def test_whoever_has_a_copy_may_change_the_chapter(self):
+        self.run_exercise("01/overlay")
+        self.write("01_iterative/main.c", MAIN.replace("one number", "only number"))
+        status, printed = self.run_exercise("01/overlay")
+        self.assertEqual((status, place.last_line(printed)), (1, "not yet: right"), printed)
 
     def test_the_right_answer_passes_and_is_done_until_it_is_changed(self):
         self.assertEqual(self.listed("01/number")[0], "–")
@@ -171,7 +228,7 @@ class Learner(unittest.TestCase):
         _, printed = self.listed("01/number")
         self.assertIn("Chapter 1: iterative\n", printed)
         self.assertRegex(printed, r" 01/number +10 min +predict +A number\n")
-        self.assertIn("3 exercises: 0 done, 0 begun\n", printed)
+        self.assertIn("4 exercises: 0 done, 0 begun\n", printed)
         self.assertEqual(place.last_line(printed), "next: make exercise EX=01/numbers")  # 5 minutes
 
     def test_ctrl_c_ends_the_check_and_all_it_started(self):
@@ -185,6 +242,11 @@ class Learner(unittest.TestCase):
             self.assertEqual(process.wait(20), 130)
         socket = line.strip().partition("unix:")[2]
         self.assertFalse(os.path.exists(socket))
+
+
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 PATCH = """\
