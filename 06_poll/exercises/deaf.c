@@ -58,6 +58,8 @@ static void accept_clients(void)
         if (!client) {
             if (fd >= 0)
                 close(fd);
+            else
+                net_accept_failed(); /* no descriptors: the whole loop waits for a tick */
             return;
         }
         conn_open(client, fd, &worker); /* owns fd now */

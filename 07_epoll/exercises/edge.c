@@ -108,6 +108,8 @@ static void accept_client(void)
     if (!client || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
         if (fd >= 0)
             close(fd);
+        else
+            net_accept_failed(); /* no descriptors: the whole loop waits for a tick */
         free(client);
         return;
     }
