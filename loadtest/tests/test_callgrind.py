@@ -15,7 +15,8 @@ SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", "c
 
 HTTP = "/src/common/http.c"
 PARSE, FIELDS = Function("epoll", HTTP, "http_parse"), Function("epoll", HTTP, "take_fields")
-HEAD = Function("epoll", HTTP, "http_format_head")
+HEAD = Function("epoll", "/src/common/http_head.c", "http_format_head")
+TEXT = Function("epoll", "/src/common/text.c", "span_is")
 CONN = Function("epoll", "/src/common/conn.c", "conn_advance")
 MAIN = Function("epoll", "/src/07_epoll/main.c", "main")
 COPY, FORMAT = Function("libc.so.6", "", "memcpy"), Function("libc.so.6", "", "vfprintf")
@@ -98,7 +99,8 @@ class Format(unittest.TestCase):
 class Parts(unittest.TestCase):
     def test_a_function_belongs_to_its_file_and_hiredis_to_itself(self):
         for function, part in ((PARSE, "parser"), (FIELDS, "http"), (HEAD, "http"), (MAIN, "main"),
-                               (CONN, "conn"), (HIREDIS, "hiredis"), (COPY, None), (START, None)):
+                               (CONN, "conn"), (HIREDIS, "hiredis"), (COPY, None), (TEXT, None),
+                               (START, None)):
             with self.subTest(function=function):
                 self.assertEqual(callgrind.part_of(function), part)
 
