@@ -111,7 +111,7 @@ class Experiment:
 
     def versions(self):
         """Of its tools, as in "ab 2.3, wrk 4.1.0"."""
-        return ", ".join(load.version(tool, *GENERATORS[tool]) for tool in self.tools if tool in GENERATORS)
+        return ", ".join(load.version(tool, *GENERATORS[tool]) for tool in self.tools)
 
     def main(self):
         """Runs it, from the command line to the exit status."""
@@ -122,12 +122,9 @@ class Experiment:
         except Trouble as trouble:
             print("%s: %s" % (self.name, trouble), file=sys.stderr)
             return 1
-        except processes.Stopped as stopped:
-            return stopped.status
 
     def _run(self, options):
-        processes.stop_on_signals()
-        try:
+        with processes.tidied():
             for revision in options.against:
                 subjects.build(revision)
             with open_hosts(options, self.crowded) as hosts:
@@ -138,8 +135,6 @@ class Experiment:
                     run.close()
                     self._publish(run)
                 return run.status
-        finally:
-            processes.end_for_good()
 
     def _publish(self, run):
         report = self.report(run)

@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -137,3 +138,26 @@ def end_for_good():
     it would ignore them, too."""
     _ignore_signals()
     end_all()
+
+
+@contextlib.contextmanager
+def tidied():
+    """For a whole program: a signal ends it with the status that a shell expects, and whatever was
+    started ends with it."""
+    stop_on_signals()
+    try:
+        yield
+    except Stopped as stopped:
+        sys.exit(stopped.status)
+    finally:
+        end_for_good()
+
+
+def exit_on_signals():
+    """For a program that others tidy up after: a signal is an exit, which unwinds."""
+
+    def stop(number, _frame):
+        sys.exit(128 + number)
+
+    for each in SIGNALS:
+        signal.signal(each, stop)

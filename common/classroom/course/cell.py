@@ -10,7 +10,6 @@ status how it went: nothing that the program writes can be taken for that.
 
 import os
 import shlex
-import signal
 import stat
 import subprocess
 import sys
@@ -21,6 +20,7 @@ sys.dont_write_bytecode = True
 import cage
 import exercises
 import jail
+from lib import processes
 from outcome import patient
 
 PASSED, NOT_YET, NO_COMPILE, OVER, SKIPPED, UNCHECKED = (
@@ -123,14 +123,8 @@ def copy_program(source, target):
     return True
 
 
-def stop(number, _frame):
-    """Who is asked to end unwinds, and the cage ends what is in it."""
-    raise SystemExit(128 + number)
-
-
 def main(folder, key, most_tasks, most_mib):
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, stop)
+    processes.exit_on_signals()  # and the cage ends what is in it
     cage.adopt_orphans()
     exercise, = exercises.find(key, exercises.every())
     print(Cell(folder, exercise, int(most_tasks), int(most_mib) << 20).outcome())

@@ -41,10 +41,8 @@ def measure(binary, model):
 
 
 if __name__ == "__main__":
-    processes.stop_on_signals()
     try:
-        print(json.dumps(measure(*sys.argv[1:])))
+        with processes.tidied():
+            print(json.dumps(measure(*sys.argv[1:])))
     except Trouble as trouble:
         sys.exit(str(trouble))
-    finally:
-        processes.end_for_good()

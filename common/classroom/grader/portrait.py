@@ -459,13 +459,11 @@ def from_dict(known):
 
 def main(binary, workers):
     """Prints the portrait as JSON; `workers`: yes or no."""
-    processes.stop_on_signals()
     try:
-        print(json.dumps(to_dict(of_program(binary, workers == "yes", cage.LIMITS))))
+        with processes.tidied():
+            print(json.dumps(to_dict(of_program(binary, workers == "yes", cage.LIMITS))))
     except Trouble as trouble:
         sys.exit(str(trouble))
-    finally:
-        processes.end_for_good()
 
 
 if __name__ == "__main__":

@@ -232,13 +232,8 @@ def main(chosen):
     if shutil.which("patch") is None:
         print("mutants: patch is not installed; make deps brings it", file=sys.stderr)
         return 2
-    processes.stop_on_signals()
-    try:
+    with processes.tidied():
         return report(verdicts([read(name) for name in chosen or names()]))
-    except processes.Stopped as stopped:
-        return stopped.status
-    finally:
-        processes.end_for_good()
 
 
 if __name__ == "__main__":
