@@ -29,11 +29,12 @@ from typing import Optional
 from urllib.parse import urlsplit
 
 import cage
-import places  # noqa: F401  (finds lib, diag and client)
+import places  # noqa: F401  (finds lib, diag, served and client)
 import diag
 from client import Client
 from lib import Trouble, meter, processes, redis, servers
 from outcome import Missed
+from served import parse_trace
 
 WORKERS = 4
 LEAST_CLIENTS = 6  # more than that
@@ -201,29 +202,27 @@ def children(pid):
 
 # ---- strace's record -----------------------------------------------------------------------
 
-# 4711 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 6
-# 4711 <... accept4 resumed>NULL, NULL, SOCK_CLOEXEC) = 6
-ACCEPTED = re.compile(r"^(\d+) +(?:<\.\.\. )?accept4?(?:\(| resumed>).*\) += \d+$", re.MULTILINE)
-SOCKET = re.compile(r"^(\d+) +(?:<\.\.\. )?socket(?:\(| resumed>).*\) += (\d+)$")
-CONNECT = re.compile(r"^(\d+) +connect\((\d+), .*AF_(?:UNIX|INET6?)\b")
+ADDRESS = re.compile(r"\bAF_(UNIX|INET6?)\b")
 POLLED = re.compile(r"^\d+ +p?poll\(\[.*\], (\d+), ", re.MULTILINE)
 
 
 def accepts(text):
     """{thread: how many}."""
-    return Counter(map(int, ACCEPTED.findall(text)))
+    return Counter(call.pid for call in parse_trace(text)
+                   if call.name in ("accept", "accept4") and not call.error)
 
 
 def connects(text):
     """{thread: connections}. A second connect(2) on the same socket asks whether the first has
     succeeded, as connect(2) allows; it opens no other connection."""
     found, tried = Counter(), set()
-    for line in text.splitlines():
-        if made := SOCKET.match(line):
-            tried.discard(made.groups())
-        elif (tries := CONNECT.match(line)) and tries.groups() not in tried:
-            tried.add(tries.groups())
-            found[int(tries.group(1))] += 1
+    for call in parse_trace(text):
+        if call.name == "socket":
+            tried.discard((call.pid, str(call.result)))
+        elif call.name == "connect" and ADDRESS.search(call.arguments):
+            socket = call.pid, call.arguments.partition(",")[0]
+            found[call.pid] += socket not in tried
+            tried.add(socket)
     return found
 
 
