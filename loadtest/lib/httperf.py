@@ -75,10 +75,9 @@ class Report:
 
     @property
     def void(self):
-        """Why the run says nothing of the server, or None."""
-        own = ["%s %s" % (format(self.errors[kind], ","), kind)
-               for kind in CLIENT_S_OWN if kind in self.errors]
-        return "httperf itself was at its end: %s" % ", ".join(own) if own else None
+        """Why the run says nothing of the server: httperf was at its own end. Or None."""
+        return ", ".join("%s %s" % (format(self.errors[kind], ","), kind)
+                         for kind in CLIENT_S_OWN if kind in self.errors) or None
 
     @property
     def reply_rate(self):

@@ -41,10 +41,7 @@ class Step:
     @property
     def void(self):
         """Why, or None."""
-        if not self.report or not self.report.void:
-            return None
-        return ", ".join("%s %s" % (count(self.report.errors[kind]), kind)
-                         for kind in httperf.CLIENT_S_OWN if kind in self.report.errors)
+        return self.report and self.report.void
 
     @property
     def erred(self):
