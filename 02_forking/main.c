@@ -17,10 +17,14 @@
  */
 #include "board.h"
 #include "children.h"
+#include "clock.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -16,10 +16,14 @@
  * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_clockwait(3), pthreads(7)
  */
 #include "board.h"
+#include "clock.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -17,10 +17,14 @@
  * poll(2), accept4(2), signalfd(2), fcntl(2) O_NONBLOCK
  */
 #include "board.h"
+#include "clock.h"
 #include "conn.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_async.h"
 #include "status.h"
+#include "stop.h"
 #include "waiting.h"
 
 #include <errno.h>

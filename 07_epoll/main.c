@@ -19,10 +19,14 @@
  * epoll(7), epoll_ctl(2), epoll_wait(2), accept4(2), signalfd(2)
  */
 #include "board.h"
+#include "clock.h"
 #include "conn.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_async.h"
 #include "status.h"
+#include "stop.h"
 #include "waiting.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "files.h"
 #include "guestbook.h"
 #include "http.h"
-#include "net.h"
+#include "options.h"
 #include "page.h"
 #include "redis.h"
 

@@ -1,6 +1,6 @@
 #include "board.h"
 
-#include "net.h"
+#include "clock.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 #include "children.h"
 
-#include "net.h"
+#include "clock.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <fcntl.h>

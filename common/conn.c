@@ -1,6 +1,9 @@
 #include "conn.h"
 
+#include "clock.h"
+#include "log.h"
 #include "memory.h"
+#include "options.h"
 #include "status.h"
 
 #include <errno.h>
@@ -41,7 +44,6 @@ static void refuse_for_memory(struct conn *);
 static void end(struct conn *);
 static void drain(struct conn *);
 static int state_ms(const struct conn *, enum conn_state);
-static void write_log(const struct conn *);
 
 /* ---- a connection's life ------------------------------------------------------------------- */
 
@@ -346,7 +348,7 @@ static void finish_response(struct conn *c)
     board_answered(c->worker->slot, c->app.response.status);
     board_end(c->worker->slot);
     if (c->worker->options->verbose)
-        write_log(c);
+        log_request(c->fd, c->request.line, c->worker->date_of, c->app.response.status, c->length);
     app_clear(&c->app, KEEP_PAGE);
     buffer_clear(&c->head, KEEP_SMALL);
     c->answering = false;
@@ -506,29 +508,4 @@ enum conn_state conn_expire(struct conn *c)
     }
     enter(c, CONN_DONE);
     return c->state;
-}
-
-/* ---- the log ------------------------------------------------------------------------------- */
-
-/* Common Log Format, one write(2) a line. A full pipe costs the line and not the client, who would
- * wait with us in write(2). */
-static void write_log(const struct conn *c)
-{
-    enum { LINE = 512 }; /* octets of a request line that are shown */
-    char peer[NI_MAXHOST] = "-", when[40], shown[4 * LINE + 1],
-         line[sizeof(peer) + sizeof(shown) + 128];
-    struct sockaddr_storage address;
-    socklen_t size = sizeof(address);
-    if (getpeername(c->fd, (struct sockaddr *)&address, &size) == 0)
-        getnameinfo((struct sockaddr *)&address, size, peer, sizeof(peer), NULL, 0, NI_NUMERICHOST);
-
-    size_t len = c->request.line.len < LINE ? c->request.line.len : LINE;
-    net_write_visible(c->request.line.at, len, shown, sizeof(shown));
-    struct tm utc;
-    gmtime_r(&c->worker->date_of, &utc);
-    strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &utc);
-    int n = snprintf(line, sizeof(line), "%s - - [%s] \"%s\" %d %llu\n", peer, when, shown,
-                     c->app.response.status, (unsigned long long)c->length);
-    if (!net_wait_for_room(STDOUT_FILENO, 0) || write(STDOUT_FILENO, line, (size_t)n) < 0)
-        return; /* nobody to tell */
 }

@@ -17,7 +17,7 @@
 #include "app.h"
 #include "board.h"
 #include "http.h"
-#include "net.h"
+#include "options.h"
 #include "page.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "files.h"
 
-#include "net.h"
+#include "clock.h"
 
 #include <ctype.h>
 #include <errno.h>

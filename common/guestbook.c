@@ -1,5 +1,7 @@
 #include "guestbook.h"
 
+#include "text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,38 +167,6 @@ int guestbook_no_reply(const struct guestbook *g, int why)
 
 /* ---- posting: RPUSH, and at times LTRIM ---------------------------------------------------- */
 
-/* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
- * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs where `lines`
- * allows. */
-static long count_characters(struct span text, bool lines)
-{
-    const unsigned char *at = (const unsigned char *)text.at, *end = at + text.len;
-    long count = 0;
-    for (; at < end; count++) {
-        unsigned c = *at++, least = 0;
-        int more = 0;
-        if (c >= 0xf0)
-            c &= 0x0f, more = 3, least = 0x10000;
-        else if (c >= 0xe0)
-            c &= 0x0f, more = 2, least = 0x800;
-        else if (c >= 0xc0)
-            c &= 0x1f, more = 1, least = 0x80;
-        else if (c >= 0x80)
-            return -1; /* a continuation with nothing to continue */
-        for (; more > 0; more--) {
-            if (at == end || (*at & 0xc0) != 0x80)
-                return -1;
-            c = c << 6 | (*at++ & 0x3f);
-        }
-        if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-            return -1;
-        bool control = c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
-        if (control && !(lines && (c == '\n' || c == '\t')))
-            return -1;
-    }
-    return count;
-}
-
 /* Forms send line breaks as CR LF; they are stored as LF. Works in place. */
 static size_t unify_line_breaks(char *text, size_t len)
 {
@@ -260,8 +230,8 @@ static const char *read_fields(struct guestbook *g, struct span body)
 /* What a person has to mend, or NULL. */
 static const char *check_entry(struct guestbook *g)
 {
-    long name = count_characters(g->name, false);
-    long remarks = count_characters(g->remarks, true);
+    long name = text_count_characters(g->name, false);
+    long remarks = text_count_characters(g->remarks, true);
     const char *error = NULL;
     if (name < 0)
         error = "The name holds bytes that are not text (UTF-8), or control characters.";

@@ -1,7 +1,5 @@
 #include "page.h"
 
-#include "net.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

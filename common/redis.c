@@ -1,6 +1,6 @@
 #include "redis.h"
 
-#include "net.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 #include "redis_async.h"
 
-#include "net.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

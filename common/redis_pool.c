@@ -1,6 +1,6 @@
 #include "redis_pool.h"
 
-#include "net.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
 #include "redis_server.h"
 
-#include "net.h"
+#include "clock.h"
+#include "options.h"
+#include "process.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <errno.h>

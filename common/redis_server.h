@@ -6,6 +6,8 @@
 #ifndef REDIS_SERVER_H
 #define REDIS_SERVER_H
 
+#include "options.h"
+
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>

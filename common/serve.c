@@ -1,6 +1,9 @@
 #include "serve.h"
 
+#include "clock.h"
 #include "memory.h"
+#include "net.h"
+#include "stop.h"
 
 #include <poll.h>
 

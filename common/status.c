@@ -1,5 +1,9 @@
 #include "status.h"
 
+#include "clock.h"
+#include "options.h"
+#include "proc.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -31,7 +35,7 @@ void status_start(const struct options *o, const struct board *b, enum status_wo
     started = net_now();
 }
 
-static const char *const state_names[] = {
+const char *const status_state_names[] = {
     [STATUS_FRESH] = "fresh",     [STATUS_IDLE] = "idle",       [STATUS_READING] = "reading",
     [STATUS_ASKING] = "asking",   [STATUS_WRITING] = "writing", [STATUS_LINGERING] = "lingering",
     [STATUS_WAITING] = "waiting", [STATUS_LOOP] = "loop",
@@ -90,6 +94,8 @@ static bool take_slots(struct status *status)
 
 static void take_sums(struct status *status)
 {
+    status->server = options->name;
+    status->architecture = architecture;
     status->pid = (uint64_t)main_pid;
     status->uptime_ms = (uint64_t)(net_now() - started);
     status->workers_most = options->workers > 0 ? (uint64_t)options->workers : 1;
@@ -105,76 +111,6 @@ static void take_sums(struct status *status)
 
 /* ---- the processes (proc(5)) --------------------------------------------------------------- */
 
-enum { PROC_TEXT = 4096 }; /* octets; more than any file read here has */
-
-/* False if it cannot be read: the process is gone, or no descriptor is left. */
-static bool read_proc(pid_t pid, const char *name, char text[PROC_TEXT])
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, PROC_TEXT - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
-
-/* The number behind a name at the beginning of a line. */
-static uint64_t number_of(const char *text, const char *name)
-{
-    const char *at = strstr(text, name);
-    return at ? strtoull(at + strlen(name), NULL, 10) : 0;
-}
-
-/* Since Linux 6.2 the folder's size is how many there are. */
-static uint64_t count_descriptors(pid_t pid)
-{
-    char path[64];
-    struct stat about;
-    uint64_t count = 0;
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    if (stat(path, &about) == 0 && about.st_size > 0)
-        return (uint64_t)about.st_size;
-    DIR *folder = opendir(path);
-    while (folder && readdir(folder))
-        count++;
-    if (folder)
-        closedir(folder);
-    return count > 2 ? count - 2 : 0; /* "." and ".." */
-}
-
-/* Fields of /proc/PID/stat, as proc(5) numbers them. Times are in ticks of sysconf(3). */
-enum {
-    STATE = 3,
-    PARENT = 4,
-    USER_TIME = 14,
-    SYSTEM_TIME,
-    CHILDREN_USER_TIME,
-    CHILDREN_SYSTEM_TIME,
-    THREADS = 20,
-    STAT_FIELDS,
-};
-
-struct process {
-    char state; /* 'Z': it has ended, and its parent has not looked yet */
-    uint64_t fields[STAT_FIELDS];
-};
-
-static bool read_process(pid_t pid, struct process *p)
-{
-    char text[PROC_TEXT];
-    char *at = read_proc(pid, "stat", text) ? strrchr(text, ')') : NULL; /* the name's, field 2 */
-    if (!at || strlen(at) < strlen(") R "))
-        return false;
-    p->state = at[2];
-    at += strlen(") R");
-    for (int field = STATE + 1; field < STAT_FIELDS; field++)
-        p->fields[field] = strtoull(at, &at, 10);
-    return true;
-}
-
 /* What they have used of the CPU: to the nanosecond, but user's and system's in one; and in ticks,
  * which tell the one from the other. Whole ticks alone would hide what many use a little of. */
 struct cpu {
@@ -189,12 +125,12 @@ static void add_ticks(struct cpu *cpu, uint64_t user, uint64_t system)
 }
 
 /* clock_getcpuclockid(3) gives the clock of any process that has not ended. */
-static void add_cpu(struct cpu *cpu, pid_t pid, const struct process *p)
+static void add_cpu(struct cpu *cpu, pid_t pid, const struct proc_stat *p)
 {
     clockid_t its_clock;
     struct timespec used;
     uint64_t before = cpu->ns;
-    add_ticks(cpu, p->fields[USER_TIME], p->fields[SYSTEM_TIME]);
+    add_ticks(cpu, p->fields[PROC_USER_TIME], p->fields[PROC_SYSTEM_TIME]);
     if (clock_getcpuclockid(pid, &its_clock) == 0 && clock_gettime(its_clock, &used) == 0)
         cpu->ns = before + (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
@@ -211,13 +147,13 @@ static void share_cpu(struct status *status, const struct cpu *cpu)
 static void add_closely(struct status *status, pid_t pid)
 {
     char text[PROC_TEXT];
-    if (read_proc(pid, "status", text)) {
-        status->voluntary += number_of(text, "\nvoluntary_ctxt_switches:");
-        status->involuntary += number_of(text, "\nnonvoluntary_ctxt_switches:");
+    if (proc_read(pid, "status", text)) {
+        status->voluntary += proc_number(text, "\nvoluntary_ctxt_switches:");
+        status->involuntary += proc_number(text, "\nnonvoluntary_ctxt_switches:");
     }
-    if (read_proc(pid, "smaps_rollup", text))
-        status->pss_kib += number_of(text, "\nPss:");
-    status->descriptors += count_descriptors(pid);
+    if (proc_read(pid, "smaps_rollup", text))
+        status->pss_kib += proc_number(text, "\nPss:");
+    status->descriptors += proc_count_descriptors(pid);
 }
 
 static void scale(uint64_t *sum, uint64_t all, uint64_t seen)
@@ -228,14 +164,14 @@ static void scale(uint64_t *sum, uint64_t all, uint64_t seen)
 /* Is this slot's worker a child that is alive? If so, what it costs is added. */
 static bool take_child(struct status *status, struct cpu *cpu, pid_t pid, uint64_t *looked_at)
 {
-    struct process p;
-    if (!read_process(pid, &p) || (pid_t)p.fields[PARENT] != main_pid)
+    struct proc_stat p;
+    if (!proc_read_stat(pid, &p) || (pid_t)p.fields[PROC_PARENT] != main_pid)
         return false;
     add_cpu(cpu, pid, &p);
     if (p.state == 'Z')
         return false;
     status->processes++;
-    status->threads += p.fields[THREADS];
+    status->threads += p.fields[PROC_THREADS];
     if (*looked_at < STATUS_CLOSELY) {
         add_closely(status, pid);
         (*looked_at)++;
@@ -273,12 +209,12 @@ static uint64_t milliseconds(struct timeval t)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_usec / 1000;
 }
 
-static void take_main(struct status *status, struct process *p)
+static void take_main(struct status *status, struct proc_stat *p)
 {
-    *p = (struct process){.fields[THREADS] = 1};
-    read_process(main_pid, p);
+    *p = (struct proc_stat){.fields[PROC_THREADS] = 1};
+    proc_read_stat(main_pid, p);
     status->processes = 1;
-    status->threads = p->fields[THREADS];
+    status->threads = p->fields[PROC_THREADS];
     add_closely(status, main_pid);
 }
 
@@ -294,18 +230,19 @@ static void take_own_usage(struct status *status)
 }
 
 /* A child looks at its parent and at all of that one's children, those who have ended included. */
-static void take_family(struct status *status, const struct process *parent)
+static void take_family(struct status *status, const struct proc_stat *parent)
 {
     struct cpu cpu = {0};
     add_cpu(&cpu, main_pid, parent);
-    add_ticks(&cpu, parent->fields[CHILDREN_USER_TIME], parent->fields[CHILDREN_SYSTEM_TIME]);
+    add_ticks(&cpu, parent->fields[PROC_CHILDREN_USER_TIME],
+              parent->fields[PROC_CHILDREN_SYSTEM_TIME]);
     take_children(status, &cpu);
     share_cpu(status, &cpu);
 }
 
 bool status_take(struct status *status)
 {
-    struct process p;
+    struct proc_stat p;
     *status = (struct status){0};
     if (!board || !take_slots(status))
         return false;
@@ -322,117 +259,6 @@ void status_free(struct status *status)
 {
     free(status->slots);
     status->slots = NULL;
-}
-
-/* ---- JSON (RFC 8259) ----------------------------------------------------------------------- */
-
-/* What it makes must fit in 256 octets. */
-__attribute__((format(printf, 2, 3))) static void put(struct buffer *out, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    int len = vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    buffer_append(out, text, (size_t)len);
-}
-
-/* A string, in ASCII whatever is in it: so it is always UTF-8. */
-static void put_string(struct buffer *out, const char *text)
-{
-    buffer_append(out, "\"", 1);
-    for (; *text; text++) {
-        unsigned char octet = (unsigned char)*text;
-        if (octet == '"' || octet == '\\')
-            put(out, "\\%c", octet);
-        else if (octet < ' ' || octet > '~')
-            put(out, "\\u%04x", octet);
-        else
-            buffer_append(out, text, 1);
-    }
-    buffer_append(out, "\"", 1);
-}
-
-/* Counts with their names, as an object. */
-static void put_counts(struct buffer *out, const char *const names[], const uint64_t counts[],
-                       int many)
-{
-    for (int i = 0; i < many; i++)
-        put(out, "%s\"%s\": %llu", i == 0 ? "{" : ", ", names[i], (unsigned long long)counts[i]);
-    put(out, "}");
-}
-
-static void put_slot(struct buffer *out, const struct status_slot *s)
-{
-    put(out, "  {\"slot\": %llu, \"id\": %llu, \"state\": \"%s\", \"request\": ",
-        (unsigned long long)s->slot, (unsigned long long)s->id, state_names[s->state]);
-    put_string(out, s->request);
-    if (s->state == STATUS_LOOP)
-        put(out, ", \"since_ms\": null");
-    else
-        put(out, ", \"since_ms\": %llu", (unsigned long long)s->since_ms);
-    put(out, ", \"requests\": %llu, \"connections\": %llu, \"by_state\": ",
-        (unsigned long long)s->requests, (unsigned long long)s->connections);
-    put_counts(out, state_names, s->by_state, STATUS_CONNECTION_STATES);
-    put(out, "}");
-}
-
-static void put_name(struct buffer *out, const char *name, const char *value)
-{
-    put(out, " \"%s\": ", name);
-    put_string(out, value);
-    put(out, ",\n");
-}
-
-static void put_number(struct buffer *out, const char *name, uint64_t value)
-{
-    put(out, " \"%s\": %llu,\n", name, (unsigned long long)value);
-}
-
-static void put_object(struct buffer *out, const char *name, const char *const names[],
-                       const uint64_t counts[], int many)
-{
-    put(out, " \"%s\": ", name);
-    put_counts(out, names, counts, many);
-    put(out, ",\n");
-}
-
-static void put_slots(struct buffer *out, const struct status *status)
-{
-    put(out, " \"slots\": [\n");
-    for (size_t i = 0; i < status->workers; i++) {
-        put_slot(out, &status->slots[i]);
-        put(out, i + 1 < status->workers ? ",\n" : "\n");
-    }
-    put(out, " ]\n");
-}
-
-void status_write_json(const struct status *status, struct buffer *out)
-{
-    static const char *const classes[] = {"2xx", "3xx", "4xx", "5xx"};
-    static const char *const modes[] = {"user", "system"};
-    static const char *const reasons[] = {"voluntary", "involuntary"};
-    const uint64_t cpu_ms[] = {status->cpu_user_ms, status->cpu_system_ms};
-    const uint64_t switches[] = {status->voluntary, status->involuntary};
-    put(out, "{\n");
-    put_name(out, "server", options->name);
-    put_name(out, "version", ZEROHTTPD_VERSION);
-    put_name(out, "architecture", architecture);
-    put_number(out, "pid", status->pid);
-    put_number(out, "uptime_ms", status->uptime_ms);
-    put_number(out, "workers_most", status->workers_most);
-    put_number(out, "requests", status->requests);
-    put_number(out, "connections", status->connections);
-    put_object(out, "responses", classes, status->responses, BOARD_CLASSES);
-    put_object(out, "now", state_names, status->now, STATUS_CONNECTION_STATES);
-    put_object(out, "cpu_ms", modes, cpu_ms, 2);
-    put_object(out, "switches", reasons, switches, 2);
-    put_number(out, "processes", status->processes);
-    put_number(out, "threads", status->threads);
-    put_number(out, "pss_kib", status->pss_kib);
-    put_number(out, "descriptors", status->descriptors);
-    put_slots(out, status);
-    put(out, "}\n");
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */
@@ -537,11 +363,11 @@ static struct span text(void *data, int id)
     case VERSION:
         return span_of(ZEROHTTPD_VERSION);
     case ARCHITECTURE:
-        return span_of(architecture);
+        return span_of(status->architecture);
     case UPTIME:
         return uptime_text(status);
     case SLOT_STATE:
-        return span_of(state_names[status->shown->state]);
+        return span_of(status_state_names[status->shown->state]);
     case SLOT_REQUEST:
         return span_of(status->shown->request);
     case SLOT_SINCE:

@@ -53,7 +53,7 @@
 #define STATUS_H
 
 #include "board.h"
-#include "net.h"
+#include "options.h"
 #include "page.h"
 
 #include <stdbool.h>
@@ -88,6 +88,7 @@ struct status_slot {
 };
 
 struct status {
+    const char *server, *architecture; /* borrowed from status_start()'s */
     uint64_t pid, uptime_ms, workers_most, requests, connections, responses[BOARD_CLASSES];
     uint64_t now[STATUS_CONNECTION_STATES];
     uint64_t waiting; /* workers without a client */
@@ -100,6 +101,9 @@ struct status {
     const struct status_slot *shown;
     char number[40];
 };
+
+/* "idle", by enum status_state. */
+extern const char *const status_state_names[];
 
 /* In the main process, before anything forks: whose status this is. `architecture` is a few words;
  * options and board must stay. */

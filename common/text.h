@@ -27,6 +27,16 @@ struct span span_trim(struct span);
  * separator goes with it. */
 struct span span_take_until(struct span *rest, char separator);
 
+/* Writes text so that it stays on one line of a log, and a terminal obeys none of it: whatever is
+ * not printable ASCII, and `"` and `\`, becomes \xHH. As much of it as fits into shown[0, size),
+ * with a NUL. */
+void net_write_visible(const char *text, size_t len, char *shown, size_t size);
+
+/* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
+ * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs where `lines`
+ * allows. */
+long text_count_characters(struct span, bool lines);
+
 /* ---- buffer: a growing array of one's own -------------------------------------------------- */
 
 /* All zero is an empty one. Owns `bytes`. */

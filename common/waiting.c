@@ -1,6 +1,9 @@
 #include "waiting.h"
 
+#include "clock.h"
 #include "memory.h"
+#include "options.h"
+#include "stop.h"
 
 #include <stdlib.h>
 #include <utlist.h>

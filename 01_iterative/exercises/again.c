@@ -8,7 +8,11 @@
  *
  * socket(7), bind(2), ip(7), tcp(7)
  */
+#include "clock.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
+#include "stop.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -8,7 +8,10 @@
  *
  * recv(2), socket(7), clock_gettime(2)
  */
+#include "clock.h"
 #include "net.h"
+#include "options.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -7,6 +7,7 @@
  * write(2), send(2), pipe(7), signal(7)
  */
 #include "net.h"
+#include "options.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,6 +6,8 @@
  * recv(2), memmem(3), tcp(7)
  */
 #include "net.h"
+#include "options.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,8 +8,10 @@
  * fork(2), close(2), listen(2)
  */
 #include "net.h"
+#include "options.h"
 #include "redis_pool.h"
 #include "serve.h"
+#include "stop.h"
 
 #include <signal.h>
 #include <sys/socket.h>

@@ -7,8 +7,10 @@
  * fork(2), waitpid(2), sigaction(2), signal-safety(7)
  */
 #include "net.h"
+#include "options.h"
 #include "redis_pool.h"
 #include "serve.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -7,9 +7,13 @@
  * accept(2), flock(2), socket(7) SO_REUSEPORT, epoll_ctl(2)
  */
 #include "children.h"
+#include "clock.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,13 @@
  * fork(2), mmap(2) MAP_SHARED, waitpid(2)
  */
 #include "children.h"
+#include "clock.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
+#include "stop.h"
 
 #include <signal.h>
 #include <stdio.h>

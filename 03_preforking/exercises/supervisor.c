@@ -7,9 +7,12 @@
  * fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG
  */
 #include "children.h"
+#include "clock.h"
 #include "net.h"
+#include "options.h"
 #include "redis_pool.h"
 #include "serve.h"
+#include "stop.h"
 
 #include <signal.h>
 #include <stdio.h>

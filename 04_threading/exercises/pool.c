@@ -10,7 +10,10 @@
  * pthread_mutex_lock(3), pthread_cond_wait(3)
  */
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -8,9 +8,12 @@
  */
 #include "board.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>

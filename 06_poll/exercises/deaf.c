@@ -11,7 +11,10 @@
 #include "board.h"
 #include "conn.h"
 #include "net.h"
+#include "options.h"
+#include "process.h"
 #include "status.h"
+#include "stop.h"
 #include "waiting.h"
 
 #include <poll.h>

@@ -12,6 +12,8 @@
  */
 #include "http.h"
 #include "net.h"
+#include "options.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <stdbool.h>

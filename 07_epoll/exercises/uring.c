@@ -21,6 +21,8 @@
  * io_uring(7), io_uring_prep_accept(3), io_uring_prep_poll_add(3)
  */
 #include "net.h"
+#include "options.h"
+#include "process.h"
 
 #include <liburing.h>
 #include <string.h>

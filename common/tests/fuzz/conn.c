@@ -18,6 +18,7 @@
 #include "conn.h"
 #include "answers.h"
 #include "fuzz.h"
+#include "options.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

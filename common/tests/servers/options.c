@@ -114,18 +114,18 @@ EVERY_SERVER(without_public_or_templates_it_does_not_start)
 /* A root whose guestbook template is ours. */
 static const char *make_root_with(const char *template)
 {
-    const char *status = read_whole("templates/status/index.html", NULL);
-    const char *server = read_whole("templates/server-status/index.html", NULL);
+    const char *status = read_whole("templates/error/index.html", NULL);
+    const char *server = read_whole("templates/status/index.html", NULL);
     check(status && server, "no templates/ here");
     check(mkdir(place("own"), 0700) == 0 && mkdir(place("own/public"), 0700) == 0 &&
               mkdir(place("own/templates"), 0700) == 0 &&
               mkdir(place("own/templates/guestbook"), 0700) == 0 &&
-              mkdir(place("own/templates/status"), 0700) == 0 &&
-              mkdir(place("own/templates/server-status"), 0700) == 0,
+              mkdir(place("own/templates/error"), 0700) == 0 &&
+              mkdir(place("own/templates/status"), 0700) == 0,
           "no folder");
     write_file("own/templates/guestbook/index.html", template, strlen(template));
-    write_file("own/templates/status/index.html", status, strlen(status));
-    write_file("own/templates/server-status/index.html", server, strlen(server));
+    write_file("own/templates/error/index.html", status, strlen(status));
+    write_file("own/templates/status/index.html", server, strlen(server));
     write_file("own/public/index.html", "home", 4);
     return place("own");
 }
@@ -336,7 +336,7 @@ EVERY_SERVER(a_template_may_be_of_1970)
 {
     static const struct timespec epoch[2] = {{0}, {0}};
     const char *root = make_root_with("one");
-    check(utimensat(AT_FDCWD, place("own/templates/status/index.html"), epoch, 0) == 0, "%s",
+    check(utimensat(AT_FDCWD, place("own/templates/error/index.html"), epoch, 0) == 0, "%s",
           strerror(errno));
     start_server("--root", root);
     check(get("/not-there")->status == 404, "not found");

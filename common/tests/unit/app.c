@@ -1,5 +1,7 @@
 /* The routes: requests and replies in, effects out. The site is the short one of unit.h. */
 #include "app.h"
+#include "clock.h"
+#include "options.h"
 #include "status.h"
 #include "unit.h"
 
@@ -694,7 +696,7 @@ static bool comes_to_be(const char *expected)
     return false;
 }
 
-#define STATUS "templates/status/index.html"
+#define STATUS "templates/error/index.html"
 
 Test(app, a_changed_template_is_read_again)
 {

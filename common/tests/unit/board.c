@@ -1,5 +1,6 @@
 /* The scoreboard: slots, counts, and that they are shared with children. */
 #include "board.h"
+#include "clock.h"
 #include "unit.h"
 
 #include <signal.h>

@@ -1,5 +1,7 @@
 /* What a parent has to know of its children. They are real, and do nothing but end. */
 #include "children.h"
+#include "clock.h"
+#include "stop.h"
 #include "unit.h"
 
 #include <signal.h>

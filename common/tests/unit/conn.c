@@ -1,7 +1,9 @@
 /* One connection: fed through a socket whose other end the test holds. The site is the short one
  * of unit.h. */
 #include "conn.h"
+#include "clock.h"
 #include "memory.h"
+#include "options.h"
 #include "unit.h"
 
 /* ---- a worker, a connection, and its client ------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* public/: what is opened, what is not and why, and what type it has. */
 #include "files.h"
-#include "net.h"
+#include "clock.h"
 #include "unit.h"
 
 #include <linux/filter.h>

@@ -1,4 +1,11 @@
 /* Options, the listener, signals, the clock, and the statistics at the end. */
+#include "clock.h"
+#include "log.h"
+#include "net.h"
+#include "options.h"
+#include "process.h"
+#include "stop.h"
+#include "text.h"
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,6 @@
 /* Redis for those who may wait. A thread of the test plays a Redis that can be told what to do. */
+#include "clock.h"
+#include "options.h"
 #include "redis_pool.h"
 #include "unit.h"
 

@@ -1,7 +1,10 @@
 /* How chapters 1 to 5 serve one client: on a blocking descriptor that ticks, with Redis asked over
  * a pool. The test is the client; a thread serves. */
 #include "serve.h"
+#include "clock.h"
 #include "memory.h"
+#include "options.h"
+#include "stop.h"
 #include "unit.h"
 
 #include <signal.h>

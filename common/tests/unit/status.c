@@ -4,6 +4,8 @@
 
 #include "tests/json.h"
 #include "tests/status_fields.h"
+#include "clock.h"
+#include "options.h"
 #include "unit.h"
 
 #include <signal.h>

@@ -11,7 +11,7 @@
 #define UNIT_H
 
 #include "http.h"
-#include "net.h"
+#include "options.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -140,15 +140,15 @@ static inline void scratch_site(void)
     scratch_large("public/large.bin");
     scratch_folder("templates");
     scratch_folder("templates/guestbook");
+    scratch_folder("templates/error");
     scratch_folder("templates/status");
-    scratch_folder("templates/server-status");
     scratch_file("templates/guestbook/index.html",
                  "{{server}}{{#counted}} {{visitors}}{{/counted}}"
                  "{{#errors}} error: {{error}}{{/errors}}"
                  "{{#entries}} [{{name}}: {{remarks}}]{{/entries}}"
                  "{{#nobody}} nobody{{/nobody}} typed: {{typed_name}}, {{typed_remarks}}\n");
-    scratch_file("templates/status/index.html", "{{code}} {{reason}} {{explanation}}\n");
-    scratch_file("templates/server-status/index.html",
+    scratch_file("templates/error/index.html", "{{code}} {{reason}} {{explanation}}\n");
+    scratch_file("templates/status/index.html",
                  "{{server}}{{#slots}} {{slot}}: {{slot_state}}{{/slots}}\n");
 }
 

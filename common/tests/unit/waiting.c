@@ -1,6 +1,9 @@
 /* Who waits in an event loop: queues in order, deadlines, stopping, burying. */
 #include "waiting.h"
+#include "clock.h"
 #include "memory.h"
+#include "options.h"
+#include "stop.h"
 #include "unit.h"
 
 static struct options options;

@@ -1,0 +1,26 @@
+#include "clock.h"
+
+struct timespec net_time_from_now(int ms)
+{
+    struct timespec when;
+    clock_gettime(CLOCK_MONOTONIC, &when);
+    when.tv_sec += ms / 1000;
+    when.tv_nsec += ms % 1000 * 1000000L;
+    when.tv_sec += when.tv_nsec / 1000000000L;
+    when.tv_nsec %= 1000000000L;
+    return when;
+}
+
+int64_t net_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int net_earlier(int a, int b)
+{
+    if (a < 0 || b < 0)
+        return a < 0 ? b : a;
+    return a < b ? a : b;
+}

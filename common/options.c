@@ -1,0 +1,183 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: %s [option]...\n"
+    "Serves public/ and a guestbook over HTTP/1.1.\n"
+    "\n"
+    "  -p, --port N          port to listen on; 0 takes a free one (8000)\n"
+    "  -b, --bind ADDR       IPv4 or IPv6 address to listen on (127.0.0.1)\n"
+    "  -r, --redis WHERE     host:port, redis://:password@host:port, or unix:PATH\n"
+    "                        (127.0.0.1:6379); the environment variable\n"
+    "                        REDISCLI_AUTH may hold the password instead\n"
+    "%s"
+    "  -d, --root DIR        where public/ and templates/ are (.)\n"
+    "  -k, --keep-alive SEC  how long an idle connection is kept; 0: not at all (5)\n"
+    "  -t, --timeout SEC     for a whole request, and for a response that makes no\n"
+    "                        progress; a new connection that says nothing gets half\n"
+    "                        of it, a Redis command a fifth, connecting to Redis a\n"
+    "                        tenth; fractions are allowed (10)\n"
+    "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
+    "  -v, --verbose         a line a request, in Common Log Format; left out where\n"
+    "                        standard output is a pipe that is full\n"
+    "  -h, --help            this text\n"
+    "  -V, --version         the version\n";
+
+static const char help_workers[] =
+    "  -w, --workers N       processes or threads that serve, at once at most (%d)\n";
+
+static const struct option long_options[] = {
+    {"port", required_argument, NULL, 'p'},    {"bind", required_argument, NULL, 'b'},
+    {"redis", required_argument, NULL, 'r'},   {"workers", required_argument, NULL, 'w'},
+    {"root", required_argument, NULL, 'd'},    {"keep-alive", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 't'}, {"backlog", required_argument, NULL, 'l'},
+    {"verbose", no_argument, NULL, 'v'},       {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+};
+
+_Noreturn void net_bad_option(const char *name, const char *what, const char *value,
+                              const char *right)
+{
+    fprintf(stderr, "%s: %s '%s': %s\n", name, what, value, right);
+    exit(2);
+}
+
+/* A whole number in [least, most], or the end of the program. */
+static int whole_number(const char *name, const char *option, const char *text, int least, int most)
+{
+    char *end, right[64];
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (errno == 0 && end != text && *end == '\0' && n >= least && n <= most)
+        return (int)n;
+    snprintf(right, sizeof(right), "a whole number from %d to %d", least, most);
+    net_bad_option(name, option, text, right);
+}
+
+/* Seconds, with fractions, as milliseconds. */
+static int milliseconds(const char *name, const char *option, const char *text, int least_ms)
+{
+    enum { MOST_SECONDS = 3600 };
+    char *end, right[64];
+    errno = 0;
+    double seconds = strtod(text, &end);
+    if (errno == 0 && end != text && *end == '\0' && seconds * 1000 >= least_ms &&
+        seconds <= MOST_SECONDS)
+        return (int)(seconds * 1000 + 0.5);
+    snprintf(right, sizeof(right), "seconds from %g to %d", least_ms / 1000.0, MOST_SECONDS);
+    net_bad_option(name, option, text, right);
+}
+
+static _Noreturn void print_help(const char *name, int workers)
+{
+    char line[128] = "";
+    if (workers > 0)
+        snprintf(line, sizeof(line), help_workers, workers);
+    printf(help, name, line);
+    exit(0);
+}
+
+static void one_option(struct options *o, int option, const char *value, int workers)
+{
+    switch (option) {
+    case 'p':
+        o->port = whole_number(o->name, "--port", value, 0, 65535);
+        break;
+    case 'b':
+        o->bind = value;
+        break;
+    case 'r':
+        o->redis = value;
+        break;
+    case 'w':
+        if (workers == 0)
+            net_bad_option(o->name, "--workers", value,
+                           "this server has one process and one thread");
+        o->workers = whole_number(o->name, "--workers", value, 1, 30000);
+        break;
+    case 'd':
+        o->root = value;
+        break;
+    case 'k':
+        o->keep_alive_ms = milliseconds(o->name, "--keep-alive", value, 0);
+        break;
+    case 't':
+        o->timeout_ms = milliseconds(o->name, "--timeout", value, 100);
+        break;
+    case 'l':
+        o->backlog = whole_number(o->name, "--backlog", value, 1, 65535);
+        break;
+    case 'v':
+        o->verbose = true;
+        break;
+    case 'h':
+        print_help(o->name, workers);
+    case 'V':
+        printf("%s (ZeroHTTPd) %s\n", o->name, ZEROHTTPD_VERSION);
+        exit(0);
+    default:
+        break;
+    }
+}
+
+static const char short_options[] = ":p:b:r:w:d:k:t:l:vhV";
+
+/* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`); or the word, if there
+ * is no letter (`--bogus`), or one that is known (`--verbose=3`). */
+static const char *unknown_option(const char *word)
+{
+    static char letter[] = "-?";
+    letter[1] = (char)optopt;
+    return strchr(short_options, optopt) ? word : letter;
+}
+
+void net_options(struct options *o, int argc, char **argv, const char *name, int workers)
+{
+    *o = (struct options){
+        .name = name,
+        .port = 8000,
+        .bind = "127.0.0.1",
+        .redis = "127.0.0.1:6379",
+        .workers = workers,
+        .root = ".",
+        .keep_alive_ms = 5000,
+        .timeout_ms = 10000,
+        .backlog = 4096,
+    };
+    int option;
+    opterr = 0; /* the messages are ours */
+    while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        if (option == '?')
+            net_bad_option(name, "unknown option", unknown_option(argv[optind - 1]), "see --help");
+        if (option == ':')
+            net_bad_option(name, "no value for", argv[optind - 1], "see --help");
+        one_option(o, option, optarg, workers);
+    }
+    if (optind < argc)
+        net_bad_option(name, "unexpected argument", argv[optind], "see --help");
+}
+
+int net_fresh_ms(const struct options *o)
+{
+    return o->timeout_ms / 2;
+}
+
+int net_redis_ms(const struct options *o)
+{
+    return o->timeout_ms / 5;
+}
+
+int net_connect_ms(const struct options *o)
+{
+    return o->timeout_ms / 10;
+}
+
+int net_linger_ms(const struct options *o)
+{
+    return o->timeout_ms / 10;
+}

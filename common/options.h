@@ -1,0 +1,36 @@
+/* options: the command line, the same for all seven. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+
+#define ZEROHTTPD_VERSION "0.1.0"
+
+struct options {
+    const char *name;  /* of this server: "epoll" */
+    int port;          /* 0: a free one */
+    const char *bind;  /* IPv4 or IPv6 address */
+    const char *redis; /* host:port, redis://:password@host:port, or unix:path */
+    int workers;       /* processes or threads; 0: this server has no such option */
+    const char *root;  /* where public/ and templates/ are */
+    int keep_alive_ms; /* 0: close after every response */
+    int timeout_ms;    /* a whole request; a response without progress */
+    int backlog;       /* finished handshakes that may wait for accept(2) */
+    bool verbose;      /* a line a request, on standard output, if there is room in it */
+};
+
+/* What follows --timeout (10 s), so that one option makes a whole test quick. */
+int net_fresh_ms(const struct options *);   /* a half: a new connection that says nothing */
+int net_redis_ms(const struct options *);   /* a fifth: one Redis command */
+int net_connect_ms(const struct options *); /* a tenth: connecting to Redis */
+int net_linger_ms(const struct options *);  /* a tenth: waiting for a refused client to be quiet */
+
+/* Reads the command line. `workers` is the default of --workers, 0 if the server refuses it.
+ * A bad option: one line, status 2. --help and --version: status 0. */
+void net_options(struct options *, int argc, char **argv, const char *name, int workers);
+
+/* One line, "name: what 'value': what would be right", on standard error; status 2. */
+_Noreturn void net_bad_option(const char *name, const char *what, const char *value,
+                              const char *right);
+
+#endif

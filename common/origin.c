@@ -1,0 +1,82 @@
+#include "origin.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A server as a browser names it, "host:port". */
+struct authority {
+    struct span host; /* an IPv6 address is in brackets */
+    struct span port; /* digits */
+};
+
+static struct authority authority_of(struct span text)
+{
+    struct authority authority = {text, SPAN("80")};
+    size_t len = text.len;
+    while (len > 0 && text.at[len - 1] >= '0' && text.at[len - 1] <= '9')
+        len--;
+    if (len == 0 || text.at[len - 1] != ':')
+        return authority;
+    authority.host.len = len - 1;
+    if (len < text.len)
+        authority.port = (struct span){text.at + len, text.len - len};
+    return authority;
+}
+
+/* Takes an Origin field apart (RFC 6454, 7). False for "null", and for a page that did not come by
+ * http. */
+static bool read_origin(struct span origin, struct authority *page)
+{
+    static const char scheme[] = "http://";
+    size_t prefix = strlen(scheme);
+    if (origin.len <= prefix || strncasecmp(origin.at, scheme, prefix) != 0)
+        return false;
+    *page = authority_of((struct span){origin.at + prefix, origin.len - prefix});
+    return true;
+}
+
+static bool is_same(struct span a, struct span b)
+{
+    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
+}
+
+bool origin_is_cross_site(const struct http_request *request)
+{
+    struct span origin = http_field(request, "Origin");
+    struct authority page, here = authority_of(request->host);
+    if (span_is(http_field(request, "Sec-Fetch-Site"), "cross-site"))
+        return true;
+    return origin.at && !(read_origin(origin, &page) && is_same(page.host, here.host) &&
+                          is_same(page.port, here.port));
+}
+
+static bool is_loopback(struct span host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in_addr ipv4;
+    struct in6_addr ipv6;
+    bool in_brackets = host.len > 2 && host.at[0] == '[' && host.at[host.len - 1] == ']';
+    if (in_brackets)
+        host = (struct span){host.at + 1, host.len - 2};
+    if (span_is_nocase(host, "localhost"))
+        return !in_brackets;
+    if (host.len >= sizeof(text))
+        return false;
+    snprintf(text, sizeof(text), "%.*s", (int)host.len, host.at);
+    if (in_brackets)
+        return inet_pton(AF_INET6, text, &ipv6) == 1 && IN6_IS_ADDR_LOOPBACK(&ipv6);
+    return inet_pton(AF_INET, text, &ipv4) == 1 && ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+bool origin_host_is_loopback(const struct http_request *request)
+{
+    return is_loopback(authority_of(request->host).host);
+}
+
+bool origin_is_this_machine(const struct http_request *request)
+{
+    struct authority page;
+    return read_origin(http_field(request, "Origin"), &page) && is_loopback(page.host);
+}

@@ -1,0 +1,39 @@
+/* proc: what the kernel tells of a process (proc(5)). */
+#ifndef PROC_H
+#define PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { PROC_TEXT = 4096 }; /* bytes; more than any file read here has */
+
+/* Reads /proc/PID/NAME, with a NUL behind it. False if it cannot be read: the process is gone, or
+ * no descriptor is left. */
+bool proc_read(pid_t, const char *name, char text[PROC_TEXT]);
+
+/* The number behind a name, which begins with its line's "\n"; 0 if the name is not there. */
+uint64_t proc_number(const char *text, const char *name);
+
+uint64_t proc_count_descriptors(pid_t);
+
+/* Fields of /proc/PID/stat, as proc(5) numbers them. Times are in ticks of sysconf(3). */
+enum {
+    PROC_STATE = 3,
+    PROC_PARENT = 4,
+    PROC_USER_TIME = 14,
+    PROC_SYSTEM_TIME,
+    PROC_CHILDREN_USER_TIME,
+    PROC_CHILDREN_SYSTEM_TIME,
+    PROC_THREADS = 20,
+    PROC_STAT_FIELDS,
+};
+
+struct proc_stat {
+    char state; /* 'Z': it has ended, and its parent has not looked yet */
+    uint64_t fields[PROC_STAT_FIELDS];
+};
+
+bool proc_read_stat(pid_t, struct proc_stat *);
+
+#endif

@@ -1,0 +1,122 @@
+#include "process.h"
+
+#include "log.h"
+#include "memory.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+_Noreturn void net_die(const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", name);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+/* ---- limits -------------------------------------------------------------------------------------
+ */
+
+/* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* The kernel enlarges the table for the highest number in use: one is, for a moment. */
+void net_reserve_descriptors(int count)
+{
+    enum { OTHERS = 64 }; /* the listener, templates, files that are being sent */
+    struct rlimit limit;
+    int highest = count + OTHERS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= (rlim_t)highest)
+        highest = (int)limit.rlim_cur - 1;
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, highest);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------
+ */
+
+/* /proc/self/status, for the statistics at the end; opened at the start, because a server that runs
+ * opens what is in public/ and templates/, and nothing else, unless it is asked for its status. */
+static int own_status = -1;
+
+/* What was used by this process and its children; times in seconds, sizes in KiB. */
+struct usage {
+    double user, system;
+    long voluntary, involuntary; /* context switches */
+    long own_kib, child_kib;     /* the largest that this process, and that any child, has been */
+};
+
+/* getrusage(2) counts from before execve(2), which may have been a shell's busy life. */
+static struct usage before_start;
+
+static double seconds(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static struct usage usage_so_far(void)
+{
+    struct rusage self, children;
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return (struct usage){
+        .user = seconds(self.ru_utime) + seconds(children.ru_utime),
+        .system = seconds(self.ru_stime) + seconds(children.ru_stime),
+        .voluntary = self.ru_nvcsw + children.ru_nvcsw,
+        .involuntary = self.ru_nivcsw + children.ru_nivcsw,
+        .own_kib = self.ru_maxrss,
+        .child_kib = children.ru_maxrss,
+    };
+}
+
+void process_start(void)
+{
+    raise_descriptor_limit();
+    memory_start();
+    own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    before_start = usage_so_far();
+}
+
+/* Peak memory of this process, in KiB. ru_maxrss is what is left without /proc: it survives exec(2)
+ * and so may show the size of whoever started us. */
+static long own_peak_kib(long maxrss)
+{
+    char text[4096];
+    ssize_t n = pread(own_status, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    const char *peak = strstr(text, "VmHWM:");
+    return peak ? strtol(peak + strlen("VmHWM:"), NULL, 10) : maxrss;
+}
+
+void net_report(const struct options *o, uint64_t requests, uint64_t connections)
+{
+    enum { PATIENCE_MS = 1000 };
+    if (!net_wait_for_room(STDOUT_FILENO, PATIENCE_MS))
+        return; /* a full pipe, which nobody reads: write(2) would wait for ever */
+    struct usage now = usage_so_far();
+    long peak = own_peak_kib(now.own_kib);
+    if (now.child_kib > peak && now.child_kib > before_start.child_kib)
+        peak = now.child_kib;
+    printf("%s: %llu requests on %llu connections; CPU %.2f s user, %.2f s system; "
+           "peak memory %ld KiB; context switches %ld voluntary, %ld involuntary\n",
+           o->name, (unsigned long long)requests, (unsigned long long)connections,
+           now.user - before_start.user, now.system - before_start.system, peak,
+           now.voluntary - before_start.voluntary, now.involuntary - before_start.involuntary);
+    fflush(stdout);
+}
