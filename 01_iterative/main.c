@@ -13,9 +13,7 @@
  */
 #include "board.h"
 #include "net.h"
-#include "options.h"
 #include "process.h"
-#include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
 #include "stop.h"
@@ -30,12 +28,12 @@
  * tick (net_listen), so that a signal is never overlooked for longer than that. */
 static void serve_everybody(int listener, struct worker *worker, struct redis_pool *redis)
 {
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             serve_client(worker, client, redis); /* owns client now, closes it */
         else
-            net_accept_failed(); /* a tick, a signal, a client gone already: weather */
+            net_handle_accept_error(); /* a tick, a signal, a client gone already: weather */
     }
 }
 
@@ -45,27 +43,27 @@ int main(int argc, char **argv)
     struct redis_server server;
     struct redis_pool redis; /* a pool of one connection, opened when first needed */
 
-    net_options(&options, argc, argv, "iterative", 0);
+    options_parse(&options, argc, argv, "iterative", 0);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(1);
     if (!board || !redis_pool_open(&redis, &server, 1))
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_PROCESSES, "one process, one client at a time");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    net_announce(&options, listener);
 
     struct worker worker = {
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .how_many_wait = serve_how_many_wait,
+        .claim_waiting_clients = serve_waiting_clients,
         .listener = listener,
     };
     serve_everybody(listener, &worker, &redis);
 
     close(listener);
     redis_pool_close(&redis);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -19,9 +19,7 @@
 #include "children.h"
 #include "clock.h"
 #include "net.h"
-#include "options.h"
 #include "process.h"
-#include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
 #include "stop.h"
@@ -37,21 +35,22 @@ static struct board *board; /* shared: mapped before the first fork */
 
 /* In a child: the parent has all the children it may have, and clients who wait. Whoever sees the
  * notice takes it down, because one place is enough; the parent puts it up again if it is not. */
-static int how_many_wait(const struct worker *worker)
+static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;
-    if (net_stopping())
+    if (stop_requested())
         return 1;
     return board->waiting ? atomic_exchange(&board->waiting, 0) : 0;
 }
 
 /* The child's whole life. It starts with a copy of everything the parent had:
  * what it does not need it closes, what it shares by accident would be a bug. */
-static _Noreturn void child(struct worker *worker, int client, const struct redis_server *server)
+static _Noreturn void serve_in_child(struct worker *worker, int client,
+                                     const struct redis_server *server)
 {
     struct redis_pool redis;
     close(worker->listener); /* the parent's: it alone accepts */
-    children_become_child();
+    children_reset_signals();
     worker->slot->owner = getpid();
     if (redis_pool_open(&redis, server, 1)) { /* connects only if the request needs it */
         serve_client(worker, client, &redis); /* owns client now, closes it */
@@ -65,12 +64,12 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
                        struct children *children)
 {
     worker->slot = board_claim(board, getpid());
-    app_look(); /* so that the child need not */
+    app_check_templates(); /* so that the child need not */
     pid_t pid = fork();
     if (pid == 0)
-        child(worker, client, server);
+        serve_in_child(worker, client, server);
     if (pid < 0) {
-        serve_busy(worker, client); /* no process to be had: 503, and the parent lives */
+        serve_unavailable(worker, client); /* no process to be had: 503, and the parent lives */
         board_release(worker->slot);
         return;
     }
@@ -89,10 +88,10 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
 static void accept_and_fork(struct worker *worker, const struct redis_server *server,
                             struct children *children)
 {
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         children_reap(children);
         if (HASH_COUNT(children->by_pid) >= (unsigned)worker->options->workers) {
-            board->waiting = net_how_many_wait(worker->listener);
+            board->waiting = net_accept_queue_length(worker->listener);
             children_wait(TICK_MS / 4); /* a crowd comes quickly: the notice must not be old */
             continue;
         }
@@ -101,7 +100,7 @@ static void accept_and_fork(struct worker *worker, const struct redis_server *se
         if (client >= 0)
             fork_child(worker, client, server, children);
         else
-            net_accept_failed();
+            net_handle_accept_error();
     }
 }
 
@@ -111,29 +110,29 @@ int main(int argc, char **argv)
     struct redis_server server;
     struct children children = {0};
 
-    net_options(&options, argc, argv, "forking", 2048);
+    options_parse(&options, argc, argv, "forking", 2048);
     app_start(&options);
     redis_start(&server, &options);
     board = board_open(options.workers + 1); /* one more for the parent's own 503s */
     if (!board)
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_PROCESSES, "a process for every connection");
     int listener = net_listen(&options, true);
-    net_catch_signals(false);
+    stop_catch_signals(false);
     children_block_signal();
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     struct worker worker = {
         .options = &options,
-        .how_many_wait = how_many_wait,
-        .client_stays = children_die_first, /* not earlier: most clients do not */
+        .claim_waiting_clients = claim_waiting_clients,
+        .before_waiting = children_die_first, /* not earlier: most clients do not */
         .listener = listener,
     };
     accept_and_fork(&worker, &server, &children);
 
     close(listener);
-    net_release_signals(); /* not before the last fork: a child would begin its life like that */
-    children_stop(&children, net_stop_ms(&options));
-    net_report(&options, board_requests(board), board_connections(board));
+    stop_release_signals(); /* not before the last fork: a child would begin its life like that */
+    children_stop(&children, stop_grace_ms(&options));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

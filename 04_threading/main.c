@@ -18,9 +18,7 @@
 #include "board.h"
 #include "clock.h"
 #include "net.h"
-#include "options.h"
 #include "process.h"
-#include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
 #include "stop.h"
@@ -44,7 +42,7 @@ static struct redis_pool redis; /* locks itself */
 static struct board *board;     /* claimed from by the main thread only */
 static int alive;               /* threads; read and written with `lock` held */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t one_less = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
 
 /* What one thread is given: allocated, because the main thread's variables will
  * have changed by the time it looks. The thread owns it. */
@@ -53,44 +51,44 @@ struct task {
     struct worker worker;
 };
 
-static int count(int change)
+static void change_thread_count(int change)
 {
     pthread_mutex_lock(&lock);
-    int now = alive += change;
+    alive += change;
     pthread_mutex_unlock(&lock);
-    return now;
 }
 
 /* Waits until no more than `most` threads are alive; false if that takes longer than `ms`. */
 static bool wait_for_threads(int most, int ms)
 {
-    struct timespec deadline = net_time_from_now(ms);
+    struct timespec deadline = clock_deadline(ms);
     int error = 0;
     pthread_mutex_lock(&lock);
     while (alive > most && error != ETIMEDOUT)
-        error = pthread_cond_clockwait(&one_less, &lock, CLOCK_MONOTONIC, &deadline);
+        error = pthread_cond_clockwait(&thread_ended, &lock, CLOCK_MONOTONIC, &deadline);
     bool enough = alive <= most;
     pthread_mutex_unlock(&lock);
     return enough;
 }
 
-static int how_many_wait(const struct worker *worker)
+static int claim_waiting_clients(const struct worker *worker)
 {
-    if (net_stopping())
+    if (stop_requested())
         return 1;
-    return count(0) >= worker->options->workers ? net_how_many_wait(worker->listener) : 0;
+    bool has_room = wait_for_threads(worker->options->workers - 1, 0);
+    return has_room ? 0 : net_accept_queue_length(worker->listener);
 }
 
 /* The thread's whole life. */
-static void *serve_one(void *argument)
+static void *serve_one_client(void *argument)
 {
     struct task *task = argument;
     task->worker.slot->owner = gettid();
     serve_client(&task->worker, task->client, &redis); /* owns client now, closes it */
     board_release(task->worker.slot);
     free(task);
-    count(-1); /* from here on the main thread may end the program */
-    pthread_cond_signal(&one_less);
+    change_thread_count(-1); /* from here on the main thread may end the program */
+    pthread_cond_signal(&thread_ended);
     return NULL;
 }
 
@@ -116,16 +114,16 @@ static void create_thread(const struct worker *pattern, int client,
     worker.slot = board_claim(board, getpid());
     if (task) {
         *task = (struct task){.client = client, .worker = worker};
-        count(+1);
+        change_thread_count(+1);
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);
-        int error = pthread_create(&thread, attributes, serve_one, task);
+        int error = pthread_create(&thread, attributes, serve_one_client, task);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (error == 0)
             return;
-        count(-1);
+        change_thread_count(-1);
     }
-    serve_busy(&worker, client); /* no thread to be had: 503, and the rest live */
+    serve_unavailable(&worker, client); /* no thread to be had: 503, and the rest live */
     board_release(worker.slot);
     free(task);
 }
@@ -133,14 +131,14 @@ static void create_thread(const struct worker *pattern, int client,
 static void accept_and_create(const struct worker *pattern)
 {
     pthread_attr_t attributes = thread_attributes();
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         if (!wait_for_threads(pattern->options->workers - 1, TICK_MS))
             continue; /* as many as may be: the next client waits in the queue */
         int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             create_thread(pattern, client, &attributes);
         else
-            net_accept_failed();
+            net_handle_accept_error();
     }
     pthread_attr_destroy(&attributes);
 }
@@ -150,27 +148,27 @@ int main(int argc, char **argv)
     static struct options options; /* static: a thread that is late reads them while main() ends */
     static struct redis_server server;
 
-    net_options(&options, argc, argv, "threading", 16384);
+    options_parse(&options, argc, argv, "threading", 16384);
     app_start(&options);
     redis_start(&server, &options);
     board = board_open(options.workers);
     if (!board || !redis_pool_open(&redis, &server, REDIS_CONNECTIONS))
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "a thread for every connection");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_reserve_descriptors(options.workers + REDIS_CONNECTIONS);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    process_reserve_descriptors(options.workers + REDIS_CONNECTIONS);
+    net_announce(&options, listener);
 
     accept_and_create(&(struct worker){
         .options = &options,
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
         .listener = listener,
     });
 
     close(listener);
-    if (wait_for_threads(0, net_stop_ms(&options)))
+    if (wait_for_threads(0, stop_grace_ms(&options)))
         redis_pool_close(&redis);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

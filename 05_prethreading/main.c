@@ -16,9 +16,7 @@
  */
 #include "board.h"
 #include "net.h"
-#include "options.h"
 #include "process.h"
-#include "redis_pool.h"
 #include "serve.h"
 #include "status.h"
 #include "stop.h"
@@ -40,16 +38,16 @@ struct member {
 };
 
 /* A thread's whole life: chapter 1's loop. */
-static void *work(void *argument)
+static void *serve_clients(void *argument)
 {
     struct member *member = argument;
     member->worker.slot->owner = gettid();
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(member->worker.listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             serve_client(&member->worker, client, &member->redis); /* owns client now, closes it */
         else
-            net_accept_failed();
+            net_handle_accept_error();
     }
     redis_pool_close(&member->redis);
     return NULL;
@@ -60,20 +58,20 @@ static struct member *create_threads(const struct options *options, int listener
 {
     struct member *team = calloc((size_t)options->workers, sizeof(*team));
     if (!team)
-        net_die(options->name, "%s", strerror(errno));
+        process_die(options->name, "%s", strerror(errno));
     for (struct member *member = team; member < team + options->workers; member++) {
         member->worker = (struct worker){
             .options = options,
             .slot = board_claim(board, getpid()),
-            .how_many_wait = serve_how_many_wait,
+            .claim_waiting_clients = serve_waiting_clients,
             .listener = listener,
         };
         if (!redis_pool_open(&member->redis, server, 1))
-            net_die(options->name, "%s", strerror(errno));
-        int error = pthread_create(&member->thread, NULL, work, member);
+            process_die(options->name, "%s", strerror(errno));
+        int error = pthread_create(&member->thread, NULL, serve_clients, member);
         if (error)
-            net_die(options->name, "cannot create %d threads: %s; try --workers with fewer",
-                    options->workers, strerror(error));
+            process_die(options->name, "cannot create %d threads: %s; try --workers with fewer",
+                        options->workers, strerror(error));
     }
     return team;
 }
@@ -85,7 +83,7 @@ static void join_threads(struct member *team, const struct options *options)
 {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += net_stop_ms(options) / 1000 + 1;
+    deadline.tv_sec += stop_grace_ms(options) / 1000 + 1;
     for (struct member *member = team; member < team + options->workers; member++)
         if (pthread_timedjoin_np(member->thread, NULL, &deadline) != 0)
             return; /* and its memory stays: it is still in use */
@@ -98,16 +96,16 @@ int main(int argc, char **argv)
     static struct redis_server server;
     sigset_t stop_signals, before;
 
-    net_options(&options, argc, argv, "prethreading", 100);
+    options_parse(&options, argc, argv, "prethreading", 100);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(options.workers);
     if (!board)
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_reserve_descriptors(2 * options.workers); /* a client's, and Redis' */
+    stop_catch_signals(true);
+    process_reserve_descriptors(2 * options.workers); /* a client's, and Redis' */
 
     /* Blocked before there are threads, who inherit that: the signal comes to
      * this thread, and only while it sleeps in sigsuspend(), never just before. */
@@ -116,14 +114,14 @@ int main(int argc, char **argv)
     sigaddset(&stop_signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop_signals, &before);
     struct member *team = create_threads(&options, listener, &server, board);
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
-    while (!net_stopping())
+    while (!stop_requested())
         sigsuspend(&before);
     pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends us at once */
 
     join_threads(team, &options);
     close(listener);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -20,7 +20,6 @@
 #include "clock.h"
 #include "conn.h"
 #include "net.h"
-#include "options.h"
 #include "process.h"
 #include "redis_async.h"
 #include "status.h"
@@ -43,7 +42,8 @@ static struct waiting waiting;   /* every client, by what it waits for */
 static struct redis_async redis; /* one connection, shared by all clients */
 static int listener;             /* -1 once we are stopping */
 static int signals;
-static int64_t door_shut_until; /* net_now(); no descriptors: accepting makes no sense before */
+static int64_t
+    accept_paused_until; /* clock_now_ms(); no descriptors: accepting makes no sense before */
 
 /* What poll() is asked about, made anew each round from the queues. whose[i]
  * is the client behind fds[i], so that no entry can be stale. */
@@ -57,7 +57,7 @@ enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients from CLIEN
 
 /* Sees a client into the next round: whoever has a question asks it, and
  * everybody queues up for what they wait for. */
-static void settle(struct conn *client)
+static void queue_client(struct conn *client)
 {
     int why;
     if (client->state == CONN_ASKING &&
@@ -69,17 +69,17 @@ static void settle(struct conn *client)
 }
 
 /* Something has happened to a client: it goes on as far as it can without waiting. */
-static void go_on(struct conn *client)
+static void advance_client(struct conn *client)
 {
     conn_advance(client);
-    settle(client);
+    queue_client(client);
 }
 
 /* Redis has answered a client; redis_async.c calls this. */
-static void answered(void *client, const redisReply *reply, int why)
+static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
-    go_on(client);
+    advance_client(client);
 }
 
 /* Lets in whoever stands at the door. Out of descriptors or memory it stays
@@ -91,14 +91,14 @@ static void accept_clients(void)
         struct conn *client = fd >= 0 ? malloc(sizeof(*client)) : NULL;
         if (!client) {
             if (net_out_of_resources(errno))
-                door_shut_until = net_now() + TICK_MS;
+                accept_paused_until = clock_now_ms() + TICK_MS;
             if (fd >= 0)
                 close(fd);
             return;
         }
         conn_open(client, fd, &worker); /* owns fd now */
         waiting_add(&waiting, client);  /* owns client now */
-        go_on(client);                  /* what it wants to say has often come already */
+        advance_client(client);         /* what it wants to say has often come already */
     }
 }
 
@@ -106,7 +106,7 @@ static void accept_clients(void)
 
 /* Room in both arrays. Without memory for it, the last clients are not looked
  * at in this round, and perhaps in the next. */
-static void make_room(int needed)
+static void grow_arrays(int needed)
 {
     if (needed <= room)
         return;
@@ -118,7 +118,7 @@ static void make_room(int needed)
         room = 2 * needed;
 }
 
-static void add(int fd, short events, struct conn *client)
+static void add_fd(int fd, short events, struct conn *client)
 {
     if (count == room)
         return;
@@ -126,74 +126,74 @@ static void add(int fd, short events, struct conn *client)
     whose[count++] = client;
 }
 
-static void add_all(enum conn_state state, short events)
+static void add_clients(enum conn_state state, short events)
 {
     for (struct conn *client = waiting.queues[state]; client; client = client->next)
-        add(client->fd, events, client);
+        add_fd(client->fd, events, client);
 }
 
 /* Each state says what it waits for. Room for writing is asked for only by
  * those who have something to write: most sockets have room nearly always, and
  * poll() would never sleep. Who waits for Redis is not asked about at all. */
-static void collect(void)
+static void build_fds(void)
 {
-    make_room(CLIENTS + waiting.count);
+    grow_arrays(CLIENTS + waiting.count);
     count = 0;
-    add(net_now() < door_shut_until ? -1 : listener, POLLIN, NULL);
-    add(signals, POLLIN, NULL);
-    add(redis.fd, redis.events, NULL);
-    add_all(CONN_FRESH, POLLIN);
-    add_all(CONN_IDLE, POLLIN);
-    add_all(CONN_READING, POLLIN);
-    add_all(CONN_WRITING, POLLOUT);
-    add_all(CONN_LINGERING, POLLIN);
+    add_fd(clock_now_ms() < accept_paused_until ? -1 : listener, POLLIN, NULL);
+    add_fd(signals, POLLIN, NULL);
+    add_fd(redis.fd, redis.events, NULL);
+    add_clients(CONN_FRESH, POLLIN);
+    add_clients(CONN_IDLE, POLLIN);
+    add_clients(CONN_READING, POLLIN);
+    add_clients(CONN_WRITING, POLLOUT);
+    add_clients(CONN_LINGERING, POLLIN);
 }
 
 /* Until the next deadline of anybody; for ever if there is none. */
-static int time_out(void)
+static int next_timeout(void)
 {
-    int ms = net_earlier(waiting_timeout(&waiting), redis_async_timeout(&redis));
-    return net_now() < door_shut_until ? net_earlier(ms, TICK_MS) : ms;
+    int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
+    return clock_now_ms() < accept_paused_until ? clock_earlier_timeout(ms, TICK_MS) : ms;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
 /* Whoever comes is let in; nobody has to make way but for the end. */
-static int how_many_wait(const struct worker *unused)
+static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
 /* The first signal: nobody new comes in, and those inside are served. */
-static void begin_to_stop(void)
+static void stop_accepting(void)
 {
-    net_take_signal(signals);
+    stop_read_signalfd(signals);
     waiting_stop(&waiting);
     close(listener);
     listener = -1;
 }
 
-static void one_round(void)
+static void run_once(void)
 {
-    collect();
-    if (poll(fds, (nfds_t)count, time_out()) < 0 && net_out_of_resources(errno))
+    build_fds();
+    if (poll(fds, (nfds_t)count, next_timeout()) < 0 && net_out_of_resources(errno))
         poll(NULL, 0, TICK_MS); /* nobody is ready, as far as we know; the rest frees memory */
 
     for (int i = CLIENTS; i < count; i++)
         if (fds[i].revents)
-            go_on(whose[i]);
+            advance_client(whose[i]);
     if (fds[REDIS].revents)
         redis_async_ready(&redis, (unsigned)fds[REDIS].revents);
     if (fds[LISTENER].revents)
         accept_clients();
     if (fds[SIGNALS].revents)
-        begin_to_stop();
+        stop_accepting();
 
-    waiting_expire(&waiting, go_on);
+    waiting_expire(&waiting, advance_client);
     redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
-    redis_async_flush(&redis); /* what all of them asked, in one write */
-    waiting_bury(&waiting);    /* the arrays have named them until here */
+    redis_async_flush(&redis);   /* what all of them asked, in one write */
+    waiting_free_done(&waiting); /* the arrays have named them until here */
 }
 
 int main(int argc, char **argv)
@@ -201,31 +201,31 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
 
-    net_options(&options, argc, argv, "poll", 0);
+    options_parse(&options, argc, argv, "poll", 0);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(1);
-    make_room(CLIENTS);
+    grow_arrays(CLIENTS);
     if (!board || !room)
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_EVENT_LOOP, "one process, poll()");
-    signals = net_open_signals(&options);
+    signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
-    redis_async_start(&redis, &server, answered);
+    redis_async_start(&redis, &server, on_reply);
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
     };
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     while (!waiting_is_over(&waiting))
-        one_round();
+        run_once();
 
     redis_async_close(&redis);
     waiting_close(&waiting);
     free(fds);
     free(whose);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -22,7 +22,6 @@
 #include "clock.h"
 #include "conn.h"
 #include "net.h"
-#include "options.h"
 #include "process.h"
 #include "redis_async.h"
 #include "status.h"
@@ -55,14 +54,14 @@ static struct redis_async redis; /* one connection, shared by all clients */
 static int epoll;
 static int listener; /* -1 once we are stopping */
 static int signals;
-static bool door_shut; /* no descriptors: the listener is not watched until the tick is over */
-static int64_t door_shut_until;
+static bool accept_paused; /* no descriptors: the listener is not watched until the tick is over */
+static int64_t accept_paused_until;
 
 /* ---- what the kernel is told --------------------------------------------------------------- */
 
 /* Tells the kernel what a descriptor is watched for; `before` and `now` may be 0: not at all. The
  * pointer comes back with each event, and says whose it is. */
-static bool watch(int fd, uint32_t before, uint32_t now, void *whose)
+static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
 {
     struct epoll_event event = {.events = now, .data.ptr = whose};
     int operation = !before ? EPOLL_CTL_ADD : !now ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
@@ -77,18 +76,18 @@ static void watch_client(struct client *client)
     if (state == CONN_ASKING || state == CONN_DONE)
         return;
     uint32_t wanted = state == CONN_WRITING ? EPOLLOUT : EPOLLIN;
-    if (watch(client->conn.fd, client->interest, wanted, client))
+    if (set_interest(client->conn.fd, client->interest, wanted, client))
         client->interest = wanted;
     else
-        conn_give_up(&client->conn); /* ENOMEM: nobody would ever hear of it again */
+        conn_drop(&client->conn); /* ENOMEM: nobody would ever hear of it again */
 }
 
 /* While Redis is asked for a client it talks, or is gone, or has the room it was
  * watched for: the kernel would say so in every round. Not watching it for any of
  * that would not be enough, since errors are always reported. */
-static void mute(struct client *client)
+static void unwatch_client(struct client *client)
 {
-    watch(client->conn.fd, client->interest, 0, client);
+    set_interest(client->conn.fd, client->interest, 0, client);
     client->interest = 0;
 }
 
@@ -101,23 +100,23 @@ static void watch_redis(void)
     if (redis.opened != seen)
         interest = 0;
     seen = redis.opened;
-    if (redis.fd >= 0 && watch(redis.fd, interest, (uint32_t)redis.events, &redis))
+    if (redis.fd >= 0 && set_interest(redis.fd, interest, (uint32_t)redis.events, &redis))
         interest = (uint32_t)redis.events;
 }
 
 /* If there is no memory to open it, it stays shut for another tick. */
-static void watch_door(bool open)
+static void watch_listener(bool open)
 {
-    if (listener < 0 || watch(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener))
-        door_shut = !open;
-    door_shut_until = net_now() + TICK_MS;
+    if (listener < 0 || set_interest(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener))
+        accept_paused = !open;
+    accept_paused_until = clock_now_ms() + TICK_MS;
 }
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
 /* Sees a client into the next round: whoever has a question asks it, and
  * everybody queues up for what they wait for. */
-static void settle(struct conn *client)
+static void queue_client(struct conn *client)
 {
     int why;
     if (client->state == CONN_ASKING &&
@@ -130,17 +129,17 @@ static void settle(struct conn *client)
 }
 
 /* Something has happened to a client: it goes on as far as it can without waiting. */
-static void go_on(struct conn *client)
+static void advance_client(struct conn *client)
 {
     conn_advance(client);
-    settle(client);
+    queue_client(client);
 }
 
 /* Redis has answered a client; redis_async.c calls this. */
-static void answered(void *client, const redisReply *reply, int why)
+static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
-    go_on(client);
+    advance_client(client);
 }
 
 /* Lets in whoever stands at the door. Out of descriptors or memory it is shut
@@ -152,7 +151,7 @@ static void accept_clients(void)
         struct client *client = fd >= 0 ? malloc(sizeof(*client)) : NULL;
         if (!client) {
             if (net_out_of_resources(errno))
-                watch_door(false);
+                watch_listener(false);
             if (fd >= 0)
                 close(fd);
             return;
@@ -160,66 +159,66 @@ static void accept_clients(void)
         client->interest = 0;
         conn_open(&client->conn, fd, &worker); /* owns fd now */
         waiting_add(&waiting, &client->conn);  /* owns client now */
-        go_on(&client->conn);                  /* what it wants to say has often come already */
+        advance_client(&client->conn);         /* what it wants to say has often come already */
     }
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
 /* Whoever comes is let in; nobody has to make way but for the end. */
-static int how_many_wait(const struct worker *unused)
+static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
 /* The first signal: nobody new comes in, and those inside are served. */
-static void begin_to_stop(void)
+static void stop_accepting(void)
 {
-    net_take_signal(signals);
+    stop_read_signalfd(signals);
     waiting_stop(&waiting);
     close(listener); /* which ends the watching too */
     listener = -1;
 }
 
 /* The pointer says whose event it is. A client that has ended in this round is
- * still there, at CONN_DONE, where go_on() finds nothing to do. */
-static void take_event(const struct epoll_event *event)
+ * still there, at CONN_DONE, where advance_client() finds nothing to do. */
+static void handle_event(const struct epoll_event *event)
 {
     void *whose = event->data.ptr;
     if (whose == &listener)
         accept_clients();
     else if (whose == &signals)
-        begin_to_stop();
+        stop_accepting();
     else if (whose == &redis)
         redis_async_ready(&redis, event->events);
     else if (((struct client *)whose)->conn.state == CONN_ASKING)
-        mute(whose);
+        unwatch_client(whose);
     else
-        go_on(whose);
+        advance_client(whose);
 }
 
 /* Until the next deadline of anybody; for ever if there is none. */
-static int time_out(void)
+static int next_timeout(void)
 {
-    int ms = net_earlier(waiting_timeout(&waiting), redis_async_timeout(&redis));
-    return door_shut ? net_earlier(ms, TICK_MS) : ms;
+    int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
+    return accept_paused ? clock_earlier_timeout(ms, TICK_MS) : ms;
 }
 
-static void one_round(void)
+static void run_once(void)
 {
     struct epoll_event events[EVENTS_A_ROUND];
     watch_redis();
-    int count = epoll_wait(epoll, events, EVENTS_A_ROUND, time_out());
+    int count = epoll_wait(epoll, events, EVENTS_A_ROUND, next_timeout());
     for (int i = 0; i < count; i++) /* -1: EINTR, and nothing has happened */
-        take_event(&events[i]);
+        handle_event(&events[i]);
 
-    if (door_shut && net_now() >= door_shut_until)
-        watch_door(true);
-    waiting_expire(&waiting, go_on);
+    if (accept_paused && clock_now_ms() >= accept_paused_until)
+        watch_listener(true);
+    waiting_expire(&waiting, advance_client);
     redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
-    redis_async_flush(&redis); /* what all of them asked, in one write */
-    waiting_bury(&waiting);    /* the events have named them until here */
+    redis_async_flush(&redis);   /* what all of them asked, in one write */
+    waiting_free_done(&waiting); /* the events have named them until here */
 }
 
 int main(int argc, char **argv)
@@ -227,31 +226,32 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
 
-    net_options(&options, argc, argv, "epoll", 0);
+    options_parse(&options, argc, argv, "epoll", 0);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(1);
     epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!board || epoll < 0)
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_EVENT_LOOP, "one process, epoll_wait()");
-    signals = net_open_signals(&options);
+    signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
-    if (!watch(signals, 0, EPOLLIN, &signals) || !watch(listener, 0, EPOLLIN, &listener))
-        net_die(options.name, "epoll_ctl: %s", strerror(errno));
-    redis_async_start(&redis, &server, answered);
+    if (!set_interest(signals, 0, EPOLLIN, &signals) ||
+        !set_interest(listener, 0, EPOLLIN, &listener))
+        process_die(options.name, "epoll_ctl: %s", strerror(errno));
+    redis_async_start(&redis, &server, on_reply);
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
     };
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     while (!waiting_is_over(&waiting))
-        one_round();
+        run_once();
 
     redis_async_close(&redis);
     waiting_close(&waiting);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

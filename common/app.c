@@ -65,16 +65,16 @@ void app_start(const struct options *o)
     snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, name);
     int root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        net_die(name, "--root %s: %s", o->root, strerror(errno));
+        process_die(name, "--root %s: %s", o->root, strerror(errno));
     if (!files_open_root(root, "public"))
-        net_die(name, "public: %s; start it where public/ is, or use --root", strerror(errno));
+        process_die(name, "public: %s; start it where public/ is, or use --root", strerror(errno));
     guestbook_start();
     for (size_t i = 0; i < TEMPLATES; i++)
         template_load(templates[i], root, name);
     tzset(); /* reads /etc/localtime, which every child's first gmtime_r() would read otherwise */
 }
 
-void app_look(void)
+void app_check_templates(void)
 {
     for (size_t i = 0; i < TEMPLATES; i++)
         template_check(templates[i]);
@@ -262,7 +262,7 @@ static void describe_file(struct app *app, int status)
 
 /* The octets of a small file are in memory already. Those of one of which only the description is
  * wanted are not sent at all. */
-static void take_octets(struct app *app, bool wanted)
+static void attach_content(struct app *app, bool wanted)
 {
     struct file *file = &app->file;
     if (wanted && file->fd >= 0)
@@ -283,14 +283,14 @@ static enum effect send_file(struct app *app, const struct http_request *request
     if (status != 200)
         return respond_error(app, status);
 
-    status = files_select(&app->file, request);
+    status = files_apply_conditions(&app->file, request);
     bool wanted = status == 200 || status == 206;
     if (status == 412 || status == 416)
         respond_error(app, status);
     if (wanted)
         app->response.type = app->file.type;
     describe_file(app, status);
-    take_octets(app, wanted);
+    attach_content(app, wanted);
     return RESPOND;
 }
 
@@ -316,7 +316,7 @@ static enum effect respond_scoreboard(struct app *app, const struct http_request
         return respond_error(app, 421);
     if (!net_peer_is_local(app->client))
         return respond_error(app, 403);
-    if (!status_take(&status))
+    if (!status_snapshot(&status))
         return respond_error(app, 503);
     write(&status, &app->page);
     status_free(&status);

@@ -40,7 +40,7 @@ void app_start(const struct options *);
 
 /* Looks whether a template has changed, once a second at most. Every request does so by itself; a
  * parent that does it before it forks spares its children the look (chapter 2). */
-void app_look(void);
+void app_check_templates(void);
 
 /* The Server field's value, and the architecture's name. */
 const char *app_server(void);

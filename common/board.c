@@ -32,7 +32,7 @@ static struct board_slot *take(struct board_slot *slot, int32_t owner)
 {
     for (int state = 0; state < BOARD_STATES; state++)
         atomic_store_explicit(&slot->connections_by_state[state], 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->since, net_now(), memory_order_relaxed);
+    atomic_store_explicit(&slot->since, clock_now_ms(), memory_order_relaxed);
     atomic_store_explicit(&slot->request[0], 0, memory_order_relaxed);
     uint32_t version = atomic_load_explicit(&slot->request_version, memory_order_relaxed);
     atomic_store_explicit(&slot->request_version, version + version % 2, memory_order_release);
@@ -80,7 +80,7 @@ static void add_one(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, now + 1, memory_order_relaxed);
 }
 
-void board_move(struct board_slot *slot, int from, int to, int64_t now)
+void board_change_state(struct board_slot *slot, int from, int to, int64_t now)
 {
     if (from == to)
         return; /* and it is there since it came */
@@ -93,15 +93,15 @@ void board_move(struct board_slot *slot, int from, int to, int64_t now)
 void board_leave(struct board_slot *slot, int from)
 {
     add(&slot->connections_by_state[from], (uint32_t)-1);
-    board_end(slot);
+    board_end_request(slot);
 }
 
-void board_accepted(struct board_slot *slot)
+void board_count_connection(struct board_slot *slot)
 {
     add_one(&slot->connections);
 }
 
-void board_answered(struct board_slot *slot, int status)
+void board_count_response(struct board_slot *slot, int status)
 {
     add_one(&slot->responses[status / 100 - 2]);
 }
@@ -113,7 +113,7 @@ void board_answered(struct board_slot *slot, int status)
  * atomic of its own, stored and loaded in order (release, acquire), which costs nothing on x86:
  * who sees one of them sees the odd version too. (Fences would do as well, but the thread sanitizer
  * does not know them.) */
-void board_begin(struct board_slot *slot, const char *request, size_t len)
+void board_begin_request(struct board_slot *slot, const char *request, size_t len)
 {
     uint64_t words[BOARD_REQUEST_WORDS];
     len = len < BOARD_REQUEST ? len : BOARD_REQUEST;
@@ -129,7 +129,7 @@ void board_begin(struct board_slot *slot, const char *request, size_t len)
 }
 
 /* One word makes it empty, so this needs no version. */
-void board_end(struct board_slot *slot)
+void board_end_request(struct board_slot *slot)
 {
     atomic_store_explicit(&slot->request[0], 0, memory_order_relaxed);
 }

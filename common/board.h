@@ -28,7 +28,7 @@ enum {
 struct board_slot {
     _Alignas(64) _Atomic int32_t owner; /* process or thread id; 0: free */
     _Atomic uint32_t request_version;   /* odd while `request` is being written */
-    _Atomic int64_t since;              /* net_now() of the last move; of the claim, before any */
+    _Atomic int64_t since; /* clock_now_ms() of the last move; of the claim, before any */
     _Atomic uint32_t connections_by_state[BOARD_STATES];
     _Atomic uint64_t connections;              /* accepted */
     _Atomic uint64_t responses[BOARD_CLASSES]; /* sent, refusals included */
@@ -52,19 +52,20 @@ struct board *board_open(int slots);
 struct board_slot *board_claim(struct board *, int32_t owner);
 void board_release(struct board_slot *);
 
-/* A connection of this slot's worker enters a state, at net_now(); `from` is -1 for a new one. */
-void board_move(struct board_slot *, int from, int to, int64_t now);
+/* A connection of this slot's worker enters a state, at clock_now_ms(); `from` is -1 for a new one.
+ */
+void board_change_state(struct board_slot *, int from, int to, int64_t now);
 /* And its last one: it is closed. Its worker has had nobody since it entered that. */
 void board_leave(struct board_slot *, int from);
 
 /* The worker begins to answer a request, and is done with it. What is shown of it may be any
  * octets; they end at the first NUL, or after BOARD_REQUEST. */
-void board_begin(struct board_slot *, const char *request, size_t len);
-void board_end(struct board_slot *);
+void board_begin_request(struct board_slot *, const char *request, size_t len);
+void board_end_request(struct board_slot *);
 
 /* A client was accepted; a response, of status 200 to 599, was sent whole. */
-void board_accepted(struct board_slot *);
-void board_answered(struct board_slot *, int status);
+void board_count_connection(struct board_slot *);
+void board_count_response(struct board_slot *, int status);
 
 /* For readers. The request as a string; "" if there is none, or if it cannot be had: its writer was
  * killed in the middle, or writes another one at every look. */

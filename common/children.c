@@ -26,11 +26,11 @@ void children_block_signal(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-void children_become_child(void)
+void children_reset_signals(void)
 {
     sigset_t none;
     sigemptyset(&none);
-    net_catch_signals(false); /* SIGTERM may come twice: to the whole group, and from the parent */
+    stop_catch_signals(false); /* SIGTERM may come twice: to the whole group, and from the parent */
     signal(SIGINT, SIG_IGN);
     sigprocmask(SIG_SETMASK, &none, NULL); /* last: what was pending finds its handler */
 }
@@ -53,7 +53,7 @@ bool children_add(struct children *children, pid_t pid, struct board_slot *slot)
     struct child *child = pid > 0 ? malloc(sizeof(*child)) : NULL;
     if (!child)
         return false;
-    *child = (struct child){.pid = pid, .slot = slot, .born = net_now()};
+    *child = (struct child){.pid = pid, .slot = slot, .born = clock_now_ms()};
     HASH_ADD_INT(children->by_pid, pid, child);
     if (!child->hh.tbl) {
         free(child);
@@ -71,7 +71,7 @@ int64_t children_reap(struct children *children)
         HASH_FIND_INT(children->by_pid, &pid, child);
         if (!child)
             continue;
-        int64_t life = net_now() - child->born;
+        int64_t life = clock_now_ms() - child->born;
         if (shortest < 0 || life < shortest)
             shortest = life;
         board_release(child->slot);
@@ -97,11 +97,11 @@ static void signal_all(const struct children *children, int signal_number)
 
 void children_stop(struct children *children, int ms)
 {
-    int64_t deadline = net_now() + ms;
+    int64_t deadline = clock_now_ms() + ms;
     bool killed = false;
     signal_all(children, SIGTERM);
     for (children_reap(children); children->by_pid; children_reap(children)) {
-        int64_t left = deadline - net_now();
+        int64_t left = deadline - clock_now_ms();
         if (left <= 0 && !killed) {
             signal_all(children, SIGKILL);
             killed = true;

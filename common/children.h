@@ -19,7 +19,7 @@
 struct child {
     pid_t pid;
     struct board_slot *slot;
-    int64_t born; /* net_now() */
+    int64_t born; /* clock_now_ms() */
     UT_hash_handle hh;
 };
 
@@ -30,10 +30,10 @@ struct children {
 /* In the parent, before its first fork. */
 void children_block_signal(void);
 
-/* In a new child: gives it signals of its own. SIGTERM asks it to stop (net_stopping); SIGINT,
+/* In a new child: gives it signals of its own. SIGTERM asks it to stop (stop_requested); SIGINT,
  * which Ctrl-C sends to the parent and to all children at once, is left to the parent, who passes
  * SIGTERM on. */
-void children_become_child(void);
+void children_reset_signals(void);
 
 /* In a child: where memory ends, the kernel is to end this process before its parent (proc(5),
  * oom_score_adj). A child costs one client, its parent all of them. */

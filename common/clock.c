@@ -1,6 +1,6 @@
 #include "clock.h"
 
-struct timespec net_time_from_now(int ms)
+struct timespec clock_deadline(int ms)
 {
     struct timespec when;
     clock_gettime(CLOCK_MONOTONIC, &when);
@@ -11,14 +11,14 @@ struct timespec net_time_from_now(int ms)
     return when;
 }
 
-int64_t net_now(void)
+int64_t clock_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int net_earlier(int a, int b)
+int clock_earlier_timeout(int a, int b)
 {
     if (a < 0 || b < 0)
         return a < 0 ? b : a;

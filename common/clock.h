@@ -11,12 +11,12 @@ enum { TICK_MS = 200 };
 
 /* Milliseconds of the monotonic clock, which no administrator sets back. Coarse: right to one tick
  * of the kernel (4 ms or so), and free of a system call. */
-int64_t net_now(void);
+int64_t clock_now_ms(void);
 
 /* The same clock, so many ms from now, as pthread_cond_timedwait(3) and its like take it. */
-struct timespec net_time_from_now(int ms);
+struct timespec clock_deadline(int ms);
 
 /* The earlier of two times to wait, in ms as poll(2) takes them: -1 is for ever. */
-int net_earlier(int, int);
+int clock_earlier_timeout(int, int);
 
 #endif

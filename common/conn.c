@@ -34,14 +34,14 @@ _Static_assert((int)CONN_FRESH == STATUS_FRESH && (int)CONN_IDLE == STATUS_IDLE 
                "the status tells them apart by their number");
 
 static void receive(struct conn *);
-static void understand(struct conn *);
-static void act(struct conn *, enum effect);
+static void parse_request(struct conn *);
+static void apply(struct conn *, enum effect);
 static void respond(struct conn *);
-static void transmit(struct conn *);
+static void send_some(struct conn *);
 static void finish_response(struct conn *);
 static void refuse(struct conn *, int status);
 static void refuse_for_memory(struct conn *);
-static void end(struct conn *);
+static void finish(struct conn *);
 static void drain(struct conn *);
 static int state_ms(const struct conn *, enum conn_state);
 
@@ -52,15 +52,15 @@ static void drop_request(struct conn *c, size_t keep)
 {
     buffer_clear(&c->in, keep);
     if (c->charged > 0)
-        memory_give_back(c->charged);
+        memory_release(c->charged);
     c->charged = 0;
 }
 
 /* The only way into a state: sets its deadline and moves the worker's count on the board. */
 static void begin_state(struct conn *c, int from, enum conn_state state)
 {
-    int64_t now = net_now();
-    board_move(c->worker->slot, from, (int)state, now);
+    int64_t now = clock_now_ms();
+    board_change_state(c->worker->slot, from, (int)state, now);
     c->state = state;
     c->silent = false;
     c->deadline = now + state_ms(c, state);
@@ -75,7 +75,7 @@ void conn_open(struct conn *c, int fd, struct worker *worker)
 {
     *c = (struct conn){.fd = fd, .worker = worker, .app = {.client = fd, .file.fd = -1}};
     app_clear(&c->app, 0);
-    board_accepted(worker->slot);
+    board_count_connection(worker->slot);
     begin_state(c, -1, CONN_FRESH);
 }
 
@@ -98,15 +98,15 @@ enum conn_state conn_advance(struct conn *c)
     if (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_READING)
         receive(c);
     else if (c->state == CONN_WRITING && !c->answering)
-        understand(c); /* a request that came together with the last one */
+        parse_request(c); /* a request that came together with the last one */
     if (c->state == CONN_WRITING && c->answering)
-        transmit(c);
+        send_some(c);
     return c->state;
 }
 
 enum conn_state conn_reply(struct conn *c, const redisReply *reply, int why)
 {
-    act(c, app_reply(&c->app, reply, why));
+    apply(c, app_reply(&c->app, reply, why));
     return c->state;
 }
 
@@ -126,7 +126,7 @@ static bool charge(struct conn *c)
     size_t needed = c->in.len + room_to_read(c);
     if (needed <= FREE_ROOM || needed <= c->charged)
         return true;
-    if (!memory_take(needed - c->charged))
+    if (!memory_reserve(needed - c->charged))
         return false;
     c->charged = needed;
     return true;
@@ -150,7 +150,7 @@ static void receive(struct conn *c)
     c->cut = c->in.len == c->in.size;
     if (c->state != CONN_READING)
         enter(c, CONN_READING);
-    understand(c);
+    parse_request(c);
 }
 
 /* Tells a client that waits for leave to send its body to go ahead. False if the socket has no room
@@ -176,11 +176,11 @@ static void show_request(const struct conn *c)
     struct span line = c->request.line, path = c->request.path;
     if (path.at > line.at && path.at < line.at + line.len)
         line.len = (size_t)(path.at + path.len - line.at);
-    board_begin(c->worker->slot, line.at, line.len);
+    board_begin_request(c->worker->slot, line.at, line.len);
 }
 
 /* Is a whole request in the buffer? Then the application has its say. */
-static void understand(struct conn *c)
+static void parse_request(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
     if (used == 0 && !charge(c)) {
@@ -198,16 +198,17 @@ static void understand(struct conn *c)
     if (used != 0)
         show_request(c);
     else if (waits)
-        c->request = http_understood(&c->parser, c->in.bytes); /* a refusal looks at the method */
+        c->request =
+            http_partial_request(&c->parser, c->in.bytes); /* a refusal looks at the method */
     if (used < 0 || (c->refuse_with != 0 && (used > 0 || waits)))
         refuse(c, used < 0 ? -used : c->refuse_with);
     else if (used > 0)
-        act(c, app_request(&c->app, &c->request));
+        apply(c, app_request(&c->app, &c->request));
     else if (c->state != CONN_READING)
         enter(c, CONN_READING);
 }
 
-static void act(struct conn *c, enum effect effect)
+static void apply(struct conn *c, enum effect effect)
 {
     if (effect == ASK_REDIS)
         enter(c, CONN_ASKING);
@@ -236,14 +237,14 @@ static bool has_next_request(const struct conn *c)
  * have come whole already, so that none on a connection announced as kept is cut off; and for a
  * hundred of them in a row at most. Until then nobody is asked who waits: the answer would change
  * nothing. */
-static bool is_kept(struct conn *c)
+static bool should_keep(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
         return false;
     if (has_next_request(c) && ++c->ahead < MAX_AHEAD)
         return true;
     c->ahead = 0;
-    return !memory_is_short() && c->worker->how_many_wait(c->worker) == 0;
+    return !memory_is_short() && c->worker->claim_waiting_clients(c->worker) == 0;
 }
 
 static const char *date(struct worker *worker)
@@ -263,7 +264,7 @@ static void respond(struct conn *c)
     c->length = c->app.file.fd >= 0 ? c->app.file.left : c->app.content.len;
     response->has_length = response->status != 204 && response->status != 304;
     response->length = c->length;
-    response->keep_alive = is_kept(c);
+    response->keep_alive = should_keep(c);
 
     size_t room = HTTP_MAX_HEAD + (response->location ? strlen(response->location) : 0) +
                   (response->fields ? strlen(response->fields) : 0);
@@ -321,7 +322,7 @@ static ssize_t send_file(struct conn *c)
 }
 
 /* Writes as much as the socket takes, one fair turn at most. */
-static void transmit(struct conn *c)
+static void send_some(struct conn *c)
 {
     size_t in_memory = c->head.len + c->app.content.len, sent = c->sent;
     uint64_t left = c->app.file.left;
@@ -345,15 +346,15 @@ static void transmit(struct conn *c)
 static void finish_response(struct conn *c)
 {
     bool keep = c->app.response.keep_alive;
-    board_answered(c->worker->slot, c->app.response.status);
-    board_end(c->worker->slot);
+    board_count_response(c->worker->slot, c->app.response.status);
+    board_end_request(c->worker->slot);
     if (c->worker->options->verbose)
         log_request(c->fd, c->request.line, c->worker->date_of, c->app.response.status, c->length);
     app_clear(&c->app, KEEP_PAGE);
     buffer_clear(&c->head, KEEP_SMALL);
     c->answering = false;
     if (!keep) {
-        end(c);
+        finish(c);
         return;
     }
     http_parser_reset(&c->parser);
@@ -378,7 +379,7 @@ static void refuse(struct conn *c, int status)
 /* The same with 503, in the middle of a request. */
 static void refuse_for_memory(struct conn *c)
 {
-    c->request = http_understood(&c->parser, c->in.bytes);
+    c->request = http_partial_request(&c->parser, c->in.bytes);
     c->used = c->in.len;
     c->refused = true;
     show_request(c);
@@ -403,7 +404,7 @@ static bool has_unread(const struct conn *c)
 }
 
 /* No further request: close now, or after the client has fallen silent (RFC 9112, 9.6). */
-static void end(struct conn *c)
+static void finish(struct conn *c)
 {
     if (c->refused || has_unread(c)) {
         shutdown(c->fd, SHUT_WR);
@@ -423,12 +424,12 @@ static void drain(struct conn *c)
         enter(c, CONN_DONE);
 }
 
-void conn_give_up(struct conn *c)
+void conn_drop(struct conn *c)
 {
     enter(c, CONN_DONE);
 }
 
-bool conn_is_spare(const struct conn *c)
+bool conn_can_make_way(const struct conn *c)
 {
     return c->silent &&
            (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_LINGERING);
@@ -436,11 +437,11 @@ bool conn_is_spare(const struct conn *c)
 
 bool conn_is_new(const struct conn *c)
 {
-    int64_t accepted = c->deadline - net_fresh_ms(c->worker->options);
-    return c->state == CONN_FRESH && net_now() - accepted < NEW_MS;
+    int64_t accepted = c->deadline - options_fresh_ms(c->worker->options);
+    return c->state == CONN_FRESH && clock_now_ms() - accepted < NEW_MS;
 }
 
-bool conn_has_spoken(const struct conn *c)
+bool conn_has_input(const struct conn *c)
 {
     return c->state != CONN_LINGERING && has_unread(c);
 }
@@ -452,7 +453,7 @@ static int state_ms(const struct conn *c, enum conn_state state)
     const struct options *o = c->worker->options;
     switch (state) {
     case CONN_FRESH:
-        return net_fresh_ms(o);
+        return options_fresh_ms(o);
     case CONN_IDLE:
         return o->keep_alive_ms;
     case CONN_READING: /* entered with the first byte and not again: not the gap counts, the total
@@ -461,7 +462,7 @@ static int state_ms(const struct conn *c, enum conn_state state)
     case CONN_ASKING: /* how long Redis may be silent is the business of who asks it */
         return o->timeout_ms;
     case CONN_LINGERING:
-        return net_linger_ms(o);
+        return options_linger_ms(o);
     default:
         return 0;
     }
@@ -469,7 +470,7 @@ static int state_ms(const struct conn *c, enum conn_state state)
 
 /* Closing will throw away what the client has not taken. Otherwise the kernel would go on offering
  * it for as long as the client pleases, and memory with it. */
-void conn_cut_off(struct conn *c)
+void conn_reset(struct conn *c)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
@@ -493,7 +494,7 @@ enum conn_state conn_expire(struct conn *c)
     if (has_come_in_time(c))
         return c->state;
     if (c->state == CONN_READING) {
-        c->request = http_understood(&c->parser, c->in.bytes);
+        c->request = http_partial_request(&c->parser, c->in.bytes);
         refuse(c, 408);
         return c->state;
     }
@@ -503,7 +504,7 @@ enum conn_state conn_expire(struct conn *c)
         int64_t deadline = c->deadline;
         conn_advance(c);
         if (c->state == CONN_WRITING && c->deadline <= deadline)
-            conn_cut_off(c);
+            conn_reset(c);
         return c->state;
     }
     enter(c, CONN_DONE);

@@ -44,9 +44,9 @@ struct worker {
     struct board_slot *slot;
     /* How many clients wait of whom this worker could serve one if it gave up an idle one? At least
      * 1 if the server is stopping, which is as good a reason. */
-    int (*how_many_wait)(const struct worker *);
+    int (*claim_waiting_clients)(const struct worker *);
     /* Called before the worker waits for its client for the first time; NULL: nothing is. */
-    void (*client_stays)(void);
+    void (*before_waiting)(void);
     int listener;
     time_t date_of; /* the second that `date` was made for */
     char date[HTTP_DATE_SIZE];
@@ -55,7 +55,7 @@ struct worker {
 struct conn {
     int fd; /* owned */
     enum conn_state state;
-    int64_t deadline; /* net_now() at which the state has lasted too long; see conn_expire() */
+    int64_t deadline; /* clock_now_ms() at which the state has lasted too long; see conn_expire() */
     struct worker *worker;
 
     struct buffer in; /* what has been received and not yet answered */
@@ -102,21 +102,21 @@ enum conn_state conn_expire(struct conn *);
 
 /* Could this connection be given up for somebody who waits? It owes nothing, and was silent for a
  * whole tick. Means something on a blocking descriptor only. */
-bool conn_is_spare(const struct conn *);
+bool conn_can_make_way(const struct conn *);
 
 /* Was it accepted less than two seconds ago, and has not said anything yet? */
 bool conn_is_new(const struct conn *);
 
 /* Has a request begun to arrive on a connection that waited for one? The last look before giving it
  * up: a tick may end just as the client speaks. */
-bool conn_has_spoken(const struct conn *);
+bool conn_has_input(const struct conn *);
 
 /* Ends the connection without another word: on to CONN_DONE. Not at CONN_ASKING. */
-void conn_give_up(struct conn *);
+void conn_drop(struct conn *);
 
 /* The same in the middle of a response: what the client has not taken of it is thrown away, so that
  * the kernel does not go on offering it. */
-void conn_cut_off(struct conn *);
+void conn_reset(struct conn *);
 
 /* Closes the descriptor and frees everything, in any state but CONN_ASKING. */
 void conn_close(struct conn *);

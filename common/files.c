@@ -215,7 +215,7 @@ enum {
 
 /* A small file as it was read. It does not change until it is dropped. */
 struct kept {
-    int64_t until; /* net_now(); then it is read again */
+    int64_t until; /* clock_now_ms(); then it is read again */
     struct file file;
     UT_hash_handle hh;
     char bytes[]; /* the file's, and behind them its path, the key */
@@ -238,7 +238,7 @@ static bool copy_kept(const char *path, struct file *file, struct buffer *small)
     struct kept *found;
     pthread_rwlock_rdlock(&lock);
     HASH_FIND_STR(kept, path, found);
-    bool fresh = found && net_now() < found->until && buffer_reserve(small, found->file.size);
+    bool fresh = found && clock_now_ms() < found->until && buffer_reserve(small, found->file.size);
     if (fresh) {
         *file = found->file;
         buffer_append(small, found->bytes, found->file.size);
@@ -281,7 +281,7 @@ static void keep(const char *path, const struct file *file, const char *bytes)
     struct kept *new = malloc(sizeof(*new) + file->size + len);
     if (!new)
         return;
-    *new = (struct kept){.until = net_now() + KEPT_MS, .file = *file};
+    *new = (struct kept){.until = clock_now_ms() + KEPT_MS, .file = *file};
     memcpy(new->bytes, bytes, file->size);
     new->hh.key = memcpy(new->bytes + file->size, path, len);
     add_kept(new);
@@ -431,7 +431,7 @@ static bool range_applies(const struct file *file, const struct http_request *re
            http_parse_date(known) == file->modified;
 }
 
-int files_select(struct file *file, const struct http_request *request)
+int files_apply_conditions(struct file *file, const struct http_request *request)
 {
     struct span range = http_field(request, "Range");
     int status = check_preconditions(file, request);

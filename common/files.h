@@ -44,7 +44,7 @@ int files_load(const char *path, struct file *, struct buffer *small);
 /* What the request's preconditions (RFC 9110, 13.2.2) and its range (14.2) make of an open file:
  * 200, 206 (with at and left set to the part), 304, 412, 416. Several ranges, malformed ones, and
  * those under a condition that is malformed or a date whose second is not over, are ignored. */
-int files_select(struct file *, const struct http_request *);
+int files_apply_conditions(struct file *, const struct http_request *);
 
 /* The Content-Type that the name's extension stands for. */
 const char *files_type(const char *path);

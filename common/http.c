@@ -489,7 +489,7 @@ int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_requ
         return (int)p->at;
     }
     if (went < 0)
-        *request = http_understood(p, bytes);
+        *request = http_partial_request(p, bytes);
     return went;
 }
 
@@ -498,7 +498,7 @@ size_t http_missing(const struct http_parser *p, size_t len)
     return p->step == FIXED_BODY ? p->body + p->remaining - len : 0;
 }
 
-struct http_request http_understood(const struct http_parser *p, const char *bytes)
+struct http_request http_partial_request(const struct http_parser *p, const char *bytes)
 {
     return (struct http_request){
         .method = p->method, .minor = p->minor, .line = {bytes + p->line, p->line_len}};

@@ -103,7 +103,7 @@ size_t http_missing(const struct http_parser *, size_t len);
 
 /* What is known of a request that has not come in full: its line, method and minor version, each
  * empty or unknown if it has not got that far. */
-struct http_request http_understood(const struct http_parser *, const char *bytes);
+struct http_request http_partial_request(const struct http_parser *, const char *bytes);
 
 /* The value of the first field of that name (any case), without the white space around it;
  * at == NULL if there is none. */

@@ -17,6 +17,6 @@ void log_request(int client, struct span line, time_t when, int status, uint64_t
 /* Waits up to so many ms until write(2) would take a line at once. False if it would have to wait
  * longer, as for the reader of a pipe that is full. Two writers may both be told of the last room:
  * then one of them does wait. */
-bool net_wait_for_room(int fd, int ms);
+bool log_wait_for_room(int fd, int ms);
 
 #endif

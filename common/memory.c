@@ -76,7 +76,7 @@ static uint64_t groups_limit(const char *root)
     return limit;
 }
 
-uint64_t memory_there_is(const char *root)
+uint64_t memory_limit(const char *root)
 {
     struct rlimit addresses;
     uint64_t limit = groups_limit(root);
@@ -94,7 +94,7 @@ uint64_t memory_there_is(const char *root)
  * its thread, its page, and the kernel's part. */
 void memory_start(void)
 {
-    memory_set_budget(memory_there_is("") / 4);
+    memory_set_budget(memory_limit("") / 4);
 }
 
 void memory_set_budget(uint64_t bytes)
@@ -107,15 +107,15 @@ uint64_t memory_in_use(void)
     return in_use;
 }
 
-bool memory_take(uint64_t bytes)
+bool memory_reserve(uint64_t bytes)
 {
     if (atomic_fetch_add(&in_use, bytes) + bytes <= budget)
         return true;
-    memory_give_back(bytes);
+    memory_release(bytes);
     return false;
 }
 
-void memory_give_back(uint64_t bytes)
+void memory_release(uint64_t bytes)
 {
     atomic_fetch_sub(&in_use, bytes);
 }

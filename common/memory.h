@@ -17,14 +17,14 @@ void memory_start(void);
 
 /* The least of the machine's memory, RLIMIT_AS and the limits of the process' control groups
  * (cgroups(7)), whose files are looked for in `root`/proc and `root`/sys. */
-uint64_t memory_there_is(const char *root);
+uint64_t memory_limit(const char *root);
 
 void memory_set_budget(uint64_t bytes);
 uint64_t memory_in_use(void);
 
 /* Takes so many bytes of the budget; false, and takes nothing, if there are fewer left. */
-bool memory_take(uint64_t bytes);
-void memory_give_back(uint64_t bytes);
+bool memory_reserve(uint64_t bytes);
+void memory_release(uint64_t bytes);
 
 /* Is more than three quarters of the budget in use? Then idle clients make way, before anybody has
  * to be refused. */

@@ -32,7 +32,7 @@ static void set_options(int listener, const struct options *o, bool blocking)
         setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) < 0 ||
         (blocking && (setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ||
                       setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) < 0)))
-        net_die(o->name, "cannot set socket options: %s", strerror(errno));
+        process_die(o->name, "cannot set socket options: %s", strerror(errno));
 }
 
 int net_listen(const struct options *o, bool blocking)
@@ -44,22 +44,22 @@ int net_listen(const struct options *o, bool blocking)
     char port[8];
     snprintf(port, sizeof(port), "%d", o->port);
     if (getaddrinfo(o->bind, port, &hints, &address) != 0)
-        net_bad_option(o->name, "--bind", o->bind, "an IPv4 or IPv6 address");
+        options_bad_value(o->name, "--bind", o->bind, "an IPv4 or IPv6 address");
 
     int type = SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK);
     int listener = socket(address->ai_family, type, 0);
     if (listener < 0)
-        net_die(o->name, "cannot make a socket: %s", strerror(errno));
+        process_die(o->name, "cannot make a socket: %s", strerror(errno));
     set_options(listener, o, blocking);
     if (bind(listener, address->ai_addr, address->ai_addrlen) < 0 ||
         listen(listener, o->backlog) < 0)
-        net_die(o->name, "cannot listen on %s port %d: %s%s", o->bind, o->port, strerror(errno),
-                errno == EADDRINUSE ? "; choose another one with --port" : "");
+        process_die(o->name, "cannot listen on %s port %d: %s%s", o->bind, o->port, strerror(errno),
+                    errno == EADDRINUSE ? "; choose another one with --port" : "");
     freeaddrinfo(address);
     return listener;
 }
 
-void net_ready(const struct options *o, int listener)
+void net_announce(const struct options *o, int listener)
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
@@ -100,7 +100,7 @@ bool net_peer_is_local(int fd)
 }
 
 /* Of a listener, this field is the length of its queue (Linux; inet_diag(7) shows the same). */
-int net_how_many_wait(int listener)
+int net_accept_queue_length(int listener)
 {
     struct tcp_info about = {0};
     socklen_t size = sizeof(about);
@@ -113,7 +113,7 @@ bool net_out_of_resources(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-void net_accept_failed(void)
+void net_handle_accept_error(void)
 {
     if (net_out_of_resources(errno))
         poll(NULL, 0, TICK_MS);

@@ -17,7 +17,7 @@
 int net_listen(const struct options *, bool blocking);
 
 /* Says where the server listens: it is ready. */
-void net_ready(const struct options *, int listener);
+void net_announce(const struct options *, int listener);
 
 /* Is that an address of the loopback interface, which only this machine has? And is that who is at
  * the other end of a socket? (A Unix socket's other end always is on this machine.) */
@@ -25,12 +25,12 @@ bool net_is_loopback(const struct sockaddr *);
 bool net_peer_is_local(int fd);
 
 /* How many clients stand in the listener's queue, their handshakes finished? */
-int net_how_many_wait(int listener);
+int net_accept_queue_length(int listener);
 
 /* What a failed accept4(2) on a blocking listener means, by errno: nothing most of the time (a
  * tick, a signal, a client gone already). Out of descriptors or memory: waits a tick, because the
  * client is still in the queue and accept would fail again at once. */
-void net_accept_failed(void);
+void net_handle_accept_error(void);
 bool net_out_of_resources(int error); /* the same question, for those who must not wait */
 
 #endif

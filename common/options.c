@@ -40,8 +40,8 @@ static const struct option long_options[] = {
     {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
 };
 
-_Noreturn void net_bad_option(const char *name, const char *what, const char *value,
-                              const char *right)
+_Noreturn void options_bad_value(const char *name, const char *what, const char *value,
+                                 const char *right)
 {
     fprintf(stderr, "%s: %s '%s': %s\n", name, what, value, right);
     exit(2);
@@ -56,7 +56,7 @@ static int whole_number(const char *name, const char *option, const char *text, 
     if (errno == 0 && end != text && *end == '\0' && n >= least && n <= most)
         return (int)n;
     snprintf(right, sizeof(right), "a whole number from %d to %d", least, most);
-    net_bad_option(name, option, text, right);
+    options_bad_value(name, option, text, right);
 }
 
 /* Seconds, with fractions, as milliseconds. */
@@ -70,7 +70,7 @@ static int milliseconds(const char *name, const char *option, const char *text, 
         seconds <= MOST_SECONDS)
         return (int)(seconds * 1000 + 0.5);
     snprintf(right, sizeof(right), "seconds from %g to %d", least_ms / 1000.0, MOST_SECONDS);
-    net_bad_option(name, option, text, right);
+    options_bad_value(name, option, text, right);
 }
 
 static _Noreturn void print_help(const char *name, int workers)
@@ -96,8 +96,8 @@ static void one_option(struct options *o, int option, const char *value, int wor
         break;
     case 'w':
         if (workers == 0)
-            net_bad_option(o->name, "--workers", value,
-                           "this server has one process and one thread");
+            options_bad_value(o->name, "--workers", value,
+                              "this server has one process and one thread");
         o->workers = whole_number(o->name, "--workers", value, 1, 30000);
         break;
     case 'd':
@@ -136,7 +136,7 @@ static const char *unknown_option(const char *word)
     return strchr(short_options, optopt) ? word : letter;
 }
 
-void net_options(struct options *o, int argc, char **argv, const char *name, int workers)
+void options_parse(struct options *o, int argc, char **argv, const char *name, int workers)
 {
     *o = (struct options){
         .name = name,
@@ -153,31 +153,32 @@ void net_options(struct options *o, int argc, char **argv, const char *name, int
     opterr = 0; /* the messages are ours */
     while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
         if (option == '?')
-            net_bad_option(name, "unknown option", unknown_option(argv[optind - 1]), "see --help");
+            options_bad_value(name, "unknown option", unknown_option(argv[optind - 1]),
+                              "see --help");
         if (option == ':')
-            net_bad_option(name, "no value for", argv[optind - 1], "see --help");
+            options_bad_value(name, "no value for", argv[optind - 1], "see --help");
         one_option(o, option, optarg, workers);
     }
     if (optind < argc)
-        net_bad_option(name, "unexpected argument", argv[optind], "see --help");
+        options_bad_value(name, "unexpected argument", argv[optind], "see --help");
 }
 
-int net_fresh_ms(const struct options *o)
+int options_fresh_ms(const struct options *o)
 {
     return o->timeout_ms / 2;
 }
 
-int net_redis_ms(const struct options *o)
+int options_redis_ms(const struct options *o)
 {
     return o->timeout_ms / 5;
 }
 
-int net_connect_ms(const struct options *o)
+int options_connect_ms(const struct options *o)
 {
     return o->timeout_ms / 10;
 }
 
-int net_linger_ms(const struct options *o)
+int options_linger_ms(const struct options *o)
 {
     return o->timeout_ms / 10;
 }

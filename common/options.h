@@ -20,17 +20,18 @@ struct options {
 };
 
 /* What follows --timeout (10 s), so that one option makes a whole test quick. */
-int net_fresh_ms(const struct options *);   /* a half: a new connection that says nothing */
-int net_redis_ms(const struct options *);   /* a fifth: one Redis command */
-int net_connect_ms(const struct options *); /* a tenth: connecting to Redis */
-int net_linger_ms(const struct options *);  /* a tenth: waiting for a refused client to be quiet */
+int options_fresh_ms(const struct options *);   /* a half: a new connection that says nothing */
+int options_redis_ms(const struct options *);   /* a fifth: one Redis command */
+int options_connect_ms(const struct options *); /* a tenth: connecting to Redis */
+int options_linger_ms(
+    const struct options *); /* a tenth: waiting for a refused client to be quiet */
 
 /* Reads the command line. `workers` is the default of --workers, 0 if the server refuses it.
  * A bad option: one line, status 2. --help and --version: status 0. */
-void net_options(struct options *, int argc, char **argv, const char *name, int workers);
+void options_parse(struct options *, int argc, char **argv, const char *name, int workers);
 
 /* One line, "name: what 'value': what would be right", on standard error; status 2. */
-_Noreturn void net_bad_option(const char *name, const char *what, const char *value,
-                              const char *right);
+_Noreturn void options_bad_value(const char *name, const char *what, const char *value,
+                                 const char *right);
 
 #endif

@@ -46,7 +46,7 @@ static bool fail(struct compiler *c, const char *what, struct span name)
         line += *at == '\n';
     char shown[256]; /* of the name, to the end of its line */
     const char *lf = memchr(name.at, '\n', name.len);
-    net_write_visible(name.at, lf ? (size_t)(lf - name.at) : name.len, shown, sizeof(shown));
+    text_escape(name.at, lf ? (size_t)(lf - name.at) : name.len, shown, sizeof(shown));
     snprintf(c->error, c->error_size, "%s:%d: %s%s", c->file, line, what, shown);
     return false;
 }

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-_Noreturn void net_die(const char *name, const char *format, ...)
+_Noreturn void process_die(const char *name, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -36,7 +36,7 @@ static void raise_descriptor_limit(void)
 }
 
 /* The kernel enlarges the table for the highest number in use: one is, for a moment. */
-void net_reserve_descriptors(int count)
+void process_reserve_descriptors(int count)
 {
     enum { OTHERS = 64 }; /* the listener, templates, files that are being sent */
     struct rlimit limit;
@@ -104,10 +104,10 @@ static long own_peak_kib(long maxrss)
     return peak ? strtol(peak + strlen("VmHWM:"), NULL, 10) : maxrss;
 }
 
-void net_report(const struct options *o, uint64_t requests, uint64_t connections)
+void process_report(const struct options *o, uint64_t requests, uint64_t connections)
 {
     enum { PATIENCE_MS = 1000 };
-    if (!net_wait_for_room(STDOUT_FILENO, PATIENCE_MS))
+    if (!log_wait_for_room(STDOUT_FILENO, PATIENCE_MS))
         return; /* a full pipe, which nobody reads: write(2) would wait for ever */
     struct usage now = usage_so_far();
     long peak = own_peak_kib(now.own_kib);

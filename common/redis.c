@@ -167,7 +167,7 @@ static bool is_readable(int fd, int64_t deadline)
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
     int ready;
     do {
-        int64_t left = deadline - net_now();
+        int64_t left = deadline - clock_now_ms();
         ready = poll(&wanted, 1, left > 0 ? (int)left : 0);
     } while (ready < 0 && errno == EINTR);
     if (ready == 0)
@@ -201,7 +201,7 @@ static redisReply *read_reply(struct redis *redis, int64_t deadline)
 /* One command on an open connection. */
 static redisReply *exchange(struct redis *redis, const struct redis_command *command, int *why)
 {
-    int64_t deadline = net_now() + redis->server->command_ms;
+    int64_t deadline = clock_now_ms() + redis->server->command_ms;
     redisReply *reply = NULL;
     errno = 0;
     if (send_command(redis->fd, command))

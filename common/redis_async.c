@@ -38,7 +38,7 @@ static void join_queue(struct redis_async *redis, void *asker)
 {
     redis->askers[redis->first + redis->unanswered] = asker;
     if (redis->unanswered++ == 0)
-        redis->heard = net_now();
+        redis->heard = clock_now_ms();
 }
 
 static void *leave_queue(struct redis_async *redis)
@@ -126,7 +126,7 @@ static bool open_connection(struct redis_async *redis)
     redis->fd = fd;
     redis->events = POLLOUT;
     redis->opened++;
-    redis->connect_deadline = net_now() + redis->server->connect_ms;
+    redis->connect_deadline = clock_now_ms() + redis->server->connect_ms;
     redis->reader = reader;
     redis_limit_replies(reader, &redis->limits);
     return say_password(redis);
@@ -143,7 +143,7 @@ static void finish_connecting(struct redis_async *redis)
     }
     redis->connected = true;
     redis->events = POLLIN;
-    redis->heard = net_now();
+    redis->heard = clock_now_ms();
 }
 
 void redis_async_start(struct redis_async *redis, const struct redis_server *server,
@@ -226,7 +226,7 @@ static void deliver(struct redis_async *redis, redisReply *reply)
 {
     void *asker = leave_queue(redis);
     redis->sent--;
-    redis->heard = net_now();
+    redis->heard = clock_now_ms();
     if (redis->sent == 0 && redis_has_more(redis->reader))
         give_up(redis, REDIS_NO_CONNECTION);
     if (asker)
@@ -307,7 +307,7 @@ int redis_async_timeout(const struct redis_async *redis)
 {
     if (!waits(redis))
         return -1;
-    int64_t left = deadline(redis) - net_now();
+    int64_t left = deadline(redis) - clock_now_ms();
     return left < 0 ? 0 : (int)left + 1;
 }
 
@@ -323,7 +323,7 @@ static bool has_answered(struct redis_async *redis)
 
 void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
 {
-    bool late = waits(redis) && net_now() >= deadline(redis);
+    bool late = waits(redis) && clock_now_ms() >= deadline(redis);
     if (late && !redis->connected)
         give_up(redis, REDIS_NO_CONNECTION);
     else if ((late || oldest_is_overdue) && !has_answered(redis))

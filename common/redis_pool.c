@@ -40,7 +40,7 @@ void redis_pool_close(struct redis_pool *pool)
 /* Joins the line at its end, and waits to be handed a connection. With the lock held. */
 static struct redis *wait_in_line(struct redis_pool *pool, int most_ms, int *why)
 {
-    struct timespec deadline = net_time_from_now(most_ms);
+    struct timespec deadline = clock_deadline(most_ms);
     struct redis_waiter self = {.turn = PTHREAD_COND_INITIALIZER};
     int error = 0;
     DL_APPEND(pool->line, &self);

@@ -134,7 +134,7 @@ void redis_log(const struct redis_server *server, const char *does, const char *
     len = len < TOLD_BYTES ? len : TOLD_BYTES;
     if (!server->told || !is_news(server->told, hash_of(error, len)))
         return;
-    net_write_visible(error, len, line, sizeof(line));
+    text_escape(error, len, line, sizeof(line));
     fprintf(stderr, "%s: Redis %s: %s\n", server->name, does, line);
 }
 
@@ -183,11 +183,11 @@ static int connect_once(const struct redis_server *server, int64_t ms)
 /* EAGAIN and EINTR are tried again meanwhile. */
 int redis_connect(const struct redis_server *server)
 {
-    int64_t deadline = net_now() + server->connect_ms;
+    int64_t deadline = clock_now_ms() + server->connect_ms;
     for (;;) {
-        int64_t left = deadline - net_now();
+        int64_t left = deadline - clock_now_ms();
         int fd = connect_once(server, left > 0 ? left : 1);
-        if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || net_now() >= deadline)
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || clock_now_ms() >= deadline)
             return fd;
         poll(NULL, 0, 5);
     }
@@ -205,7 +205,7 @@ static void find_password(struct redis_server *server, const struct options *o)
     if (*server->password || !password)
         return;
     if (strlen(password) > REDIS_MAX_PASSWORD)
-        net_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes", REDIS_MAX_PASSWORD);
+        process_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes", REDIS_MAX_PASSWORD);
     memcpy(server->password, password, strlen(password) + 1);
 }
 
@@ -213,19 +213,19 @@ void redis_start(struct redis_server *server, const struct options *o)
 {
     *server = (struct redis_server){
         .name = o->name,
-        .connect_ms = net_connect_ms(o),
-        .command_ms = net_redis_ms(o),
+        .connect_ms = options_connect_ms(o),
+        .command_ms = options_redis_ms(o),
     };
     const char *right = redis_parse_address(server, o->redis);
     const char *password = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
     const char *shown = password ? password + 1 : o->redis; /* what may stand in a log */
     if (right)
-        net_bad_option(o->name, "--redis", shown, right);
+        options_bad_value(o->name, "--redis", shown, right);
     find_password(server, o);
     server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (server->told == MAP_FAILED)
-        net_die(o->name, "%s", strerror(errno));
+        process_die(o->name, "%s", strerror(errno));
 
     int fd = redis_connect(server);
     if (fd < 0)

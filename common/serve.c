@@ -14,7 +14,7 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
     struct redis *redis = redis_pool_acquire(pool, conn->worker->options->timeout_ms, &why);
     do {
         redisReply *reply = NULL;
-        if (net_stop_is_over())
+        if (stop_time_is_over())
             why = REDIS_NO_CONNECTION;
         else if (redis)
             reply = redis_ask(redis, &conn->app.ask, &why);
@@ -32,18 +32,18 @@ enum { CROWD = 100 }; /* so many knock together only if somebody sends them all 
  * way, see chapter 2: it is asked of those only who can.) */
 static bool makes_way(const struct conn *conn)
 {
-    if (!conn_is_spare(conn))
+    if (!conn_can_make_way(conn))
         return false;
     if (memory_is_short())
-        return !conn_has_spoken(conn);
-    int waiting = conn->worker->how_many_wait(conn->worker);
+        return !conn_has_input(conn);
+    int waiting = conn->worker->claim_waiting_clients(conn->worker);
     bool slow_to_speak = waiting > CROWD && conn_is_new(conn);
-    return waiting > 0 && !slow_to_speak && !conn_has_spoken(conn);
+    return waiting > 0 && !slow_to_speak && !conn_has_input(conn);
 }
 
 /* How much of its response the client had taken, and when. */
 struct pace {
-    int64_t since; /* net_now(); 0: no response is being sent */
+    int64_t since; /* clock_now_ms(); 0: no response is being sent */
     uint64_t taken;
 };
 
@@ -54,12 +54,12 @@ static bool is_too_slow(const struct conn *conn, struct pace *pace)
 {
     enum { LEAST_RATE = 8 * 1024 }; /* bytes a second */
     bool writes = conn->state == CONN_WRITING && conn->answering, began = pace->since != 0;
-    int64_t now = net_now(), ms = now - pace->since;
+    int64_t now = clock_now_ms(), ms = now - pace->since;
     if (writes && began && ms < conn->worker->options->timeout_ms)
         return false;
     bool slow = writes && began && (conn->taken - pace->taken) * 1000 < (uint64_t)ms * LEAST_RATE;
     *pace = (struct pace){writes ? now : 0, conn->taken};
-    return slow && conn->worker->how_many_wait(conn->worker) > 0;
+    return slow && conn->worker->claim_waiting_clients(conn->worker) > 0;
 }
 
 /* Would the next recv(2) return at once? */
@@ -72,9 +72,9 @@ static bool is_ready(const struct conn *conn)
 /* The worker is about to wait for its client. It is said once. */
 static void say_client_stays(struct worker *worker)
 {
-    if (worker->client_stays)
-        worker->client_stays();
-    worker->client_stays = NULL;
+    if (worker->before_waiting)
+        worker->before_waiting();
+    worker->before_waiting = NULL;
 }
 
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
@@ -82,7 +82,7 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     struct conn conn;
     conn_open(&conn, client, worker); /* owns client now */
     struct pace pace = {0};
-    if (worker->client_stays && !is_ready(&conn))
+    if (worker->before_waiting && !is_ready(&conn))
         say_client_stays(worker);
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
@@ -90,11 +90,11 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     while (conn_advance(&conn) != CONN_DONE) {
         if (conn.state == CONN_ASKING)
             ask_redis(&conn, pool);
-        else if (net_now() >= conn.deadline)
+        else if (clock_now_ms() >= conn.deadline)
             conn_expire(&conn);
         else if (is_too_slow(&conn, &pace))
-            conn_cut_off(&conn);
-        else if (net_stop_is_over() || makes_way(&conn))
+            conn_reset(&conn);
+        else if (stop_time_is_over() || makes_way(&conn))
             break;
         else
             say_client_stays(worker);
@@ -102,18 +102,18 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     conn_close(&conn);
 }
 
-void serve_busy(struct worker *worker, int client)
+void serve_unavailable(struct worker *worker, int client)
 {
     struct conn conn;
-    int64_t limit = net_now() + TICK_MS;
+    int64_t limit = clock_now_ms() + TICK_MS;
     conn_open(&conn, client, worker);
     conn.refuse_with = 503;
-    while (conn_advance(&conn) != CONN_DONE && net_now() < limit)
+    while (conn_advance(&conn) != CONN_DONE && clock_now_ms() < limit)
         ;
     conn_close(&conn);
 }
 
-int serve_how_many_wait(const struct worker *worker)
+int serve_waiting_clients(const struct worker *worker)
 {
-    return net_stopping() ? 1 : net_how_many_wait(worker->listener);
+    return stop_requested() ? 1 : net_accept_queue_length(worker->listener);
 }

@@ -15,9 +15,10 @@ void serve_client(struct worker *, int client, struct redis_pool *);
 
 /* Tells one client that there is nobody to serve it (503), and closes it. Takes two ticks at most.
  */
-void serve_busy(struct worker *, int client);
+void serve_unavailable(struct worker *, int client);
 
-/* For worker.how_many_wait: the length of the listener's queue; 1 if the server is stopping. */
-int serve_how_many_wait(const struct worker *);
+/* For worker.claim_waiting_clients: the length of the listener's queue; 1 if the server is
+ * stopping. */
+int serve_waiting_clients(const struct worker *);
 
 #endif

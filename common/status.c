@@ -22,7 +22,7 @@ static const struct board *board;
 static enum status_workers workers;
 static const char *architecture;
 static pid_t main_pid;
-static int64_t started; /* net_now() */
+static int64_t started; /* clock_now_ms() */
 
 void status_start(const struct options *o, const struct board *b, enum status_workers w,
                   const char *words)
@@ -32,7 +32,7 @@ void status_start(const struct options *o, const struct board *b, enum status_wo
     workers = w;
     architecture = words;
     main_pid = getpid();
-    started = net_now();
+    started = clock_now_ms();
 }
 
 const char *const status_state_names[] = {
@@ -60,7 +60,7 @@ static void take_state(struct status_slot *s)
 static void take_slot(struct status_slot *s, int which, int32_t owner)
 {
     const struct board_slot *slot = &board->slots[which];
-    int64_t since_ms = net_now() - atomic_load_explicit(&slot->since, memory_order_relaxed);
+    int64_t since_ms = clock_now_ms() - atomic_load_explicit(&slot->since, memory_order_relaxed);
     *s = (struct status_slot){
         .slot = (uint64_t)which,
         .id = (uint64_t)owner,
@@ -97,7 +97,7 @@ static void take_sums(struct status *status)
     status->server = options->name;
     status->architecture = architecture;
     status->pid = (uint64_t)main_pid;
-    status->uptime_ms = (uint64_t)(net_now() - started);
+    status->uptime_ms = (uint64_t)(clock_now_ms() - started);
     status->workers_most = options->workers > 0 ? (uint64_t)options->workers : 1;
     status->connections = board_connections(board);
     for (int i = 0; i < BOARD_CLASSES; i++)
@@ -240,7 +240,7 @@ static void take_family(struct status *status, const struct proc_stat *parent)
     share_cpu(status, &cpu);
 }
 
-bool status_take(struct status *status)
+bool status_snapshot(struct status *status)
 {
     struct proc_stat p;
     *status = (struct status){0};

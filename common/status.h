@@ -111,7 +111,7 @@ void status_start(const struct options *, const struct board *, enum status_work
                   const char *architecture);
 
 /* Looks. False if there is no memory for it, or nothing to look at. */
-bool status_take(struct status *);
+bool status_snapshot(struct status *);
 void status_free(struct status *);
 
 void status_write_json(const struct status *, struct buffer *out);

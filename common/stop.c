@@ -10,16 +10,17 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static _Atomic int64_t stop_asked; /* net_now(); set once, by a handler: for the whole process */
+static _Atomic int64_t
+    stop_asked; /* clock_now_ms(); set once, by a handler: for the whole process */
 
 static void stop(int signal_number)
 {
     (void)signal_number;
     if (stop_asked == 0)
-        stop_asked = net_now();
+        stop_asked = clock_now_ms();
 }
 
-void net_release_signals(void)
+void stop_release_signals(void)
 {
     signal(SIGTERM, SIG_DFL); /* signal-safety(7) allows that */
     signal(SIGINT, SIG_DFL);
@@ -29,10 +30,10 @@ void net_release_signals(void)
 static void stop_once(int signal_number)
 {
     stop(signal_number);
-    net_release_signals();
+    stop_release_signals();
 }
 
-void net_catch_signals(bool once)
+void stop_catch_signals(bool once)
 {
     /* No SA_RESTART: accept(2) is to return. */
     struct sigaction action = {.sa_handler = once ? stop_once : stop};
@@ -41,19 +42,19 @@ void net_catch_signals(bool once)
     signal(SIGPIPE, SIG_IGN);
 }
 
-bool net_stopping(void)
+bool stop_requested(void)
 {
     return stop_asked != 0;
 }
 
-bool net_stop_is_over(void)
+bool stop_time_is_over(void)
 {
-    return stop_asked != 0 && net_now() - stop_asked >= STOP_MS;
+    return stop_asked != 0 && clock_now_ms() - stop_asked >= STOP_MS;
 }
 
-int net_stop_ms(const struct options *o)
+int stop_grace_ms(const struct options *o)
 {
-    return STOP_MS + net_redis_ms(o) + 2 * TICK_MS;
+    return STOP_MS + options_redis_ms(o) + 2 * TICK_MS;
 }
 
 static sigset_t stop_signals(void)
@@ -65,25 +66,25 @@ static sigset_t stop_signals(void)
     return set;
 }
 
-int net_open_signals(const struct options *o)
+int stop_open_signalfd(const struct options *o)
 {
     sigset_t set = stop_signals();
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
-        net_die(o->name, "signalfd: %s", strerror(errno));
+        process_die(o->name, "signalfd: %s", strerror(errno));
     return signals;
 }
 
-void net_take_signal(int signals)
+void stop_read_signalfd(int signals)
 {
     struct signalfd_siginfo info;
     sigset_t set = stop_signals();
     while (read(signals, &info, sizeof(info)) > 0)
         ; /* taken before they are unblocked, or this one would end us */
 
-    net_release_signals(); /* who started us may have ignored them */
+    stop_release_signals(); /* who started us may have ignored them */
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     stop(SIGTERM);
 }

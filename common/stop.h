@@ -12,25 +12,26 @@ enum { STOP_MS = 5000 };
 /* SIGTERM and SIGINT set a flag; with `once` the second one ends the program, which is for the
  * process that a person talks to, not for its children. SIGPIPE is ignored: a write to a client
  * that is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
-void net_catch_signals(bool once);
+void stop_catch_signals(bool once);
 
 /* From now on either of the two ends the program. For a parent that forks until it is to stop:
  * instead of `once`, which would change what a child is born with in the middle of fork(2). */
-void net_release_signals(void);
+void stop_release_signals(void);
 
-bool net_stopping(void);
+bool stop_requested(void);
 
 /* Has what was in flight when the signal came had STOP_MS to finish? Redis is asked nothing more.
  */
-bool net_stop_is_over(void);
+bool stop_time_is_over(void);
 
 /* How long those who serve may take to end, in ms: STOP_MS, the reply to what Redis was asked just
  * before, and a tick to notice. What Redis has stored is answered, so nobody is killed earlier. */
-int net_stop_ms(const struct options *);
+int stop_grace_ms(const struct options *);
 
 /* The same for an event loop, to which signals come as something to read: blocks them, and returns
- * a signalfd(2). net_take_signal() is called when it is readable: the next one ends the program. */
-int net_open_signals(const struct options *);
-void net_take_signal(int signals);
+ * a signalfd(2). stop_read_signalfd() is called when it is readable: the next one ends the program.
+ */
+int stop_open_signalfd(const struct options *);
+void stop_read_signalfd(int signals);
 
 #endif

@@ -18,8 +18,8 @@ static void reload(struct template *t)
     struct stat about;
     if (fstatat(t->root, t->file, &about, 0) < 0) {
         if (!t->page)
-            net_die(t->name, "%s: %s; start it where templates/ is, or use --root", t->file,
-                    strerror(errno));
+            process_die(t->name, "%s: %s; start it where templates/ is, or use --root", t->file,
+                        strerror(errno));
         return;
     }
     if (t->page && about.st_ctim.tv_sec == t->changed.tv_sec &&
@@ -30,7 +30,7 @@ static void reload(struct template *t)
     if (reason == 0)
         t->changed = about.st_ctim; /* what was not is tried again at the next look */
     if (!page && !t->page)
-        net_die(t->name, "%s", error);
+        process_die(t->name, "%s", error);
     if (page) {
         page_free(t->page);
         t->page = page;
@@ -42,7 +42,7 @@ static void reload(struct template *t)
 
 void template_check(struct template *t)
 {
-    int64_t now = net_now();
+    int64_t now = clock_now_ms();
     if (now - t->checked >= CHECK_EVERY_MS) {
         pthread_rwlock_wrlock(&t->lock);
         if (now - t->checked >= CHECK_EVERY_MS) {

@@ -23,7 +23,7 @@ struct template
     struct page *page;
     struct timespec changed; /* st_ctim, which nobody can set: an archive brings its own st_mtim */
     int error;               /* errno of the last attempt to read it, told once */
-    _Atomic int64_t checked; /* net_now() of the last check */
+    _Atomic int64_t checked; /* clock_now_ms() of the last check */
     pthread_rwlock_t lock;   /* of all the above, but for a quick look at `checked` */
 };
 

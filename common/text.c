@@ -41,7 +41,7 @@ struct span span_take_until(struct span *rest, char separator)
     return part;
 }
 
-void net_write_visible(const char *text, size_t len, char *shown, size_t size)
+void text_escape(const char *text, size_t len, char *shown, size_t size)
 {
     enum { LONGEST = 4 }; /* bytes that one becomes */
     size_t n = 0;

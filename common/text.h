@@ -30,7 +30,7 @@ struct span span_take_until(struct span *rest, char separator);
 /* Writes text so that it stays on one line of a log, and a terminal obeys none of it: whatever is
  * not printable ASCII, and `"` and `\`, becomes \xHH. As much of it as fits into shown[0, size),
  * with a NUL. */
-void net_write_visible(const char *text, size_t len, char *shown, size_t size);
+void text_escape(const char *text, size_t len, char *shown, size_t size);
 
 /* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
  * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs where `lines`

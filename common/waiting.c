@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-/* The clock has a coarse hand (net_now): a little more patience than the difference says keeps a
- * loop from waking just before a deadline, again and again. */
+/* The clock has a coarse hand (clock_now_ms): a little more patience than the difference says keeps
+ * a loop from waking just before a deadline, again and again. */
 enum { CLOCK_GRAIN_MS = 10 };
 
 void waiting_add(struct waiting *w, struct conn *c)
@@ -40,16 +40,16 @@ int waiting_timeout(const struct waiting *w)
     for (int state = 0; state < CONN_STATES; state++)
         if (w->queues[state] && w->queues[state]->deadline < next)
             next = w->queues[state]->deadline;
-    int64_t left = next - net_now();
+    int64_t left = next - clock_now_ms();
     int ms = next == INT64_MAX ? -1 : left < 0 ? 0 : (int)left + CLOCK_GRAIN_MS;
     bool make_way = w->stop_asked || (w->queues[CONN_IDLE] && memory_is_short());
-    return make_way ? net_earlier(ms, TICK_MS) : ms;
+    return make_way ? clock_earlier_timeout(ms, TICK_MS) : ms;
 }
 
 static struct conn *overdue(const struct waiting *w, enum conn_state state)
 {
     struct conn *first = w->queues[state];
-    return first && first->deadline <= net_now() ? first : NULL;
+    return first && first->deadline <= clock_now_ms() ? first : NULL;
 }
 
 bool waiting_redis_is_overdue(const struct waiting *w)
@@ -59,7 +59,7 @@ bool waiting_redis_is_overdue(const struct waiting *w)
 
 static void give_up(struct waiting *w, struct conn *c)
 {
-    conn_give_up(c);
+    conn_drop(c);
     waiting_update(w, c);
 }
 
@@ -67,7 +67,7 @@ static void give_up_silent(struct waiting *w, enum conn_state state)
 {
     struct conn *c, *next;
     DL_FOREACH_SAFE (w->queues[state], c, next)
-        if (!conn_has_spoken(c))
+        if (!conn_has_input(c))
             give_up(w, c);
 }
 
@@ -78,9 +78,9 @@ static void give_up_idle(struct waiting *w)
     struct conn *c, *next;
     DL_FOREACH_SAFE (w->queues[CONN_IDLE], c, next) {
         int64_t since = c->deadline - c->worker->options->keep_alive_ms;
-        if (net_now() - since < TICK_MS)
+        if (clock_now_ms() - since < TICK_MS)
             break;
-        if (!conn_has_spoken(c))
+        if (!conn_has_input(c))
             give_up(w, c);
     }
 }
@@ -95,7 +95,7 @@ void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
         }
     if (memory_is_short())
         give_up_idle(w);
-    if (w->stop_asked && net_now() - w->stop_asked >= TICK_MS) {
+    if (w->stop_asked && clock_now_ms() - w->stop_asked >= TICK_MS) {
         give_up_silent(w, CONN_FRESH);
         give_up_silent(w, CONN_IDLE);
         give_up_silent(w, CONN_LINGERING);
@@ -104,17 +104,17 @@ void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
 
 void waiting_stop(struct waiting *w)
 {
-    w->stop_asked = net_now();
+    w->stop_asked = clock_now_ms();
 }
 
 bool waiting_is_over(const struct waiting *w)
 {
     const struct conn *asks = w->queues[CONN_ASKING];
-    int ms = STOP_MS + (asks ? net_redis_ms(asks->worker->options) : 0);
-    return w->stop_asked && (w->count == 0 || net_now() - w->stop_asked >= ms);
+    int ms = STOP_MS + (asks ? options_redis_ms(asks->worker->options) : 0);
+    return w->stop_asked && (w->count == 0 || clock_now_ms() - w->stop_asked >= ms);
 }
 
-void waiting_bury(struct waiting *w)
+void waiting_free_done(struct waiting *w)
 {
     struct conn *c;
     while ((c = w->queues[CONN_DONE])) {
@@ -129,5 +129,5 @@ void waiting_close(struct waiting *w)
     for (enum conn_state state = 0; state < CONN_DONE; state++)
         while (w->queues[state])
             give_up(w, w->queues[state]);
-    waiting_bury(w);
+    waiting_free_done(w);
 }

@@ -15,7 +15,7 @@
 struct waiting {
     struct conn *queues[CONN_STATES]; /* utlist's DL */
     int count;
-    int64_t stop_asked; /* net_now() when the server was asked to stop; 0: it was not */
+    int64_t stop_asked; /* clock_now_ms() when the server was asked to stop; 0: it was not */
 };
 
 /* A new connection joins the queue of its state; the memory belongs to the queues now. */
@@ -41,7 +41,7 @@ void waiting_stop(struct waiting *);
 bool waiting_is_over(const struct waiting *);
 
 /* Closes and frees the dead: at the end of a round, when nothing names them any more. */
-void waiting_bury(struct waiting *);
+void waiting_free_done(struct waiting *);
 
 /* Closes and frees everybody; nobody may be at CONN_ASKING. */
 void waiting_close(struct waiting *);

@@ -25,7 +25,7 @@
 static void check(const struct options *options, int result, const char *what)
 {
     if (result < 0)
-        net_die(options->name, "%s: %s", what, strerror(errno));
+        process_die(options->name, "%s: %s", what, strerror(errno));
 }
 
 static int open_listener(const struct options *options)
@@ -64,15 +64,15 @@ int main(int argc, char **argv)
     struct options options;
     char request[4096];
 
-    net_options(&options, argc, argv, "again", 0);
+    options_parse(&options, argc, argv, "again", 0);
     int listener = open_listener(&options);
-    net_catch_signals(true);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    net_announce(&options, listener);
 
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             continue;
         }
         if (recv(client, request, sizeof(request), 0) > 0)

@@ -32,7 +32,7 @@ struct visitor {
 /* Takes what the visitor says next. 0: it has left; -1: it did not speak in time, or never will. */
 static ssize_t receive(struct visitor *visitor)
 {
-    int64_t deadline = net_now() + visitor->patience_ms;
+    int64_t deadline = clock_now_ms() + visitor->patience_ms;
     do {
         ssize_t n = recv(visitor->fd, visitor->head + visitor->len,
                          sizeof(visitor->head) - visitor->len, 0);
@@ -40,7 +40,7 @@ static ssize_t receive(struct visitor *visitor)
             return n;
         if (errno != EAGAIN) /* a tick, see net_listen() */
             return -1;
-    } while (net_now() < deadline && !net_stopping());
+    } while (clock_now_ms() < deadline && !stop_requested());
     return -1;
 }
 
@@ -72,16 +72,16 @@ static void answer(int client, int status)
 int main(int argc, char **argv)
 {
     struct options options;
-    net_options(&options, argc, argv, "deadline", 0);
+    options_parse(&options, argc, argv, "deadline", 0);
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    net_announce(&options, listener);
 
     struct visitor visitor = {.patience_ms = options.timeout_ms};
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         visitor.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (visitor.fd < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             continue;
         }
         int status = read_head(&visitor);

@@ -59,16 +59,16 @@ static void serve(int client)
 int main(int argc, char **argv)
 {
     struct options options;
-    net_options(&options, argc, argv, "gone", 0);
+    options_parse(&options, argc, argv, "gone", 0);
     memset(page, '.', sizeof(page));
     int listener = net_listen(&options, true);
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     for (;;) { /* until SIGTERM or Ctrl-C, whose default action is all that we need */
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             serve(client); /* owns client now, closes it */
         else
-            net_accept_failed();
+            net_handle_accept_error();
     }
 }

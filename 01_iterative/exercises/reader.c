@@ -23,7 +23,7 @@ static ssize_t receive(int client, char *bytes, size_t room)
     ssize_t n;
     do
         n = recv(client, bytes, room, 0);
-    while (n < 0 && errno == EAGAIN && !net_stopping()); /* a tick: this client takes its time */
+    while (n < 0 && errno == EAGAIN && !stop_requested()); /* a tick: this client takes its time */
     return n;
 }
 
@@ -62,15 +62,15 @@ static void answer(int client, const char *status, long octets)
 int main(int argc, char **argv)
 {
     struct options options;
-    net_options(&options, argc, argv, "reader", 0);
+    options_parse(&options, argc, argv, "reader", 0);
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    net_announce(&options, listener);
 
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             continue;
         }
         long octets = read_head(client);

@@ -19,14 +19,15 @@
 
 static struct board_slot slot; /* each child has a copy of its own */
 
-static int how_many_wait(const struct worker *worker)
+static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;
-    return net_stopping(); /* each client has a child of its own: nobody waits */
+    return stop_requested(); /* each client has a child of its own: nobody waits */
 }
 
 /* The child's whole life: one client. The kernel closes whatever is open when it exits. */
-static _Noreturn void child(struct worker *worker, int client, const struct redis_server *server)
+static _Noreturn void serve_in_child(struct worker *worker, int client,
+                                     const struct redis_server *server)
 {
     struct redis_pool redis;
     if (redis_pool_open(&redis, server, 1)) {
@@ -41,35 +42,36 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
 {
     pid_t pid = fork();
     if (pid == 0)
-        child(worker, client, server);
+        serve_in_child(worker, client, server);
     if (pid < 0)
-        serve_busy(worker, client); /* no process to be had: 503; owns client now, closes it */
+        serve_unavailable(worker,
+                          client); /* no process to be had: 503; owns client now, closes it */
 }
 
 int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    net_options(&options, argc, argv, "descriptors", 0);
+    options_parse(&options, argc, argv, "descriptors", 0);
     app_start(&options);
     redis_start(&server, &options);
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,
         .slot = &slot,
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
         .listener = listener,
     };
 
     signal(SIGCHLD, SIG_IGN); /* the kernel keeps no zombies for us */
-    net_catch_signals(true);
-    net_ready(&options, listener);
-    while (!net_stopping()) {
+    stop_catch_signals(true);
+    net_announce(&options, listener);
+    while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             fork_child(&worker, client, &server);
         else
-            net_accept_failed();
+            net_handle_accept_error();
     }
     return 0;
 }

@@ -20,10 +20,10 @@
 
 static struct board_slot slot; /* each child has a copy of its own */
 
-static int how_many_wait(const struct worker *worker)
+static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;
-    return net_stopping(); /* each client has a child of its own: nobody waits */
+    return stop_requested(); /* each client has a child of its own: nobody waits */
 }
 
 /* A child has ended. Whatever was interrupted finds its errno as it was; and WNOHANG, since a
@@ -36,7 +36,8 @@ static void bury(int signal_number)
     errno = before;
 }
 
-static _Noreturn void child(struct worker *worker, int client, const struct redis_server *server)
+static _Noreturn void serve_in_child(struct worker *worker, int client,
+                                     const struct redis_server *server)
 {
     struct redis_pool redis;
     close(worker->listener); /* the parent's: it alone accepts */
@@ -51,32 +52,33 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    net_options(&options, argc, argv, "zombies", 0);
+    options_parse(&options, argc, argv, "zombies", 0);
     app_start(&options);
     redis_start(&server, &options);
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,
         .slot = &slot,
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
         .listener = listener,
     };
 
     struct sigaction ended = {.sa_handler = bury, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     sigaction(SIGCHLD, &ended, NULL);
-    net_catch_signals(true);
-    net_ready(&options, listener);
-    while (!net_stopping()) {
+    stop_catch_signals(true);
+    net_announce(&options, listener);
+    while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             continue;
         }
         pid_t pid = fork();
         if (pid == 0)
-            child(&worker, client, &server);
+            serve_in_child(&worker, client, &server);
         if (pid < 0)
-            serve_busy(&worker, client); /* no process to be had: 503; owns client now, closes it */
+            serve_unavailable(&worker,
+                              client); /* no process to be had: 503; owns client now, closes it */
         else
             close(client); /* the child's now */
     }

@@ -77,12 +77,12 @@ static _Noreturn void work(enum way way, struct worker *worker, const struct red
                            pid_t parent)
 {
     struct redis_pool redis;
-    children_become_child();
+    children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
     int helper = open_helper(way, worker->listener);
     if (getppid() != parent || !redis_pool_open(&redis, server, 1))
         _exit(1);
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = next_client(way, worker->listener, helper);
         if (client >= 0)
             serve_client(worker, client, &redis); /* owns client now, closes it */
@@ -106,7 +106,7 @@ static int open_listener(struct options *o, enum way way)
     if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
         bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, o->backlog) < 0 ||
         getsockname(listener, (struct sockaddr *)&address, &size) < 0)
-        net_die(o->name, "cannot listen: %s", strerror(errno));
+        process_die(o->name, "cannot listen: %s", strerror(errno));
     o->port = ntohs(address.sin_port);
     return listener;
 }
@@ -119,7 +119,7 @@ static enum way choose_way(const char *name)
     while (wanted && way < WAYS && strcmp(wanted, way_names[way]) != 0)
         way++;
     if (way == WAYS)
-        net_bad_option(name, "WAY", wanted, "accept, flock, reuseport or epoll");
+        options_bad_value(name, "WAY", wanted, "accept, flock, reuseport or epoll");
     return way;
 }
 
@@ -134,20 +134,20 @@ int main(int argc, char **argv)
                    predictions[way].stuck);
         return 0;
     }
-    net_options(&options, argc, argv, "herd", 4);
+    options_parse(&options, argc, argv, "herd", 4);
     enum way way = choose_way(options.name);
     lock_file = memfd_create("lock", MFD_CLOEXEC);
     app_start(&options);
     redis_start(&server, &options);
-    net_catch_signals(true);
+    stop_catch_signals(true);
     children_block_signal();
     struct worker worker = {
         .options = &options,
         .slot = &slot,
-        .how_many_wait = serve_how_many_wait,
+        .claim_waiting_clients = serve_waiting_clients,
         .listener = open_listener(&options, way),
     };
-    net_ready(&options, worker.listener);
+    net_announce(&options, worker.listener);
     pid_t parent = getpid();
     for (int i = 0; i < options.workers; i++) {
         if (way == REUSEPORT && i > 0)
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
         if (fork() == 0)
             work(way, &worker, &server, parent);
     }
-    while (!net_stopping())
+    while (!stop_requested())
         children_wait(TICK_MS);
     return 0; /* the workers end when we do */
 }

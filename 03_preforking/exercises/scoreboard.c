@@ -28,21 +28,21 @@ static int busy;               /* how many workers have a client right now. Here
                                   is this the memory? */
 
 /* Worker `number`'s whole life. The next one gets the number when it has died. */
-static _Noreturn void work(struct worker *worker, const struct redis_server *server, pid_t parent,
-                           int number)
+static _Noreturn void serve_clients(struct worker *worker, const struct redis_server *server,
+                                    pid_t parent, int number)
 {
     struct redis_pool redis;
     char name[24];
     snprintf(name, sizeof(name), "worker %d", number);
     prctl(PR_SET_NAME, name);         /* shown by ps(1); the kernel keeps 15 octets */
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
-    children_become_child();
+    children_reset_signals();
     if (getppid() != parent || !redis_pool_open(&redis, server, 1))
         _exit(1);
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             continue;
         }
         busy++;
@@ -58,7 +58,7 @@ static void start_worker(struct worker *worker, const struct redis_server *serve
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        work(worker, server, parent, number);
+        serve_clients(worker, server, parent, number);
     workers[number] = pid;
 }
 
@@ -89,26 +89,26 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    net_options(&options, argc, argv, "scoreboard", 4);
+    options_parse(&options, argc, argv, "scoreboard", 4);
     app_start(&options);
     redis_start(&server, &options);
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,
         .slot = &slot,
-        .how_many_wait = serve_how_many_wait,
+        .claim_waiting_clients = serve_waiting_clients,
         .listener = listener,
     };
 
     workers = calloc((size_t)options.workers, sizeof(*workers));
     if (!workers)
-        net_die(options.name, "no memory");
-    net_catch_signals(true);
+        process_die(options.name, "no memory");
+    stop_catch_signals(true);
     children_block_signal();
-    net_ready(&options, listener);
+    net_announce(&options, listener);
     for (int number = 0; number < options.workers; number++)
         start_worker(&worker, &server, number);
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         replace_the_dead(&worker, &server);
         say_busy();
         children_wait(TICK_MS / 4);

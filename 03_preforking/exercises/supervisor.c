@@ -31,21 +31,22 @@ static bool prepare(void)
 }
 
 /* A worker's whole life. The check counts its first line. */
-static _Noreturn void work(struct worker *worker, const struct redis_server *server, pid_t parent)
+static _Noreturn void serve_clients(struct worker *worker, const struct redis_server *server,
+                                    pid_t parent)
 {
     struct redis_pool redis;
     printf("worker %d begins\n", (int)getpid());
     fflush(stdout);
-    children_become_child();
+    children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
     if (getppid() != parent || !prepare() || !redis_pool_open(&redis, server, 1))
         _exit(1);
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             serve_client(worker, client, &redis); /* owns client now, closes it */
         else
-            net_accept_failed();
+            net_handle_accept_error();
     }
     _exit(0);
 }
@@ -56,7 +57,7 @@ static pid_t start_worker(struct worker *worker, const struct redis_server *serv
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        work(worker, server, parent);
+        serve_clients(worker, server, parent);
     return pid;
 }
 
@@ -65,7 +66,7 @@ static void supervise(struct worker *worker, const struct redis_server *server)
 {
     for (int i = 0; i < worker->options->workers; i++)
         start_worker(worker, server);
-    while (!net_stopping())
+    while (!stop_requested())
         children_wait(TICK_MS);
 }
 
@@ -73,20 +74,20 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    net_options(&options, argc, argv, "supervisor", 4);
+    options_parse(&options, argc, argv, "supervisor", 4);
     app_start(&options);
     redis_start(&server, &options);
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,
         .slot = &slot,
-        .how_many_wait = serve_how_many_wait,
+        .claim_waiting_clients = serve_waiting_clients,
         .listener = listener,
     };
 
-    net_catch_signals(true);
+    stop_catch_signals(true);
     children_block_signal();
-    net_ready(&options, listener);
+    net_announce(&options, listener);
     supervise(&worker, &server); /* the workers end when we do */
     return 0;
 }

@@ -36,7 +36,7 @@ struct task {
 };
 
 /* The thread's whole life. */
-static void *serve_one(void *argument)
+static void *serve_one_client(void *argument)
 {
     struct task *task = argument;
     sem_wait(&seats);
@@ -64,7 +64,7 @@ static int start_thread(const pthread_attr_t *attributes, struct task *task)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&thread, attributes, serve_one, task);
+    int error = pthread_create(&thread, attributes, serve_one_client, task);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -74,16 +74,17 @@ static void accept_and_create(const struct worker *pattern)
     pthread_attr_t attributes = thread_attributes();
     struct task task = {.worker = *pattern};
 
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             continue;
         }
         task.client = client;
         task.worker.slot = board_claim(board, getpid());
         if (start_thread(&attributes, &task) != 0) {
-            serve_busy(&task.worker, client); /* no thread to be had: 503, and the rest live */
+            serve_unavailable(&task.worker,
+                              client); /* no thread to be had: 503, and the rest live */
             board_release(task.worker.slot);
         }
     }
@@ -94,21 +95,21 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
 
-    net_options(&options, argc, argv, "argument", 100);
+    options_parse(&options, argc, argv, "argument", 100);
     app_start(&options);
     redis_start(&server, &options);
     board = board_open(16384);
     if (!board || !redis_pool_open(&redis, &server, options.workers))
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     sem_init(&seats, 0, (unsigned)options.workers);
     status_start(&options, board, STATUS_THREADS, "a thread for every connection, and seats");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    net_announce(&options, listener);
 
     accept_and_create(&(struct worker){
         .options = &options,
-        .how_many_wait = serve_how_many_wait,
+        .claim_waiting_clients = serve_waiting_clients,
         .listener = listener,
     });
     close(listener);

@@ -32,7 +32,7 @@ static void connect_to(const struct redis_server *server, const char *name)
     redis =
         server->path ? redisConnectUnix(server->path) : redisConnect(server->host, server->port);
     if (!redis || redis->err)
-        net_die(name, "Redis: %s", redis ? redis->errstr : "out of memory");
+        process_die(name, "Redis: %s", redis ? redis->errstr : "out of memory");
 }
 
 /* Counts a visitor; -1 if Redis did not. */
@@ -63,7 +63,7 @@ static void *greet(void *argument)
     ssize_t n;
     do
         n = recv(client, request, sizeof(request), 0);
-    while (n < 0 && errno == EAGAIN && !net_stopping()); /* a tick */
+    while (n < 0 && errno == EAGAIN && !stop_requested()); /* a tick */
     if (n > 0)
         answer(client, count_visitor());
     close(client);
@@ -77,19 +77,19 @@ int main(int argc, char **argv)
     pthread_attr_t attributes;
     pthread_t thread;
 
-    net_options(&options, argc, argv, "pool", 0);
+    options_parse(&options, argc, argv, "pool", 0);
     redis_start(&server, &options);
     connect_to(&server, options.name);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
-    net_ready(&options, listener);
+    stop_catch_signals(true);
+    net_announce(&options, listener);
 
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0)
-            net_accept_failed();
+            net_handle_accept_error();
         else if (pthread_create(&thread, &attributes, greet, (void *)(intptr_t)client) != 0)
             close(client);
     }

@@ -83,7 +83,7 @@ static void close_queue(void)
 }
 
 /* A worker's whole life. */
-static void *work(void *argument)
+static void *serve_clients(void *argument)
 {
     int client;
     while ((client = take()) >= 0)
@@ -94,12 +94,12 @@ static void *work(void *argument)
 /* The main thread's work, until the signal to stop, to which only this thread listens. */
 static void accept_clients(struct worker *worker)
 {
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0)
-            net_accept_failed();
+            net_handle_accept_error();
         else if (!put(client))
-            serve_busy(worker, client);
+            serve_unavailable(worker, client);
     }
     close(worker->listener);
 }
@@ -111,8 +111,8 @@ static void create_threads(const struct options *options, pthread_t *threads,
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
     for (int i = 0; i < WORKERS; i++)
-        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
-            net_die(options->name, "cannot create %d threads", WORKERS);
+        if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
+            process_die(options->name, "cannot create %d threads", WORKERS);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -123,29 +123,29 @@ int main(int argc, char **argv)
     struct worker workers[WORKERS + 1]; /* the last one is the main thread */
     pthread_t threads[WORKERS];
 
-    net_options(&options, argc, argv, "bounded", 0);
+    options_parse(&options, argc, argv, "bounded", 0);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(WORKERS + 1);
     if (!board || !redis_pool_open(&redis, &server, WORKERS))
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
+    stop_catch_signals(true);
     for (int i = 0; i <= WORKERS; i++)
         workers[i] = (struct worker){
             .options = &options,
             .slot = board_claim(board, getpid()),
-            .how_many_wait = serve_how_many_wait,
+            .claim_waiting_clients = serve_waiting_clients,
             .listener = listener,
         };
     create_threads(&options, threads, workers);
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     accept_clients(&workers[WORKERS]);
     close_queue();
     for (int i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -72,7 +72,7 @@ static void close_queue(void)
 }
 
 /* A worker's whole life. */
-static void *work(void *argument)
+static void *serve_clients(void *argument)
 {
     int client;
     while ((client = take()) >= 0)
@@ -87,11 +87,11 @@ static int accept_all(int listener, int *clients, int most)
     do {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client < 0) {
-            net_accept_failed();
+            net_handle_accept_error();
             break;
         }
         clients[count++] = client;
-    } while (count < most && net_how_many_wait(listener) > 0);
+    } while (count < most && net_accept_queue_length(listener) > 0);
     return count;
 }
 
@@ -99,12 +99,12 @@ static int accept_all(int listener, int *clients, int most)
 static void accept_clients(struct worker *worker)
 {
     int clients[64];
-    while (!net_stopping()) {
+    while (!stop_requested()) {
         int count = accept_all(worker->listener, clients, 64);
         if (count == 0)
             continue; /* a tick, or a signal */
         for (int i = put(clients, count); i < count; i++)
-            serve_busy(worker, clients[i]);
+            serve_unavailable(worker, clients[i]);
     }
     close(worker->listener);
 }
@@ -116,8 +116,8 @@ static void create_threads(const struct options *options, pthread_t *threads,
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
     for (int i = 0; i < WORKERS; i++)
-        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
-            net_die(options->name, "cannot create %d threads", WORKERS);
+        if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
+            process_die(options->name, "cannot create %d threads", WORKERS);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -128,29 +128,29 @@ int main(int argc, char **argv)
     struct worker workers[WORKERS + 1]; /* the last one is the main thread */
     pthread_t threads[WORKERS];
 
-    net_options(&options, argc, argv, "wakeup", 0);
+    options_parse(&options, argc, argv, "wakeup", 0);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(WORKERS + 1);
     if (!board || !redis_pool_open(&redis, &server, WORKERS))
-        net_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
     int listener = net_listen(&options, true);
-    net_catch_signals(true);
+    stop_catch_signals(true);
     for (int i = 0; i <= WORKERS; i++)
         workers[i] = (struct worker){
             .options = &options,
             .slot = board_claim(board, getpid()),
-            .how_many_wait = serve_how_many_wait,
+            .claim_waiting_clients = serve_waiting_clients,
             .listener = listener,
         };
     create_threads(&options, threads, workers);
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     accept_clients(&workers[WORKERS]);
     close_queue();
     for (int i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

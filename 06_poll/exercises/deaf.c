@@ -43,7 +43,7 @@ static short interest(const struct conn *client)
     return events;
 }
 
-static void go_on(struct conn *client)
+static void advance_client(struct conn *client)
 {
     conn_advance(client);
     while (client->state == CONN_ASKING) {
@@ -62,58 +62,58 @@ static void accept_clients(void)
             if (fd >= 0)
                 close(fd);
             else
-                net_accept_failed(); /* no descriptors: the whole loop waits for a tick */
+                net_handle_accept_error(); /* no descriptors: the whole loop waits for a tick */
             return;
         }
         conn_open(client, fd, &worker); /* owns fd now */
         waiting_add(&waiting, client);  /* owns client now */
-        go_on(client);
+        advance_client(client);
     }
 }
 
-static void add(int fd, short events, struct conn *client)
+static void add_fd(int fd, short events, struct conn *client)
 {
     fds[count] = (struct pollfd){.fd = fd, .events = events};
     whose[count++] = client;
 }
 
-static void collect(void)
+static void build_fds(void)
 {
     count = 0;
-    add(waiting.count < MOST_CLIENTS ? listener : -1, POLLIN, NULL);
-    add(signals, POLLIN, NULL);
+    add_fd(waiting.count < MOST_CLIENTS ? listener : -1, POLLIN, NULL);
+    add_fd(signals, POLLIN, NULL);
     for (enum conn_state state = CONN_FRESH; state < CONN_DONE; state++)
         for (struct conn *client = waiting.queues[state]; client; client = client->next)
-            add(client->fd, interest(client), client);
+            add_fd(client->fd, interest(client), client);
 }
 
-static void begin_to_stop(void)
+static void stop_accepting(void)
 {
-    net_take_signal(signals);
+    stop_read_signalfd(signals);
     waiting_stop(&waiting);
     close(listener);
     listener = -1;
 }
 
-static void one_round(void)
+static void run_once(void)
 {
-    collect();
+    build_fds();
     if (poll(fds, (nfds_t)count, waiting_timeout(&waiting)) < 0)
         return;
 
     for (int i = CLIENTS; i < count; i++)
         if (fds[i].revents)
-            go_on(whose[i]);
+            advance_client(whose[i]);
     if (fds[LISTENER].revents)
         accept_clients();
     if (fds[SIGNALS].revents)
-        begin_to_stop();
+        stop_accepting();
 
-    waiting_expire(&waiting, go_on);
-    waiting_bury(&waiting); /* the arrays have named them until here */
+    waiting_expire(&waiting, advance_client);
+    waiting_free_done(&waiting); /* the arrays have named them until here */
 }
 
-static int how_many_wait(const struct worker *unused)
+static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
@@ -123,25 +123,25 @@ int main(int argc, char **argv)
 {
     struct options options;
 
-    net_options(&options, argc, argv, "deaf", 0);
+    options_parse(&options, argc, argv, "deaf", 0);
     app_start(&options);
     struct board *board = board_open(1);
     if (!board)
-        net_die(options.name, "out of memory");
+        process_die(options.name, "out of memory");
     status_start(&options, board, STATUS_EVENT_LOOP, "one process, poll()");
-    signals = net_open_signals(&options);
+    signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, getpid()),
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
     };
-    net_ready(&options, listener);
+    net_announce(&options, listener);
 
     while (!waiting_is_over(&waiting))
-        one_round();
+        run_once();
 
     waiting_close(&waiting);
-    net_report(&options, board_requests(board), board_connections(board));
+    process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

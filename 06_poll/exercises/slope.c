@@ -9,7 +9,7 @@
  *    epoll_wait(...) = count         how many events it brings back
  * There is no Redis in this, but the server was given one.
  *
- * poll(2), epoll_wait(2), and collect() in 06_poll/main.c
+ * poll(2), epoll_wait(2), and build_fds() in 06_poll/main.c
  */
 #include <stdio.h>
 

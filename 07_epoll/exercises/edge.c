@@ -92,7 +92,7 @@ static void close_client(struct client *client)
 }
 
 /* Something is new about a client: it may have spoken, it may have room, or both. */
-static void go_on(struct client *client)
+static void advance_client(struct client *client)
 {
     if (!client->over)
         receive(client);
@@ -111,7 +111,7 @@ static void accept_client(void)
         if (fd >= 0)
             close(fd);
         else
-            net_accept_failed(); /* no descriptors: the whole loop waits for a tick */
+            net_handle_accept_error(); /* no descriptors: the whole loop waits for a tick */
         free(client);
         return;
     }
@@ -119,7 +119,7 @@ static void accept_client(void)
     DL_APPEND(clients, client);
 }
 
-static void one_round(void)
+static void run_once(void)
 {
     struct epoll_event events[EVENTS_A_ROUND];
     int count = epoll_wait(epoll, events, EVENTS_A_ROUND, -1);
@@ -129,10 +129,10 @@ static void one_round(void)
         else if (events[i].data.ptr == &signals)
             stopping = true;
         else
-            go_on(events[i].data.ptr);
+            advance_client(events[i].data.ptr);
 }
 
-static void watch(int fd, void *whose)
+static void set_interest(int fd, void *whose)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = whose};
     epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
@@ -141,15 +141,15 @@ static void watch(int fd, void *whose)
 int main(int argc, char **argv)
 {
     struct options options;
-    net_options(&options, argc, argv, "edge", 0);
-    signals = net_open_signals(&options);
+    options_parse(&options, argc, argv, "edge", 0);
+    signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
     epoll = epoll_create1(EPOLL_CLOEXEC);
-    watch(listener, &listener);
-    watch(signals, &signals);
-    net_ready(&options, listener);
+    set_interest(listener, &listener);
+    set_interest(signals, &signals);
+    net_announce(&options, listener);
     while (!stopping)
-        one_round();
+        run_once();
     while (clients)
         close_client(clients);
     return 0;

@@ -73,12 +73,12 @@ static void serve_client(int client)
 int main(int argc, char **argv)
 {
     struct options options;
-    net_options(&options, argc, argv, "uring", 0);
+    options_parse(&options, argc, argv, "uring", 0);
     int error = io_uring_queue_init(ENTRIES, &ring, 0);
     if (error < 0)
-        net_die(options.name, "io_uring: %s", strerror(-error));
+        process_die(options.name, "io_uring: %s", strerror(-error));
     int listener = net_listen(&options, false);
-    net_ready(&options, listener);
+    net_announce(&options, listener);
     for (;;) {
         int client = accept_client(listener);
         if (client >= 0)

@@ -75,7 +75,8 @@ static size_t must_answer(struct answers *all, char *sent, size_t len)
     for (bool more = true; more && !answer.close; count += more) {
         struct http_parser parser = {0};
         verdict = len > 0 ? http_parse(&parser, sent, &len, &request) : 0;
-        request = http_understood(&parser, sent); /* perhaps it is refused before it is whole */
+        request =
+            http_partial_request(&parser, sent); /* perhaps it is refused before it is whole */
         do
             more = take_answer(all, request.method == HTTP_HEAD, &answer);
         while (more && answer.status == 100 && parser.continue_due && !all->refused);

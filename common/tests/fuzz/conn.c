@@ -61,7 +61,7 @@ static char sent[LONGEST], heard[1 << 24];
 static size_t sent_len, heard_len;
 static size_t in_time; /* octets of `sent` that the server had read when it answered 408 */
 
-static int how_many_wait(const struct worker *unused)
+static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -154,7 +154,7 @@ static void step(uint8_t what, const uint8_t **at, const uint8_t *end)
         if (what == 1)
             expire();
         else
-            conn_give_up(&conn);
+            conn_drop(&conn);
     }
     must_be_legal(before);
 }
@@ -189,7 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             .name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
         app_start(&options);
         must((board = board_open(1)));
-        worker = (struct worker){.options = &options, .how_many_wait = how_many_wait};
+        worker =
+            (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};
         must((worker.slot = board_claim(board, 1)));
     }
     if (size > LONGEST)

@@ -436,7 +436,7 @@ static void come_from_here(void)
     cr_assert(board);
     status_start(&options, board, STATUS_THREADS, "a unit test");
     board_claim(board, 1);
-    board_move(board_claim(board, 2), -1, STATUS_ASKING, net_now());
+    board_change_state(board_claim(board, 2), -1, STATUS_ASKING, clock_now_ms());
 }
 
 Test(app, shows_the_scoreboard_to_this_machine)
@@ -763,7 +763,7 @@ Test(app, a_template_changed_while_descriptors_were_out_is_read_later)
     dup2(messages, STDERR_FILENO);
     change(STATUS, "new {{code}}");
     descriptors_gone();
-    for (int64_t until = net_now() + 1500; net_now() < until; poll(NULL, 0, 20))
+    for (int64_t until = clock_now_ms() + 1500; clock_now_ms() < until; poll(NULL, 0, 20))
         ask("GET /none", "");
     descriptors_back();
     dup2(kept, STDERR_FILENO);

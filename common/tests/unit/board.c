@@ -74,9 +74,9 @@ Test(board, a_claim_clears_states_but_not_counters)
 {
     struct board *board = board_open(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_move(slot, -1, 2, 0);
-    board_answered(slot, 200);
-    board_accepted(slot);
+    board_change_state(slot, -1, 2, 0);
+    board_count_response(slot, 200);
+    board_count_connection(slot);
     board_release(slot);
     slot = board_claim(board, 2);
     for (int state = 0; state < BOARD_STATES; state++)
@@ -89,12 +89,12 @@ Test(board, moves_connections_between_states)
 {
     struct board *board = board_open(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_move(slot, -1, 0, 0);
-    board_move(slot, -1, 0, 0);
-    board_move(slot, 0, BOARD_STATES - 1, 0);
+    board_change_state(slot, -1, 0, 0);
+    board_change_state(slot, -1, 0, 0);
+    board_change_state(slot, 0, BOARD_STATES - 1, 0);
     expect_number("left", slot->connections_by_state[0], 1);
     expect_number("entered", slot->connections_by_state[BOARD_STATES - 1], 1);
-    board_move(slot, 0, 0, 0);
+    board_change_state(slot, 0, 0, 0);
     expect_number("stayed", slot->connections_by_state[0], 1);
     board_leave(slot, 0);
     board_leave(slot, BOARD_STATES - 1);
@@ -105,14 +105,14 @@ Test(board, moves_connections_between_states)
 Test(board, knows_since_when)
 {
     struct board *board = board_open(1);
-    int64_t before = net_now();
+    int64_t before = clock_now_ms();
     struct board_slot *slot = board_claim(board, 1);
-    cr_expect(slot->since >= before && slot->since <= net_now(), "claimed");
-    board_move(slot, -1, 2, 1000);
+    cr_expect(slot->since >= before && slot->since <= clock_now_ms(), "claimed");
+    board_change_state(slot, -1, 2, 1000);
     expect_number("came", slot->since, 1000);
-    board_move(slot, 2, 2, 2000);
+    board_change_state(slot, 2, 2, 2000);
     expect_number("stayed", slot->since, 1000);
-    board_move(slot, 2, 4, 3000);
+    board_change_state(slot, 2, 4, 3000);
     expect_number("moved", slot->since, 3000);
     board_leave(slot, 4);
     expect_number("free since then", slot->since, 3000);
@@ -124,8 +124,8 @@ Test(board, tells_responses_by_their_class)
     struct board *board = board_open(2);
     struct board_slot *slot = board_claim(board, 1);
     for (size_t i = 0; i < COUNT(statuses); i++)
-        board_answered(slot, statuses[i]);
-    board_answered(board_claim(board, 2), 304);
+        board_count_response(slot, statuses[i]);
+    board_count_response(board_claim(board, 2), 304);
     static const int counts[BOARD_CLASSES] = {3, 2, 1, 2};
     for (int i = 0; i < BOARD_CLASSES; i++)
         expect_number("class", board_responses(board, i), counts[i]);
@@ -139,8 +139,8 @@ Test(board, sums_over_all_slots)
     for (int i = 0; i < 4; i++) {
         struct board_slot *slot = board_claim(board, i + 1);
         for (int n = 0; n <= i; n++)
-            board_answered(slot, 200);
-        board_accepted(slot);
+            board_count_response(slot, 200);
+        board_count_connection(slot);
         if (i % 2)
             board_release(slot); /* what is gone counts on */
     }
@@ -150,8 +150,8 @@ Test(board, sums_over_all_slots)
 
 static void count_one(const void *slot)
 {
-    board_answered((struct board_slot *)slot, 200);
-    board_move((struct board_slot *)slot, -1, 3, 0);
+    board_count_response((struct board_slot *)slot, 200);
+    board_change_state((struct board_slot *)slot, -1, 3, 0);
 }
 
 Test(board, is_shared_with_children)
@@ -177,14 +177,14 @@ Test(board, shows_the_request_from_its_beginning_to_its_end)
 {
     struct board_slot *slot = board_claim(board_open(1), 1);
     expect_request(slot, "");
-    board_begin(slot, "GET /guestbook HTTP/1.1", strlen("GET /guestbook"));
+    board_begin_request(slot, "GET /guestbook HTTP/1.1", strlen("GET /guestbook"));
     expect_request(slot, "GET /guestbook");
-    board_begin(slot, "GET /", 5);
+    board_begin_request(slot, "GET /", 5);
     expect_request(slot, "GET /");
-    board_end(slot);
+    board_end_request(slot);
     expect_request(slot, "");
-    board_begin(slot, "GET /a", 6);
-    board_move(slot, -1, 0, 0);
+    board_begin_request(slot, "GET /a", 6);
+    board_change_state(slot, -1, 0, 0);
     board_leave(slot, 0);
     expect_request(slot, "");
 }
@@ -197,7 +197,7 @@ Test(board, shows_any_request_whole_or_its_first_60_octets)
         for (size_t i = 0; i < len; i++)
             text[i] = expected[i] = (char)('a' + (i + len) % 26);
         expected[len < BOARD_REQUEST ? len : BOARD_REQUEST] = '\0';
-        board_begin(slot, text, len);
+        board_begin_request(slot, text, len);
         expect_request(slot, expected);
     }
 }
@@ -207,14 +207,14 @@ Test(board, half_a_request_of_a_killed_worker_is_not_shown)
 {
     struct board *board = board_open(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_begin(slot, "GET /a-path-of-several-words", 28);
+    board_begin_request(slot, "GET /a-path-of-several-words", 28);
     slot->request_version++;
     memcpy((char *)slot->request, "POST /an", 8);
     expect_request(slot, "");
     board_release(slot);
     cr_assert(board_claim(board, 2) == slot);
     expect_request(slot, "");
-    board_begin(slot, "GET /b", 6);
+    board_begin_request(slot, "GET /b", 6);
     expect_request(slot, "GET /b");
 }
 
@@ -226,9 +226,9 @@ static void write_letters(struct board_slot *slot)
     for (unsigned i = 0;; i++) {
         char letters[BOARD_REQUEST];
         memset(letters, 'A' + (int)(i % 26), sizeof(letters));
-        board_begin(slot, letters, sizeof(letters));
+        board_begin_request(slot, letters, sizeof(letters));
         if (i % 5 == 0)
-            board_end(slot);
+            board_end_request(slot);
     }
 }
 
@@ -254,8 +254,8 @@ Test(board, a_reader_sees_all_of_a_request_or_nothing_whenever_its_writer_is_kil
         if (writer == 0)
             write_letters(slot);
         int before = seen;
-        int64_t limit = net_now() + PATIENCE_MS;
-        for (int i = 0; i < 200 || (seen == before && net_now() < limit); i++)
+        int64_t limit = clock_now_ms() + PATIENCE_MS;
+        for (int i = 0; i < 200 || (seen == before && clock_now_ms() < limit); i++)
             expect_one_letter(slot, &seen);
         cr_expect(seen > before, "nothing was ever seen");
         kill(writer, SIGKILL);
@@ -274,9 +274,9 @@ static void *write_some_letters(void *slot)
     for (int i = 0; i < 100000; i++) {
         char letters[BOARD_REQUEST];
         memset(letters, 'A' + i % 26, sizeof(letters));
-        board_begin(slot, letters, sizeof(letters));
-        board_move(slot, i % 3, (i + 1) % 3, i);
-        board_answered(slot, 200);
+        board_begin_request(slot, letters, sizeof(letters));
+        board_change_state(slot, i % 3, (i + 1) % 3, i);
+        board_count_response(slot, 200);
     }
     return NULL;
 }

@@ -49,8 +49,8 @@ static void wait_for_leash(void)
 /* Waits until so many are left. */
 static int64_t reap_until(unsigned left)
 {
-    int64_t shortest = children_reap(&children), until = net_now() + PATIENCE_MS;
-    while (HASH_COUNT(children.by_pid) > left && net_now() < until) {
+    int64_t shortest = children_reap(&children), until = clock_now_ms() + PATIENCE_MS;
+    while (HASH_COUNT(children.by_pid) > left && clock_now_ms() < until) {
         children_wait(PATIENCE_MS);
         int64_t life = children_reap(&children);
         if (life >= 0 && (shortest < 0 || life < shortest))
@@ -148,18 +148,18 @@ Test(children, strangers_are_reaped_without_harm)
 
 Test(children, waiting_ends_with_a_child)
 {
-    int64_t start_time = net_now();
+    int64_t start_time = clock_now_ms();
     add_child(end_at_once);
     children_wait(PATIENCE_MS);
-    cr_expect(net_now() - start_time < PATIENCE_MS / 2);
+    cr_expect(clock_now_ms() - start_time < PATIENCE_MS / 2);
     reap_until(0);
 }
 
 Test(children, waiting_ends_with_its_time)
 {
-    int64_t start_time = net_now();
+    int64_t start_time = clock_now_ms();
     children_wait(100);
-    int64_t ms = net_now() - start_time;
+    int64_t ms = clock_now_ms() - start_time;
     cr_expect(ms >= 90, "after %lld ms", (long long)ms);
 }
 
@@ -168,10 +168,10 @@ Test(children, waiting_ends_with_its_time)
 static void be_interrupted(const void *unused)
 {
     (void)unused;
-    children_become_child();
+    children_reset_signals();
     kill(getpid(), SIGINT);
     kill(getpid(), SIGINT);
-    _exit(net_stopping() ? 2 : 3);
+    _exit(stop_requested() ? 2 : 3);
 }
 
 Test(children, a_child_leaves_SIGINT_to_its_parent)
@@ -182,11 +182,11 @@ Test(children, a_child_leaves_SIGINT_to_its_parent)
 static void ask_to_stop(const void *unused)
 {
     (void)unused;
-    children_become_child();
-    if (net_stopping())
+    children_reset_signals();
+    if (stop_requested())
         _exit(1);
     kill(getpid(), SIGTERM);
-    _exit(net_stopping() ? 3 : 2);
+    _exit(stop_requested() ? 3 : 2);
 }
 
 Test(children, SIGTERM_asks_a_child_to_stop)
@@ -202,13 +202,13 @@ static void be_asked_before(const void *unused)
     sigprocmask(SIG_BLOCK, &all, NULL);
     kill(getpid(), SIGTERM); /* between fork(2) and here */
     kill(getpid(), SIGINT);
-    children_become_child();
+    children_reset_signals();
     sigset_t mask;
     sigprocmask(SIG_BLOCK, NULL, &mask);
     for (int i = 1; i < NSIG; i++)
         if (sigismember(&mask, i) == 1)
             _exit(1);
-    _exit(net_stopping() ? 3 : 2);
+    _exit(stop_requested() ? 3 : 2);
 }
 
 Test(children, a_signal_that_came_before_finds_its_handler)
@@ -219,10 +219,10 @@ Test(children, a_signal_that_came_before_finds_its_handler)
 static void be_asked_twice(const void *unused)
 {
     (void)unused;
-    children_become_child();
+    children_reset_signals();
     kill(getpid(), SIGTERM); /* to the whole group, from outside */
     kill(getpid(), SIGTERM); /* passed on by the parent */
-    _exit(net_stopping() ? 3 : 2);
+    _exit(stop_requested() ? 3 : 2);
 }
 
 Test(children, a_second_SIGTERM_changes_nothing)
@@ -255,18 +255,18 @@ static void live_for_ever(void)
 
 Test(children, stopping_nobody_takes_no_time)
 {
-    int64_t start_time = net_now();
+    int64_t start_time = clock_now_ms();
     children_stop(&children, PATIENCE_MS);
-    cr_expect(net_now() - start_time < 1000);
+    cr_expect(clock_now_ms() - start_time < 1000);
 }
 
 Test(children, the_willing_stop_when_they_are_asked)
 {
-    int64_t start_time = net_now();
+    int64_t start_time = clock_now_ms();
     for (int i = 0; i < 4; i++)
         add_child(live_until_asked);
     children_stop(&children, PATIENCE_MS);
-    cr_expect(net_now() - start_time < PATIENCE_MS / 2);
+    cr_expect(clock_now_ms() - start_time < PATIENCE_MS / 2);
     expect_number("slots", owners(), 0);
     expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
 }
@@ -275,13 +275,13 @@ Test(children, the_stubborn_are_killed)
 {
     char byte;
     cr_assert(pipe(ready) == 0);
-    int64_t start_time = net_now();
+    int64_t start_time = clock_now_ms();
     add_child(live_for_ever);
     add_child(live_for_ever);
     add_child(live_until_asked);
     cr_assert(read(ready[0], &byte, 1) == 1 && read(ready[0], &byte, 1) == 1);
     children_stop(&children, 200);
-    int64_t ms = net_now() - start_time;
+    int64_t ms = clock_now_ms() - start_time;
     cr_expect(ms >= 190 && ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
     expect_number("slots", owners(), 0);
     expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);

@@ -15,7 +15,7 @@ static struct conn conn;
 static int client = -1; /* the other end */
 static bool crowd;      /* does somebody wait? */
 
-static int how_many_wait(const struct worker *unused)
+static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -31,7 +31,7 @@ static void start(void)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, 1),
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
     };
 }
 
@@ -166,7 +166,7 @@ static void expect_state(const char *about, enum conn_state state)
 /* Is the state's deadline `ms` from now? The clock's hand is coarse. */
 static void expect_deadline(const char *about, int ms)
 {
-    int64_t left = conn.deadline - net_now();
+    int64_t left = conn.deadline - clock_now_ms();
     cr_expect(left > ms - 1000 && left <= ms, "%s: %lld ms left of %d", about, (long long)left, ms);
 }
 
@@ -1012,7 +1012,7 @@ Test(conn, the_time_for_a_request_counts_from_its_first_byte)
     open_pair();
     tell("G");
     int64_t deadline = conn.deadline;
-    for (int64_t now = net_now(); net_now() < now + 50;)
+    for (int64_t now = clock_now_ms(); clock_now_ms() < now + 50;)
         poll(NULL, 0, 5); /* the clock is what this is about */
     tell("ET / HT");
     expect_number("the second byte changes nothing", conn.deadline, deadline);
@@ -1027,7 +1027,7 @@ Test(conn, the_time_for_a_response_begins_anew_with_progress)
     open_narrow();
     tell(GET("/large"));
     int64_t deadline = conn.deadline;
-    for (int64_t now = net_now(); net_now() < now + 50;)
+    for (int64_t now = clock_now_ms(); clock_now_ms() < now + 50;)
         poll(NULL, 0, 5);
     conn_advance(&conn);
     expect_number("no room, no progress", conn.deadline, deadline);
@@ -1055,7 +1055,7 @@ Test(conn, a_response_has_one_more_chance_when_it_expires)
     open_narrow();
     tell(GET("/large"));
     recv(client, bytes, sizeof(bytes), 0);
-    conn.deadline = net_now() - 1; /* as a loop would find it */
+    conn.deadline = clock_now_ms() - 1; /* as a loop would find it */
     expect_number("there is room", conn_expire(&conn), CONN_WRITING);
     expect_deadline("there is room", 10000);
     close_pair();
@@ -1063,7 +1063,7 @@ Test(conn, a_response_has_one_more_chance_when_it_expires)
     open_pair();
     tell(GET("/guestbook"));
     conn_reply(&conn, NULL, 504);
-    conn.deadline = net_now() - 1;
+    conn.deadline = clock_now_ms() - 1;
     expect_number("room for all of it", conn_expire(&conn), CONN_IDLE);
     close_pair();
 }
@@ -1074,7 +1074,7 @@ Test(conn, a_pipelined_request_has_its_turn_when_it_expires)
     say(client, GET("/a.txt") GET("/guestbook"));
     conn_advance(&conn);
     expect_state("the second has come", CONN_WRITING);
-    conn.deadline = net_now() - 1;
+    conn.deadline = clock_now_ms() - 1;
     expect_number("it is asked for", conn_expire(&conn), CONN_ASKING);
     conn_reply(&conn, NULL, 503);
     close_pair();
@@ -1183,14 +1183,14 @@ static void open_ticking(void)
 Test(conn, a_fresh_or_idle_connection_is_spare_after_a_silent_tick)
 {
     open_ticking();
-    cr_expect(!conn_is_spare(&conn), "just opened");
+    cr_expect(!conn_can_make_way(&conn), "just opened");
     expect_number("a tick", conn_advance(&conn), CONN_FRESH);
-    cr_expect(conn_is_spare(&conn), "fresh and silent");
+    cr_expect(conn_can_make_way(&conn), "fresh and silent");
     say(client, GET("/a.txt"));
     expect_number("a request", conn_advance(&conn), CONN_IDLE);
-    cr_expect(!conn_is_spare(&conn), "it has just said something");
+    cr_expect(!conn_can_make_way(&conn), "it has just said something");
     expect_number("a tick", conn_advance(&conn), CONN_IDLE);
-    cr_expect(conn_is_spare(&conn), "idle and silent");
+    cr_expect(conn_can_make_way(&conn), "idle and silent");
     close_pair();
 }
 
@@ -1200,12 +1200,12 @@ Test(conn, a_connection_that_owes_something_is_not_spare)
     say(client, "GET /guestbook HTTP/1.1\r\n");
     expect_number("half a request", conn_advance(&conn), CONN_READING);
     expect_number("a tick", conn_advance(&conn), CONN_READING);
-    cr_expect(!conn_is_spare(&conn), "reading");
+    cr_expect(!conn_can_make_way(&conn), "reading");
     say(client, "Host: a\r\n\r\n");
     expect_number("the rest", conn_advance(&conn), CONN_ASKING);
-    cr_expect(!conn_is_spare(&conn), "asking");
+    cr_expect(!conn_can_make_way(&conn), "asking");
     conn_reply(&conn, NULL, 503);
-    cr_expect(!conn_is_spare(&conn), "writing");
+    cr_expect(!conn_can_make_way(&conn), "writing");
     close_pair();
 }
 
@@ -1214,12 +1214,12 @@ Test(conn, a_lingering_connection_is_spare_after_a_silent_tick)
     open_ticking();
     say(client, "rubbish\r\n\r\n");
     expect_number("refused", conn_advance(&conn), CONN_LINGERING);
-    cr_expect(!conn_is_spare(&conn), "it has just said something");
+    cr_expect(!conn_can_make_way(&conn), "it has just said something");
     expect_number("a tick", conn_advance(&conn), CONN_LINGERING);
-    cr_expect(conn_is_spare(&conn), "silent");
+    cr_expect(conn_can_make_way(&conn), "silent");
     say(client, "more");
     expect_number("more", conn_advance(&conn), CONN_LINGERING);
-    cr_expect(!conn_is_spare(&conn), "it has just said more");
+    cr_expect(!conn_can_make_way(&conn), "it has just said more");
     close_pair();
 }
 
@@ -1228,16 +1228,16 @@ Test(conn, the_last_look_before_giving_up_sees_who_has_just_spoken)
 {
     open_ticking();
     expect_number("a tick", conn_advance(&conn), CONN_FRESH);
-    cr_expect(!conn_has_spoken(&conn), "fresh and silent");
+    cr_expect(!conn_has_input(&conn), "fresh and silent");
     say(client, GET("/a.txt"));
-    cr_expect(conn_is_spare(&conn) && conn_has_spoken(&conn), "spare, but for a request");
+    cr_expect(conn_can_make_way(&conn) && conn_has_input(&conn), "spare, but for a request");
     expect_number("which is not lost by looking", conn_advance(&conn), CONN_IDLE);
-    cr_expect(!conn_has_spoken(&conn), "idle and silent");
+    cr_expect(!conn_has_input(&conn), "idle and silent");
     say(client, "rubbish\r\n\r\n");
-    cr_expect(conn_has_spoken(&conn), "idle no more");
+    cr_expect(conn_has_input(&conn), "idle no more");
     expect_number("refused", conn_advance(&conn), CONN_LINGERING);
     say(client, "more");
-    cr_expect(!conn_has_spoken(&conn), "what a refused client says is no request");
+    cr_expect(!conn_has_input(&conn), "what a refused client says is no request");
     close_pair();
 }
 
@@ -1251,7 +1251,7 @@ Test(conn, a_connection_that_begins_to_linger_is_not_spare_yet)
     expect_number("a tick", conn_advance(&conn), CONN_READING);
     conn_expire(&conn);
     expect_number("408", conn_advance(&conn), CONN_LINGERING);
-    cr_expect(!conn_is_spare(&conn));
+    cr_expect(!conn_can_make_way(&conn));
     close_pair();
 }
 
@@ -1260,7 +1260,7 @@ Test(conn, a_connection_can_be_given_up)
     open_pair();
     tell(GET("/a.txt"));
     heard();
-    conn_give_up(&conn);
+    conn_drop(&conn);
     expect_state("given up", CONN_DONE);
     expect_text("without another word", heard(), "");
     close_pair();
@@ -1394,13 +1394,13 @@ Test(conn, rule_12_what_the_budget_does_not_hold_is_a_503_at_once)
 Test(conn, closes_politely_while_memory_is_short)
 {
     memory_set_budget(1000);
-    cr_assert(memory_take(1000));
+    cr_assert(memory_reserve(1000));
     open_pair();
     tell(GET("/a.txt"));
     expect_part("served", heard(), "Connection: close");
     expect_state("and closed", CONN_DONE);
     close_pair();
-    memory_give_back(1000);
+    memory_release(1000);
 }
 
 Test(conn, closing_frees_everything_in_any_state)

@@ -24,7 +24,7 @@ Test(memory, is_what_the_control_group_allows)
     scratch_folder("sys/fs/cgroup/a");
     scratch_folder("sys/fs/cgroup/a/b");
     scratch_file("sys/fs/cgroup/a/b/memory.max", "12582912\n");
-    expect_number("version 2", memory_there_is(scratch), 12 * MIB);
+    expect_number("version 2", memory_limit(scratch), 12 * MIB);
 }
 
 Test(memory, is_what_a_group_around_it_allows)
@@ -34,7 +34,7 @@ Test(memory, is_what_a_group_around_it_allows)
     scratch_folder("sys/fs/cgroup/a/b");
     scratch_file("sys/fs/cgroup/a/b/memory.max", "max\n");
     scratch_file("sys/fs/cgroup/a/memory.max", "8388608\n");
-    expect_number("version 2", memory_there_is(scratch), 8 * MIB);
+    expect_number("version 2", memory_limit(scratch), 8 * MIB);
 }
 
 Test(memory, is_what_version_1_allows)
@@ -45,7 +45,7 @@ Test(memory, is_what_version_1_allows)
     scratch_folder("sys/fs/cgroup/memory/a/b");
     scratch_file("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
     scratch_file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "4194304\n");
-    expect_number("version 1", memory_there_is(scratch), 4 * MIB);
+    expect_number("version 1", memory_limit(scratch), 4 * MIB);
 }
 
 /* A container may be told the host's path, and see its own group as the top. */
@@ -54,38 +54,39 @@ Test(memory, is_what_the_top_allows_where_the_path_is_not_there)
     make_proc("4:memory:/docker/1234\n");
     scratch_folder("sys/fs/cgroup/memory");
     scratch_file("sys/fs/cgroup/memory/memory.limit_in_bytes", "4194304\n");
-    expect_number("the top", memory_there_is(scratch), 4 * MIB);
+    expect_number("the top", memory_limit(scratch), 4 * MIB);
 }
 
 Test(memory, without_a_group_is_that_of_the_machine)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     struct rlimit addresses = {.rlim_cur = 4096 * (rlim_t)MIB, .rlim_max = RLIM_INFINITY};
-    expect_number("nothing there", memory_there_is(scratch), machine);
+    expect_number("nothing there", memory_limit(scratch), machine);
     make_proc("no line of any kind\n0::\n4:memory\n::::\n");
-    expect_number("nonsense", memory_there_is(scratch), machine);
+    expect_number("nonsense", memory_limit(scratch), machine);
     cr_assert(getrlimit(RLIMIT_AS, &addresses) == 0);
     addresses.rlim_cur = machine / 2;
     cr_assert(setrlimit(RLIMIT_AS, &addresses) == 0);
-    expect_number("RLIMIT_AS", memory_there_is(scratch), machine / 2);
+    expect_number("RLIMIT_AS", memory_limit(scratch), machine / 2);
 }
 
 Test(memory, is_taken_until_the_budget_is_used_up)
 {
     memory_set_budget(1000);
-    cr_expect(memory_take(600) && !memory_take(401) && memory_take(400) && !memory_take(1));
+    cr_expect(memory_reserve(600) && !memory_reserve(401) && memory_reserve(400) &&
+              !memory_reserve(1));
     expect_number("a refusal takes nothing", memory_in_use(), 1000);
-    memory_give_back(600);
-    cr_expect(memory_take(600));
-    memory_give_back(1000);
+    memory_release(600);
+    cr_expect(memory_reserve(600));
+    memory_release(1000);
     expect_number("all given back", memory_in_use(), 0);
 }
 
 Test(memory, is_short_before_it_is_used_up)
 {
     memory_set_budget(1000);
-    cr_expect(memory_take(750) && !memory_is_short());
-    cr_expect(memory_take(1) && memory_is_short());
-    memory_give_back(1);
+    cr_expect(memory_reserve(750) && !memory_is_short());
+    cr_expect(memory_reserve(1) && memory_is_short());
+    memory_release(1);
     cr_expect(!memory_is_short());
 }

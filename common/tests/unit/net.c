@@ -1,7 +1,7 @@
 /* Options, the listener, signals, the clock, and the statistics at the end. */
+#include "net.h"
 #include "clock.h"
 #include "log.h"
-#include "net.h"
 #include "options.h"
 #include "process.h"
 #include "stop.h"
@@ -86,7 +86,7 @@ static void parse(struct options *o, const struct command_line *line)
         argv[argc] = copies[argc - 1];
     }
     optind = 1;
-    net_options(o, argc, argv, "server", line->workers);
+    options_parse(o, argc, argv, "server", line->workers);
 }
 
 static void parse_and_end(const void *line)
@@ -148,10 +148,10 @@ Test(net, long_options_are_read)
 Test(net, other_times_follow_the_time_out)
 {
     struct options o = {.timeout_ms = 10000};
-    expect_number("fresh", net_fresh_ms(&o), 5000);
-    expect_number("Redis", net_redis_ms(&o), 2000);
-    expect_number("connecting", net_connect_ms(&o), 1000);
-    expect_number("lingering", net_linger_ms(&o), 1000);
+    expect_number("fresh", options_fresh_ms(&o), 5000);
+    expect_number("Redis", options_redis_ms(&o), 2000);
+    expect_number("connecting", options_connect_ms(&o), 1000);
+    expect_number("lingering", options_linger_ms(&o), 1000);
 }
 
 Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
@@ -225,7 +225,7 @@ Test(net, help_and_version_are_on_standard_output)
 static void die(const void *unused)
 {
     (void)unused;
-    net_die("server", "%s is %d", "it", 7);
+    process_die("server", "%s is %d", "it", 7);
 }
 
 Test(net, dies_with_one_line)
@@ -284,10 +284,10 @@ Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
     int listener = net_listen(&o, true);
     cr_expect(!(fcntl(listener, F_GETFL) & O_NONBLOCK));
     cr_expect(fcntl(listener, F_GETFD) & FD_CLOEXEC);
-    int64_t start = net_now();
+    int64_t start = clock_now_ms();
     expect_number("accept", accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
     expect_number("errno", errno, EAGAIN);
-    int64_t ms = net_now() - start;
+    int64_t ms = clock_now_ms() - start;
     cr_expect(ms >= TICK_MS - 10 && ms < 10 * TICK_MS, "%lld ms", (long long)ms);
 
     int client = connect_to(port_of(listener));
@@ -314,14 +314,13 @@ Test(net, a_loops_listener_does_not_block)
     close(listener);
 }
 
-Test(net, listening_raises_the_descriptor_limit)
+Test(net, the_start_raises_the_descriptor_limit)
 {
     struct rlimit limit;
-    struct options o = local(0);
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = 64;
     setrlimit(RLIMIT_NOFILE, &limit);
-    close(net_listen(&o, true));
+    process_start();
     getrlimit(RLIMIT_NOFILE, &limit);
     expect_number("soft", limit.rlim_cur, limit.rlim_max);
 }
@@ -343,12 +342,12 @@ Test(net, reserves_descriptors_and_keeps_none)
     struct rlimit limit;
     int next = dup(STDERR_FILENO);
     close(next);
-    net_reserve_descriptors(200);
+    process_reserve_descriptors(200);
     cr_expect(table_size() >= 200, "room for %d", table_size());
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = 400;
     setrlimit(RLIMIT_NOFILE, &limit);
-    net_reserve_descriptors(5000);
+    process_reserve_descriptors(5000);
     cr_expect(table_size() >= 400 && table_size() < 5000, "room for %d", table_size());
     expect_number("the next", dup(STDERR_FILENO), next);
 }
@@ -358,17 +357,17 @@ Test(net, knows_how_many_wait)
     enum { MANY = 3 };
     struct options o = local(0);
     int listener = net_listen(&o, true), clients[MANY];
-    expect_number("nobody", net_how_many_wait(listener), 0);
+    expect_number("nobody", net_accept_queue_length(listener), 0);
     for (int i = 0; i < MANY; i++)
         clients[i] = connect_to(port_of(listener));
     for (int i = MANY; i > 0; i--) {
-        int64_t begun = net_now();
-        while (net_how_many_wait(listener) != i && net_now() - begun < PATIENCE_MS)
+        int64_t begun = clock_now_ms();
+        while (net_accept_queue_length(listener) != i && clock_now_ms() - begun < PATIENCE_MS)
             ;
-        expect_number("in the queue", net_how_many_wait(listener), i);
+        expect_number("in the queue", net_accept_queue_length(listener), i);
         close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
     }
-    expect_number("nobody", net_how_many_wait(listener), 0);
+    expect_number("nobody", net_accept_queue_length(listener), 0);
     for (int i = 0; i < MANY; i++)
         close(clients[i]);
     close(listener);
@@ -436,7 +435,7 @@ static void say_ready(const void *options)
 {
     const struct options *o = options;
     int listener = net_listen(o, true);
-    net_ready(o, listener);
+    net_announce(o, listener);
     fprintf(stderr, "%d", port_of(listener));
     _exit(0); /* what was printed is out already */
 }
@@ -471,38 +470,38 @@ Test(net, out_of_descriptors_accepting_pauses_for_a_tick)
 {
     static const int weather[] = {EINTR, EAGAIN, ECONNABORTED, EPROTO, ENETDOWN, EPERM};
     static const int out[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
-    int64_t start = net_now();
+    int64_t start = clock_now_ms();
     for (size_t i = 0; i < COUNT(weather); i++) {
         expect_number(strerror(weather[i]), net_out_of_resources(weather[i]), false);
         errno = weather[i];
-        net_accept_failed();
+        net_handle_accept_error();
     }
-    cr_expect(net_now() - start < TICK_MS / 2, "no pause");
+    cr_expect(clock_now_ms() - start < TICK_MS / 2, "no pause");
     for (size_t i = 0; i < COUNT(out); i++)
         expect_number(strerror(out[i]), net_out_of_resources(out[i]), true);
-    start = net_now();
+    start = clock_now_ms();
     errno = EMFILE;
-    net_accept_failed();
-    int64_t ms = net_now() - start;
+    net_handle_accept_error();
+    int64_t ms = clock_now_ms() - start;
     cr_expect(ms >= TICK_MS - 10 && ms < 10 * TICK_MS, "%lld ms", (long long)ms);
 }
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
 struct asked {
-    bool once; /* what net_catch_signals() is told */
+    bool once; /* what stop_catch_signals() is told */
     int signals[3];
 };
 
 static void be_asked(const void *data)
 {
     const struct asked *asked = data;
-    net_catch_signals(asked->once);
-    if (net_stopping())
+    stop_catch_signals(asked->once);
+    if (stop_requested())
         _exit(1);
     for (int i = 0; i < 3 && asked->signals[i]; i++)
         kill(getpid(), asked->signals[i]);
-    _exit(net_stopping() ? 3 : 2);
+    _exit(stop_requested() ? 3 : 2);
 }
 
 Test(net, the_first_signal_asks_and_the_second_ends_those_who_want_that)
@@ -530,9 +529,9 @@ static void write_to_nobody(const void *loop)
     struct options o = local(0);
     int fds[2];
     if (loop)
-        net_open_signals(&o);
+        stop_open_signalfd(&o);
     else
-        net_catch_signals(true);
+        stop_catch_signals(true);
     _exit(pipe(fds) == 0 && close(fds[0]) == 0 && write(fds[1], "x", 1) < 0 && errno == EPIPE ? 3
                                                                                               : 2);
 }
@@ -549,7 +548,7 @@ static void be_interrupted(const void *unused)
     (void)unused;
     struct options o = local(0);
     int listener = net_listen(&o, true);
-    net_catch_signals(false);
+    stop_catch_signals(false);
     pid_t sleeper = getpid(), waker = fork();
     if (waker == 0)
         while (kill(sleeper, SIGTERM) == 0)
@@ -569,15 +568,15 @@ static void read_signal(const void *times)
 {
     struct options o = local(0);
     signal(SIGINT, SIG_DFL); /* who runs in a shell's background ignores it */
-    int signals = net_open_signals(&o);
-    if (comes(signals, POLLIN, 0) || net_stopping())
+    int signals = stop_open_signalfd(&o);
+    if (comes(signals, POLLIN, 0) || stop_requested())
         _exit(1);
     kill(getpid(), SIGTERM);
     kill(getpid(), SIGINT);
-    if (!comes(signals, POLLIN, PATIENCE_MS) || net_stopping())
+    if (!comes(signals, POLLIN, PATIENCE_MS) || stop_requested())
         _exit(2);
-    net_take_signal(signals);
-    if (!net_stopping() || comes(signals, POLLIN, 0))
+    stop_read_signalfd(signals);
+    if (!stop_requested() || comes(signals, POLLIN, 0))
         _exit(4);
     if (*(const int *)times == 2)
         kill(getpid(), SIGINT);
@@ -595,9 +594,9 @@ Test(net, a_loop_reads_its_first_signal_and_the_second_ends_it)
 
 Test(net, the_clock_goes_on)
 {
-    int64_t before = net_now();
+    int64_t before = clock_now_ms();
     poll(NULL, 0, 50);
-    int64_t ms = net_now() - before;
+    int64_t ms = clock_now_ms() - before;
     cr_expect(ms >= 40 && ms < PATIENCE_MS, "%lld ms", (long long)ms);
 }
 
@@ -606,7 +605,7 @@ Test(net, a_time_from_now_is_a_time)
     static const int times[] = {0, 1, 999, 1000, 1001, 3600000};
     for (size_t i = 0; i < COUNT(times); i++)
         for (int again = 0; again < 100; again++) {
-            struct timespec now, then = net_time_from_now(times[i]);
+            struct timespec now, then = clock_deadline(times[i]);
             clock_gettime(CLOCK_MONOTONIC, &now);
             int64_t ms =
                 (int64_t)(then.tv_sec - now.tv_sec) * 1000 + (then.tv_nsec - now.tv_nsec) / 1000000;
@@ -622,7 +621,7 @@ Test(net, the_earlier_of_two_times)
     } rows[] = {{-1, -1, -1}, {-1, 0, 0}, {0, -1, 0}, {-1, 7, 7}, {7, -1, 7},
                 {0, 7, 0},    {7, 0, 0},  {5, 7, 5},  {7, 5, 5},  {5, 5, 5}};
     for (size_t i = 0; i < COUNT(rows); i++)
-        expect_number("earlier", net_earlier(rows[i].a, rows[i].b), rows[i].earlier);
+        expect_number("earlier", clock_earlier_timeout(rows[i].a, rows[i].b), rows[i].earlier);
 }
 
 /* ---- lines that somebody reads -------------------------------------------------------------- */
@@ -642,12 +641,12 @@ Test(net, what_a_terminal_would_obey_is_written_out)
     };
     char shown[100];
     for (size_t i = 0; i < COUNT(rows); i++) {
-        net_write_visible(rows[i].text.at, rows[i].text.len, shown, sizeof(shown));
+        text_escape(rows[i].text.at, rows[i].text.len, shown, sizeof(shown));
         expect_text(rows[i].shown, shown, rows[i].shown);
     }
     for (size_t size = 1; size < 20; size++) { /* a sanitizer looks on */
         char *small = malloc(size);
-        net_write_visible("\r\n\r\n\r\n", 6, small, size);
+        text_escape("\r\n\r\n\r\n", 6, small, size);
         expect_number(small, strlen(small), (size - 1) / 4 * 4);
         free(small);
     }
@@ -658,15 +657,15 @@ Test(net, room_is_waited_for_no_longer_than_that)
     static const char filler[4096];
     int ends[2];
     cr_assert(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
-    cr_expect(net_wait_for_room(ends[1], 0), "it is empty");
+    cr_expect(log_wait_for_room(ends[1], 0), "it is empty");
     while (write(ends[1], filler, sizeof(filler)) > 0)
         ;
-    cr_expect(!net_wait_for_room(ends[1], 0), "it is full");
-    int64_t start = net_now();
-    cr_expect(!net_wait_for_room(ends[1], 100), "it is full still");
-    cr_expect(net_now() - start >= 90, "%lld ms", (long long)(net_now() - start));
+    cr_expect(!log_wait_for_room(ends[1], 0), "it is full");
+    int64_t start = clock_now_ms();
+    cr_expect(!log_wait_for_room(ends[1], 100), "it is full still");
+    cr_expect(clock_now_ms() - start >= 90, "%lld ms", (long long)(clock_now_ms() - start));
     close(ends[0]);
-    cr_expect(net_wait_for_room(ends[1], 0), "nobody reads: write(2) says so at once");
+    cr_expect(log_wait_for_room(ends[1], 0), "nobody reads: write(2) says so at once");
     close(ends[1]);
 }
 
@@ -676,7 +675,7 @@ static void report(const void *unused)
 {
     (void)unused;
     struct options o = local(0);
-    net_report(&o, 12345678901ULL, 42);
+    process_report(&o, 12345678901ULL, 42);
     _exit(0); /* what was printed is out already */
 }
 

@@ -17,7 +17,7 @@ static struct redis_pool pool;
 static int client = -1, served = -1;
 static atomic_int crowd; /* so many wait */
 
-static int how_many_wait(const struct worker *unused)
+static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -42,7 +42,7 @@ static void start(void)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, 1),
-        .how_many_wait = how_many_wait,
+        .claim_waiting_clients = claim_waiting_clients,
     };
     server = (struct redis_server){.path = stand_in_path(), .connect_ms = 200, .command_ms = 400};
     cr_assert(redis_pool_open(&pool, &server, 1));
@@ -62,7 +62,7 @@ static pthread_t thread;
 static void *serve(void *busy)
 {
     if (busy)
-        serve_busy(&worker, served);
+        serve_unavailable(&worker, served);
     else
         serve_client(&worker, served, &pool);
     return NULL;
@@ -286,12 +286,12 @@ Test(serve, a_dripping_request_is_a_408)
 {
     options.timeout_ms = 500;
     begin();
-    int64_t begun = net_now();
+    int64_t begun = clock_now_ms();
     for (int i = 0; i < PATIENCE_MS / DRIP_MS && !comes(client, POLLIN, 0); i++) {
         send(client, "x", 1, MSG_NOSIGNAL);
         poll(NULL, 0, DRIP_MS);
     }
-    int64_t ms = net_now() - begun;
+    int64_t ms = clock_now_ms() - begun;
     const char *text = heard();
     cr_expect(strncmp(text, "HTTP/1.1 408 ", 13) == 0, "%s", text);
     cr_expect(ms >= 490 && ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
@@ -315,10 +315,10 @@ Test(serve, a_client_that_does_not_stop_sending_is_left_after_its_refusal)
     options.timeout_ms = 2000; /* lingering has a tenth of it */
     begin();
     say(client, "rubbish\r\n\r\n");
-    int64_t begun = net_now();
-    while (send(client, "more", 4, MSG_NOSIGNAL) == 4 && net_now() - begun < PATIENCE_MS)
+    int64_t begun = clock_now_ms();
+    while (send(client, "more", 4, MSG_NOSIGNAL) == 4 && clock_now_ms() - begun < PATIENCE_MS)
         poll(NULL, 0, DRIP_MS);
-    int64_t ms = net_now() - begun;
+    int64_t ms = clock_now_ms() - begun;
     cr_expect(ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
     end();
 }
@@ -340,10 +340,10 @@ Test(serve, a_silent_fresh_client_is_given_up_for_somebody_who_waits)
 {
     options.timeout_ms = 1000000;
     crowd = 1;
-    int64_t begun = net_now();
+    int64_t begun = clock_now_ms();
     begin();
     expect_text("silently", heard(), "");
-    int64_t ms = net_now() - begun;
+    int64_t ms = clock_now_ms() - begun;
     cr_expect(ms >= TICK_MS - 10 && ms < PATIENCE_MS / 2, "after %lld ms", (long long)ms);
     end();
 }
@@ -352,10 +352,10 @@ Test(serve, a_fresh_client_out_of_a_crowd_may_be_silent_for_two_seconds)
 {
     options.timeout_ms = 1000000;
     crowd = 101;
-    int64_t begun = net_now();
+    int64_t begun = clock_now_ms();
     begin();
     expect_text("silently", heard(), "");
-    int64_t ms = net_now() - begun;
+    int64_t ms = clock_now_ms() - begun;
     cr_expect(ms >= 2000 && ms < 2000 + PATIENCE_MS / 2, "after %lld ms", (long long)ms);
     end();
 }
@@ -366,10 +366,10 @@ Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
     begin();
     say(client, GET("/a.txt"));
     hear_until("0123456789");
-    int64_t begun = net_now();
+    int64_t begun = clock_now_ms();
     crowd = 101;
     expect_text("silently", heard(), "");
-    cr_expect(net_now() - begun < 1000);
+    cr_expect(clock_now_ms() - begun < 1000);
     end();
 }
 
@@ -380,10 +380,10 @@ Test(serve, an_idle_client_is_given_up_while_memory_is_short)
     begin();
     say(client, GET("/a.txt"));
     hear_until("0123456789");
-    cr_assert(memory_take(1000));
+    cr_assert(memory_reserve(1000));
     expect_text("silently", heard(), "");
     end();
-    memory_give_back(1000);
+    memory_release(1000);
 }
 
 static int stays; /* how often it was said that the client stays */
@@ -395,7 +395,7 @@ static void note_that_it_stays(void)
 
 Test(serve, that_a_client_is_waited_for_is_said_once)
 {
-    worker.client_stays = note_that_it_stays;
+    worker.before_waiting = note_that_it_stays;
     begin();
     say(client, "GET /a.txt HTTP/1.1\r\n");
     comes(client, POLLIN, TICK_MS);
@@ -409,7 +409,7 @@ Test(serve, that_a_client_is_waited_for_is_said_once)
 
 Test(serve, that_a_client_is_waited_for_is_not_said_of_one_who_asks_and_leaves)
 {
-    worker.client_stays = note_that_it_stays;
+    worker.before_waiting = note_that_it_stays;
     say(client, GET_LAST("/a.txt"));
     begin();
     expect_part("served", heard(), "0123456789");
@@ -436,17 +436,17 @@ Test(serve, those_wait_who_are_in_the_listeners_queue)
     cr_assert(bind(worker.listener, (struct sockaddr *)&address, size) == 0 &&
               listen(worker.listener, 4) == 0 &&
               getsockname(worker.listener, (struct sockaddr *)&address, &size) == 0);
-    expect_number("nobody", serve_how_many_wait(&worker), 0);
+    expect_number("nobody", serve_waiting_clients(&worker), 0);
     int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert(connect(other, (struct sockaddr *)&address, size) == 0);
     cr_assert(comes(worker.listener, POLLIN, PATIENCE_MS));
-    expect_number("in the queue", serve_how_many_wait(&worker), 1);
+    expect_number("in the queue", serve_waiting_clients(&worker), 1);
     close(accept4(worker.listener, NULL, NULL, SOCK_CLOEXEC));
-    expect_number("nobody", serve_how_many_wait(&worker), 0);
+    expect_number("nobody", serve_waiting_clients(&worker), 0);
 
-    net_catch_signals(false);
+    stop_catch_signals(false);
     raise(SIGTERM);
-    expect_number("stopping is as good a reason", serve_how_many_wait(&worker), 1);
+    expect_number("stopping is as good a reason", serve_waiting_clients(&worker), 1);
     close(other);
     close(worker.listener);
 }
@@ -488,11 +488,11 @@ Test(serve, a_busy_server_does_not_wait_long_for_a_request)
 {
     static const char *const beginnings[] = {"", "GET / HTTP/1.1\r\n"};
     for (size_t i = 0; i < COUNT(beginnings); i++) {
-        int64_t begun = net_now();
+        int64_t begun = clock_now_ms();
         say(client, beginnings[i]);
         begin_busy();
         end();
-        int64_t ms = net_now() - begun;
+        int64_t ms = clock_now_ms() - begun;
         cr_expect(ms < 3 * TICK_MS, "%lld ms", (long long)ms);
         close(client);
         open_client();

@@ -2,10 +2,10 @@
  * process is the server's main process here, and its children are the workers. */
 #include "status.h"
 
-#include "tests/json.h"
-#include "tests/status_fields.h"
 #include "clock.h"
 #include "options.h"
+#include "tests/json.h"
+#include "tests/status_fields.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ static void start_as(enum status_workers workers, int slots)
 static void take(void)
 {
     status_free(&status);
-    cr_assert(status_take(&status));
+    cr_assert(status_snapshot(&status));
 }
 
 static const char *write_json(void)
@@ -74,8 +74,8 @@ Test(status, every_field_is_always_there_and_in_one_order)
     expect_fields(0);
     board_claim(board, 7);
     struct board_slot *slot = board_claim(board, 8);
-    board_begin(slot, "GET /", 5);
-    board_move(slot, -1, STATUS_ASKING, net_now());
+    board_begin_request(slot, "GET /", 5);
+    board_change_state(slot, -1, STATUS_ASKING, clock_now_ms());
     board_claim(board, 9);
     take();
     write_json();
@@ -106,7 +106,7 @@ Test(status, says_whose_it_is)
 
 Test(status, there_is_none_without_a_board)
 {
-    cr_expect(!status_take(&status));
+    cr_expect(!status_snapshot(&status));
 }
 
 /* Whatever a client asks for: the document can be read, and says what it was. */
@@ -116,7 +116,7 @@ Test(status, any_octet_can_be_in_a_request)
     struct board_slot *slot = board_claim(board, 1);
     for (int octet = 1; octet < 256; octet++) {
         const char request[] = {'<', (char)octet, '>', '\0'};
-        board_begin(slot, request, 3);
+        board_begin_request(slot, request, 3);
         take();
         const char *text = write_json();
         expect_text("request", json_text(&json, "slots.0.request"), request);
@@ -133,7 +133,7 @@ Test(status, a_worker_is_in_the_state_of_its_connection)
 {
     start_as(STATUS_THREADS, 8);
     for (int i = 0; i < 6; i++)
-        board_move(board_claim(board, 100 + i), -1, i, net_now());
+        board_change_state(board_claim(board, 100 + i), -1, i, clock_now_ms());
     board_claim(board, 106);
     take();
     write_json();
@@ -158,19 +158,19 @@ Test(status, a_worker_that_is_not_there_yet_is_left_out)
 {
     start_as(STATUS_THREADS, 2);
     board_claim(board, getpid());
-    board_move(board_claim(board, getpid()), -1, STATUS_WRITING, net_now());
+    board_change_state(board_claim(board, getpid()), -1, STATUS_WRITING, clock_now_ms());
     take();
     write_json();
     expect_fields(1);
     expect_text("state", json_text(&json, "slots.0.state"), "writing");
 }
 
-/* The instant between two stores of board_move(), where its worker may be killed. */
+/* The instant between two stores of board_change_state(), where its worker may be killed. */
 Test(status, a_worker_is_in_one_state_even_while_it_moves)
 {
     start_as(STATUS_THREADS, 1);
     struct board_slot *slot = board_claim(board, 1);
-    board_move(slot, -1, STATUS_READING, 0);
+    board_change_state(slot, -1, STATUS_READING, 0);
     slot->connections_by_state[STATUS_WRITING]++;
     take();
     write_json();
@@ -185,9 +185,9 @@ Test(status, a_loop_has_many_connections)
     struct board_slot *slot = board_claim(board, getpid());
     for (int state = 0; state < 6; state++)
         for (int i = 0; i <= state; i++)
-            board_move(slot, -1, state, net_now());
-    board_move(slot, -1, 6, net_now()); /* one that is to be closed */
-    board_begin(slot, "GET /status", 11);
+            board_change_state(slot, -1, state, clock_now_ms());
+    board_change_state(slot, -1, 6, clock_now_ms()); /* one that is to be closed */
+    board_begin_request(slot, "GET /status", 11);
     take();
     write_json();
     expect_text("state", json_text(&json, "slots.0.state"), "loop");
@@ -208,9 +208,9 @@ Test(status, a_slot_without_a_worker_is_left_out_and_its_counts_stay)
     struct board_slot *slots[3];
     for (int i = 0; i < 3; i++) {
         slots[i] = board_claim(board, 10 + i);
-        board_accepted(slots[i]);
-        board_answered(slots[i], 200 + 100 * i);
-        board_move(slots[i], -1, STATUS_IDLE, net_now());
+        board_count_connection(slots[i]);
+        board_count_response(slots[i], 200 + 100 * i);
+        board_change_state(slots[i], -1, STATUS_IDLE, clock_now_ms());
     }
     board_release(slots[1]);
     take();
@@ -230,8 +230,9 @@ Test(status, a_slot_without_a_worker_is_left_out_and_its_counts_stay)
 Test(status, says_how_long_a_worker_has_been_there)
 {
     start_as(STATUS_THREADS, 2);
-    board_move(board_claim(board, 1), -1, STATUS_ASKING, net_now() - 5000);
-    board_move(board_claim(board, 2), -1, STATUS_ASKING, net_now() + 5000); /* after our look */
+    board_change_state(board_claim(board, 1), -1, STATUS_ASKING, clock_now_ms() - 5000);
+    board_change_state(board_claim(board, 2), -1, STATUS_ASKING,
+                       clock_now_ms() + 5000); /* after our look */
     take();
     write_json();
     long long ms = json_number(&json, "slots.0.since_ms");
@@ -330,7 +331,7 @@ static pid_t add_worker(struct board_slot *slot, void (*first)(void))
 static void look(void)
 {
     out.len = 0;
-    cr_assert(status_take(&status));
+    cr_assert(status_snapshot(&status));
     status_write_json(&status, &out);
     for (size_t at = 0; at < out.len;) {
         ssize_t n = write(told[1], out.bytes + at, out.len - at);
@@ -441,7 +442,7 @@ Test(status, the_dead_are_left_out)
     start_as(STATUS_PROCESSES, 8);
     struct board_slot *slot = board_claim(board, getpid());
     pid_t worker = add_worker(slot, NULL);
-    board_move(slot, -1, STATUS_WRITING, net_now());
+    board_change_state(slot, -1, STATUS_WRITING, clock_now_ms());
     board_claim(board, 1);
     take_in_a_child();
     expect_fields(2);
@@ -496,14 +497,14 @@ static const char *render(const char *template)
 Test(status, the_page_has_a_name_for_all_there_is)
 {
     start_as(STATUS_THREADS, 3);
-    board_move(board_claim(board, 41), -1, STATUS_IDLE, net_now());
+    board_change_state(board_claim(board, 41), -1, STATUS_IDLE, clock_now_ms());
     struct board_slot *slot = board_claim(board, 42);
-    board_accepted(slot);
-    board_answered(slot, 200);
-    board_answered(slot, 404);
-    board_answered(slot, 404);
-    board_move(slot, -1, STATUS_WRITING, net_now());
-    board_begin(slot, "GET /<b>", 8);
+    board_count_connection(slot);
+    board_count_response(slot, 200);
+    board_count_response(slot, 404);
+    board_count_response(slot, 404);
+    board_change_state(slot, -1, STATUS_WRITING, clock_now_ms());
+    board_begin_request(slot, "GET /<b>", 8);
     take();
     expect_text("server", render("{{server}} {{version}} {{architecture}}"),
                 "unit " ZEROHTTPD_VERSION " in a &quot;few&quot; words");

@@ -28,7 +28,7 @@ static void start(void)
     worker = (struct worker){
         .options = &options,
         .slot = board_claim(board, 1),
-        .how_many_wait = nobody_waits,
+        .claim_waiting_clients = nobody_waits,
     };
 }
 
@@ -139,11 +139,11 @@ Test(waiting, the_time_out_does_not_end_before_the_deadline)
     for (int i = 0; i < 50; i++) {
         struct conn *c = join();
         poll(NULL, 0, waiting_timeout(&waiting));
-        cr_expect(c->deadline <= net_now(), "%lld ms too early",
-                  (long long)(c->deadline - net_now()));
+        cr_expect(c->deadline <= clock_now_ms(), "%lld ms too early",
+                  (long long)(c->deadline - clock_now_ms()));
         waiting_expire(&waiting, go_on);
         expect_number("gone", length(CONN_FRESH), 0);
-        waiting_bury(&waiting);
+        waiting_free_done(&waiting);
     }
 }
 
@@ -186,11 +186,11 @@ Test(waiting, buries_the_dead_only)
     shutdown(clients[0], SHUT_WR);
     go_on(dead);
     expect_number("still here", waiting.count, 2);
-    waiting_bury(&waiting);
+    waiting_free_done(&waiting);
     expect_number("gone", waiting.count, 1);
     expect_number("closed", fcntl(fd, F_GETFD), -1);
     cr_expect(waiting.queues[CONN_FRESH] == lives && !waiting.queues[CONN_DONE]);
-    waiting_bury(&waiting);
+    waiting_free_done(&waiting);
     expect_number("nobody else", waiting.count, 1);
 }
 
@@ -243,7 +243,7 @@ Test(waiting, those_who_owe_nothing_are_given_up_after_a_tick)
     expect_number("idle", idle->state, CONN_DONE);
     expect_number("lingers", lingers->state, CONN_DONE);
     expect_number("in flight", reads->state, CONN_READING);
-    waiting_bury(&waiting);
+    waiting_free_done(&waiting);
     cr_expect(!waiting_is_over(&waiting), "one is left");
 
     waiting.stop_asked -= STOP_MS;
@@ -263,7 +263,7 @@ Test(waiting, the_idle_are_given_up_after_a_tick_while_memory_is_short)
     cr_expect(waiting_timeout(&waiting) > TICK_MS);
 
     memory_set_budget(1000);
-    cr_assert(memory_take(1000));
+    cr_assert(memory_reserve(1000));
     int ms = waiting_timeout(&waiting);
     cr_expect(ms >= 0 && ms <= TICK_MS, "%d", ms);
     waiting_expire(&waiting, go_on);
@@ -271,7 +271,7 @@ Test(waiting, the_idle_are_given_up_after_a_tick_while_memory_is_short)
     expect_number("has just spoken", spoke->state, CONN_IDLE);
     expect_number("idle for less than a tick", last->state, CONN_IDLE);
     expect_number("fresh", fresh->state, CONN_FRESH);
-    memory_give_back(1000);
+    memory_release(1000);
 }
 
 Test(waiting, who_asks_redis_when_the_time_is_over_gets_its_reply)
