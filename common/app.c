@@ -260,7 +260,7 @@ static void describe_file(struct app *app, int status)
                                                                            : NOSNIFF ACCEPT_RANGES;
 }
 
-/* The octets of a small file are in memory already. Those of one of which only the description is
+/* The bytes of a small file are in memory already. Those of one of which only the description is
  * wanted are not sent at all. */
 static void attach_content(struct app *app, bool wanted)
 {

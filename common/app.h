@@ -57,7 +57,7 @@ void app_refuse(struct app *, int status);
 /* The same with 503, where there is no memory for the rest of the request. */
 void app_refuse_for_memory(struct app *);
 
-/* Closes and empties what one response used. Memory above `keep` octets is given back. */
+/* Closes and empties what one response used. Memory above `keep` bytes is given back. */
 void app_clear(struct app *, size_t keep);
 
 #endif

@@ -20,7 +20,7 @@
 enum {
     BOARD_STATES = 8,   /* room for enum conn_state */
     BOARD_CLASSES = 4,  /* of responses: 2xx, 3xx, 4xx, 5xx */
-    BOARD_REQUEST = 60, /* octets of a request that are shown */
+    BOARD_REQUEST = 60, /* bytes of a request that are shown */
     BOARD_REQUEST_WORDS = 8,
 };
 
@@ -59,7 +59,7 @@ void board_change_state(struct board_slot *, int from, int to, int64_t now);
 void board_leave(struct board_slot *, int from);
 
 /* The worker begins to answer a request, and is done with it. What is shown of it may be any
- * octets; they end at the first NUL, or after BOARD_REQUEST. */
+ * bytes; they end at the first NUL, or after BOARD_REQUEST. */
 void board_begin_request(struct board_slot *, const char *request, size_t len);
 void board_end_request(struct board_slot *);
 

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 enum {
-    READ_ROOM = 2048,           /* octets; at least that much can be received at once */
+    READ_ROOM = 2048,           /* bytes; at least that much can be received at once */
     FREE_ROOM = 4096,           /* bytes; smaller requests, which most are, are not counted */
-    KEEP_SMALL = 2048,          /* octets; larger buffers for requests and heads, */
+    KEEP_SMALL = 2048,          /* bytes; larger buffers for requests and heads, */
     KEEP_PAGE = 4096,           /* and for pages, are given back when a connection idles */
-    FILE_PIECE = 60 * 1024,     /* octets; see send_file() */
+    FILE_PIECE = 60 * 1024,     /* bytes; see send_file() */
     FILE_TURN = 4 * FILE_PIECE, /* a longer one would make other clients of a loop wait */
     MAX_AHEAD = 100,
     AHEAD_ROOM = 4096, /* bytes; a longer request is not counted as one that has come */
@@ -290,7 +290,7 @@ static ssize_t send_memory(struct conn *c)
         {(char *)c->app.content.at + of_content, c->app.content.len - of_content},
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    /* MSG_MORE: a file follows, let its first octets share the head's packet */
+    /* MSG_MORE: a file follows, let its first bytes share the head's packet */
     ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | (c->app.file.left > 0 ? MSG_MORE : 0));
     if (n > 0)
         c->sent += (size_t)n;
@@ -300,7 +300,7 @@ static ssize_t send_memory(struct conn *c)
 /* A piece of a file fits into one segment as the kernel makes them before the network card (or
  * nobody) cuts them up: 64 KiB with its headers. A longer one leaves rests, and for each of them
  * the kernel wakes the client: in pieces of 256 KiB a GB took chapter 1 twice the time, most of it
- * for 10,000 wake-ups. Returns the octets of the whole turn; -1 if there was none. */
+ * for 10,000 wake-ups. Returns the bytes of the whole turn; -1 if there was none. */
 static ssize_t send_file(struct conn *c)
 {
     struct file *file = &c->app.file;
@@ -393,7 +393,7 @@ static bool is_in_socket(const struct conn *c)
     return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Are there octets that nobody has read? If they are in the socket, close() sends a reset at once
+/* Are there bytes that nobody has read? If they are in the socket, close() sends a reset at once
  * (RFC 1122, 4.2.2.13), and what the client has not acknowledged of the response by then is lost.
  * (What had arrived its kernel may keep, as Linux does, or throw away: RFC 9112, 9.6.) If they are
  * in our buffer, the kernel takes them for read and sends no reset; but more is likely to follow
@@ -477,7 +477,7 @@ void conn_reset(struct conn *c)
     enter(c, CONN_DONE);
 }
 
-/* Who waits for the client's next octets looks once more: they may have come in time and not been
+/* Who waits for the client's next bytes looks once more: they may have come in time and not been
  * looked at in time, because a loop was busy, or because SIGCONT has cut short the call that would
  * have brought them (signal(7)). */
 static bool has_come_in_time(struct conn *c)

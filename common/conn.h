@@ -61,14 +61,14 @@ struct conn {
     struct buffer in; /* what has been received and not yet answered */
     struct http_parser parser;
     struct http_request request; /* points into `in` */
-    size_t used;                 /* octets of `in` that are the request's */
+    size_t used;                 /* bytes of `in` that are the request's */
     size_t charged; /* bytes that are taken for `in` of the process' budget (memory.h) */
 
     struct app app; /* the request being answered */
     bool answering; /* a response is being written: `head`, then app.content or app.file */
     struct buffer head;
-    size_t sent;     /* octets of head and content */
-    uint64_t length; /* octets of content, for the log */
+    size_t sent;     /* bytes of head and content */
+    uint64_t length; /* bytes of content, for the log */
     uint64_t taken;  /* bytes that the socket has taken, on this connection */
 
     bool cut;     /* the last read filled the buffer: the rest of a request may be in the socket */

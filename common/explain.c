@@ -27,7 +27,7 @@ const char *explain_status(int status)
     case 413:
         return "The request's body is larger than the 64 KiB this server takes.";
     case 414:
-        return "The address is longer than the 8,000 octets this server takes.";
+        return "The address is longer than the 8,000 bytes this server takes.";
     case 415:
         return "A form has to come as application/x-www-form-urlencoded.";
     case 416:

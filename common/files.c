@@ -72,7 +72,7 @@ bool files_open_root(int parent, const char *name)
     return root >= 0;
 }
 
-enum { EXTENSION = 8 }; /* octets; a longer one is in no table */
+enum { EXTENSION = 8 }; /* bytes; a longer one is in no table */
 
 static size_t lower_case(const char *text, char lower[EXTENSION])
 {
@@ -399,7 +399,7 @@ static int take_range(struct file *file, struct span range)
         return 200;
     if (!has_last)
         last = UINT64_MAX;
-    if (!has_first) { /* the last so many octets */
+    if (!has_first) { /* the last so many bytes */
         if (last == 0)
             return 416;
         if (file->size == 0)

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* A file, or a part of one: octets [at, at + left) are still to be sent. */
+/* A file, or a part of one: bytes [at, at + left) are still to be sent. */
 struct file {
     int fd; /* owned; -1: none */
     off_t at;
@@ -37,7 +37,7 @@ bool files_open_root(int parent, const char *name);
  * folder without its slash, 403, 404, 503 (no descriptor or memory left). */
 int files_open(const char *path, struct file *);
 
-/* The same, but of a small file (16 KiB at most) the octets are appended to `small`, and file->fd
+/* The same, but of a small file (16 KiB at most) the bytes are appended to `small`, and file->fd
  * is -1. They are what the file was at some time within the last second. */
 int files_load(const char *path, struct file *, struct buffer *small);
 

@@ -8,7 +8,7 @@
 enum step {
     REQUEST_LINE, /* the first, after what empty lines may stand before it */
     FIELD_LINES,  /* to the empty line that ends the head */
-    FIXED_BODY,   /* Content-Length octets */
+    FIXED_BODY,   /* Content-Length bytes */
     CHUNK_SIZE,   /* the line before a chunk */
     CHUNK_DATA,
     CHUNK_END, /* the CRLF behind a chunk */
@@ -20,7 +20,7 @@ enum step {
 
 /* Takes the next line. 1: it is in *line, without its CRLF. 0: its end has not come yet.
  * < 0: refuse. An unfinished line is measured like a finished one, so that a limit strikes at the
- * same octet however the bytes were cut. */
+ * same byte however the bytes were cut. */
 static int take_line(struct http_parser *p, const char *bytes, size_t len, size_t max, int too_long,
                      struct span *line)
 {

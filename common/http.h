@@ -18,10 +18,10 @@
 #include <time.h>
 
 enum {
-    HTTP_MAX_REQUEST_LINE = 8000, /* octets, without the line's end: else 414 */
+    HTTP_MAX_REQUEST_LINE = 8000, /* bytes, without the line's end: else 414 */
     HTTP_MAX_FIELDS = 100,        /* header and trailer lines together: else 431 */
     HTTP_MAX_FIELD_BYTES = 16384, /* the same lines, their ends included: else 431 */
-    HTTP_MAX_BODY = 65536,        /* octets, chunks decoded: else 413 */
+    HTTP_MAX_BODY = 65536,        /* bytes, chunks decoded: else 413 */
     HTTP_MAX_EMPTY_LINES = 2,     /* before a request line */
     HTTP_MAX_CHUNK_LINE = 256,    /* a chunk's size and extensions, bytes: else 400 */
     HTTP_MAX_EXTENSIONS = 16384,  /* the extensions of all chunks, bytes: else 400 */
@@ -70,8 +70,8 @@ struct http_parser {
     size_t fields_end;       /* and end; the body follows the empty line behind */
     size_t host, host_len;   /* value of the Host field */
     size_t body;             /* where the body begins */
-    size_t body_len;         /* octets of it already in place */
-    size_t remaining;        /* octets of the body, or of the chunk, still to come */
+    size_t body_len;         /* bytes of it already in place */
+    size_t remaining;        /* bytes of the body, or of the chunk, still to come */
     size_t field_bytes;      /* header and trailer lines so far */
     size_t extension_bytes;  /* extensions of chunks so far */
     uint64_t content_length; /* capped: anything above HTTP_MAX_BODY is as bad */
@@ -151,7 +151,7 @@ struct http_response {
     const char *content_range; /* NULL: none */
     const char *fields;        /* further whole field lines, each with its CRLF; NULL: none */
     bool has_length;           /* say Content-Length */
-    uint64_t length;           /* octets of content */
+    uint64_t length;           /* bytes of content */
     bool keep_alive;           /* say whether the connection stays */
 };
 

@@ -281,7 +281,7 @@ void page_free(struct page *page)
 
 /* ---- rendering ----------------------------------------------------------------------------- */
 
-/* A table, because this is asked of every octet that a visitor has written. */
+/* A table, because this is asked of every byte that a visitor has written. */
 static const char *const escapes[256] = {
     ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
 };

@@ -37,7 +37,7 @@
  *                    idle, reading, asking, writing, lingering. An event loop's is "loop". Who
  *                    answers this is "reading", its response not begun; "writing", if the request
  *                    came together with the one before
- *       request      method and path, as they came, of the request it is on; 60 octets at most,
+ *       request      method and path, as they came, of the request it is on; 60 bytes at most,
  *                    and one above 126 or below 32 is shown as the character of that number. "" if
  *                    there is none. A loop's is the last one begun: this one
  *       since_ms     how long it has been in its state, to 4 ms or so; null for a loop

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What it makes must fit in 256 octets. */
+/* What it makes must fit in 256 bytes. */
 __attribute__((format(printf, 2, 3))) static void put(struct buffer *out, const char *format, ...)
 {
     char text[256];
@@ -21,11 +21,11 @@ static void put_string(struct buffer *out, const char *text)
 {
     buffer_append(out, "\"", 1);
     for (; *text; text++) {
-        unsigned char octet = (unsigned char)*text;
-        if (octet == '"' || octet == '\\')
-            put(out, "\\%c", octet);
-        else if (octet < ' ' || octet > '~')
-            put(out, "\\u%04x", octet);
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\')
+            put(out, "\\%c", byte);
+        else if (byte < ' ' || byte > '~')
+            put(out, "\\u%04x", byte);
         else
             buffer_append(out, text, 1);
     }

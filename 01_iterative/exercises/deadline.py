@@ -5,7 +5,7 @@ import time
 REASON = "total"
 
 TIMEOUT = 1.0  # seconds
-EVERY = 0.05  # less than a tick, so that no recv() of the server's ends without an octet
+EVERY = 0.05  # less than a tick, so that no recv() of the server's ends without a byte
 MOST = 4 * TIMEOUT
 TRIES = 3
 
@@ -18,7 +18,7 @@ def check(ex):
     ex.expect("silent", "408 for a client that falls silent", lambda: silent.hear().status == 408,
               hint=1, read="socket(7)")
     slow = trickle(ex, server)
-    ex.expect("total", "an end for a client that sends an octet every %g s, with --timeout %g"
+    ex.expect("total", "an end for a client that sends a byte every %g s, with --timeout %g"
               % (EVERY, TIMEOUT), slow.is_closed,
               saw=lambda: "that it was still there after %g s" % MOST, hint=1,
               read="clock_gettime(2)")
@@ -43,7 +43,7 @@ def answered(ex, key, expected, server, pieces):
 
 
 def trickle(ex, server):
-    """A client that sends an octet every EVERY seconds, until it is sent away or MOST have passed.
+    """A client that sends a byte every EVERY seconds, until it is sent away or MOST have passed.
     If this machine was too busy to send them in time, that was a silence: once more, then."""
     for _ in range(TRIES):
         client = ex.client(server)
@@ -57,5 +57,5 @@ def trickle(ex, server):
         if longest < TIMEOUT / 2:
             break
         client.close()
-    ex.did("sent an octet every %g s, for %.1f s" % (EVERY, time.monotonic() - begun))
+    ex.did("sent a byte every %g s, for %.1f s" % (EVERY, time.monotonic() - begun))
     return client

@@ -1,7 +1,7 @@
 /* Exercise 01/reader: a head in a few reads.
  *
- * Reads the head of a request, and says how long it was. It does so one octet at
- * a time, which is simple and right, and costs a system call for each octet.
+ * Reads the head of a request, and says how long it was. It does so one byte at
+ * a time, which is simple and right, and costs a system call for each byte.
  *
  * recv(2), memmem(3), tcp(7)
  */
@@ -27,7 +27,7 @@ static ssize_t receive(int client, char *bytes, size_t room)
     return n;
 }
 
-/* Reads a head, up to and with the empty line that ends it. Returns its length in octets; 0 if the
+/* Reads a head, up to and with the empty line that ends it. Returns its length in bytes; 0 if the
  * client left before that, -1 if there is no end within HEAD_MAX.
  * Here: as few calls as it takes, however the head was cut into pieces. */
 static long read_head(int client)
@@ -44,10 +44,10 @@ static long read_head(int client)
     return -1;
 }
 
-static void answer(int client, const char *status, long octets)
+static void answer(int client, const char *status, long head_len)
 {
     char body[64], bytes[256];
-    int body_len = snprintf(body, sizeof(body), "%ld\n", octets);
+    int body_len = snprintf(body, sizeof(body), "%ld\n", head_len);
     int len = snprintf(bytes, sizeof(bytes),
                        "HTTP/1.1 %s\r\n"
                        "Content-Type: text/plain\r\n"
@@ -73,10 +73,10 @@ int main(int argc, char **argv)
             net_handle_accept_error();
             continue;
         }
-        long octets = read_head(client);
-        if (octets > 0)
-            answer(client, "200 OK", octets);
-        else if (octets < 0)
+        long bytes = read_head(client);
+        if (bytes > 0)
+            answer(client, "200 OK", bytes);
+        else if (bytes < 0)
             answer(client, "431 Request Header Fields Too Large", HEAD_MAX);
         close(client);
     }

@@ -15,9 +15,9 @@ def check(ex):
     right(ex, server, "answers", "a head in one piece", [USUAL], 1)
     cut = USUAL.index(b"\r\n\r\n")
     for place in (1, cut + 1, cut + 2, cut + 3):
-        right(ex, server, "pieces", "a head in two pieces, %s first" % how_many(place, "octet"),
+        right(ex, server, "pieces", "a head in two pieces, %s first" % how_many(place, "byte"),
               [USUAL[:place], USUAL[place:]], 2)
-    right(ex, server, "pieces", "a head that comes an octet at a time",
+    right(ex, server, "pieces", "a head that comes a byte at a time",
           [USUAL[at:at + 1] for at in range(len(USUAL))], 2)
     too_long(ex, server)
     few(ex)
@@ -46,7 +46,7 @@ def too_long(ex, server):
     """A head without an end, and then somebody else."""
     endless = ex.client(server)
     endless.say(b"GET / HTTP/1.1\r\nX: " + b"x" * 100000)
-    ex.did("sent 100,000 octets without an empty line")
+    ex.did("sent 100,000 bytes without an empty line")
     ex.expect("too long", "an end of the connection, with 431 or without",
               lambda: endless.is_closed(5), saw=lambda: "a connection that stays",
               hint=3, read="recv(2)")
@@ -64,7 +64,7 @@ def few(ex):
     """Counts the calls of a client whose head came in one piece."""
     server = ex.serve(under=ex.traced("accept,accept4," + ",".join(sorted(READS))))
     ask(ex, server)
-    ex.did("sent a head of %d octets, in one piece, and counted the calls" % len(USUAL))
+    ex.did("sent a head of %d bytes, in one piece, and counted the calls" % len(USUAL))
     server.end()
     reads = reads_of_client(server.calls)
     ex.expect("few", "at most %d calls that read it" % MOST_READS,

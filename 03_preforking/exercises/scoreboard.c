@@ -34,7 +34,7 @@ static _Noreturn void serve_clients(struct worker *worker, const struct redis_se
     struct redis_pool redis;
     char name[24];
     snprintf(name, sizeof(name), "worker %d", number);
-    prctl(PR_SET_NAME, name);         /* shown by ps(1); the kernel keeps 15 octets */
+    prctl(PR_SET_NAME, name);         /* shown by ps(1); the kernel keeps 15 bytes */
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
     children_reset_signals();
     if (getppid() != parent || !redis_pool_open(&redis, server, 1))

@@ -31,8 +31,8 @@ struct client {
     int fd;    /* owned */
     bool over; /* it will ask for nothing more, and goes when nothing is owed */
     struct http_parser parser;
-    size_t len;  /* octets in `in`: received, and not yet answered */
-    size_t owed; /* octets of pages that are still to be sent */
+    size_t len;  /* bytes in `in`: received, and not yet answered */
+    size_t owed; /* bytes of pages that are still to be sent */
     char in[ROOM];
     struct client *prev, *next; /* utlist's DL */
 };

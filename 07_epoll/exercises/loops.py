@@ -54,10 +54,10 @@ def holds_one(ex, server):
         """Those who are before the page is. The kernel gives each loop a share, by chance."""
         if not page.is_answered():
             answered.update(client for client in crowd if client.is_answered())
-        return len(on_reply) >= CROWD // LOOPS
+        return len(answered) >= CROWD // LOOPS
 
     ex.expect("held", "that at least %d of %d are served meanwhile" % (CROWD // LOOPS, CROWD),
-              some_are_served, within=5, saw=lambda: len(on_reply), hint=2, read="epoll(7)")
+              some_are_served, within=5, saw=lambda: len(answered), hint=2, read="epoll(7)")
     select.select([page.socket], [], [], 60)
     ex.expect("page", "the page", lambda: page.hear().status == 200)
     ex.expect("others", "files for the others, when it is done",

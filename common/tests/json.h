@@ -14,7 +14,7 @@ enum { JSON_MOST = 4096, JSON_PATH = 128, JSON_VALUE = 256, JSON_DEPTH = 8 };
 
 struct json_value {
     char path[JSON_PATH];
-    char text[JSON_VALUE]; /* of a string: without quotes, \u0000 to \u00ff as one octet */
+    char text[JSON_VALUE]; /* of a string: without quotes, \u0000 to \u00ff as one byte */
 };
 
 struct json {

@@ -1,5 +1,5 @@
 /* A library to be preloaded (ld.so(8)) into a server under test: reading and writing do 1 to 7
- * octets a call, whatever was asked for, on sockets and regular files. servers/faults.c compiles
+ * bytes a call, whatever was asked for, on sockets and regular files. servers/faults.c compiles
  * it.
  *
  *  - Signals and the log come and go in one piece, as the kernel promises for them.
@@ -60,7 +60,7 @@ ssize_t send(int fd, const void *bytes, size_t count, int flags)
     return syscall(SYS_sendto, fd, bytes, few(count), flags, NULL, 0);
 }
 
-/* A few octets of the first part that has any. */
+/* A few bytes of the first part that has any. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     size_t i = 0;

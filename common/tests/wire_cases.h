@@ -1,7 +1,7 @@
 /* wire_cases: what may come over the wire, and what has to follow.
  *
  *  - A row: the numbers of the rules of common/HTTP.md it holds, a sentence, the
- *    octets, what becomes of the connection, and the statuses of the responses
+ *    bytes, what becomes of the connection, and the statuses of the responses
  *    in order; HEAD_(200) is one without a body, 100 an interim one.
  *  - The expectations come from HTTP.md and the RFCs (9110, 9112, 3986, 6585)
  *    and not from what the servers do. Where those leave a choice, the stricter
@@ -10,7 +10,7 @@
  *    the tag of /ten.txt. Braces that do not look like that are braces.
  *  - The rows marked CUT are the core: also sent in two pieces, cut at every position.
  *  - public/ holds index.html, sub/index.html, .hidden, and ten.txt, which is
- *    ten octets long and of Sun, 06 Nov 1994 08:49:37 GMT.
+ *    ten bytes long and of Sun, 06 Nov 1994 08:49:37 GMT.
  */
 #ifndef WIRE_CASES_H
 #define WIRE_CASES_H
@@ -26,7 +26,7 @@ enum fate {
 
 struct wire_case {
     const char *rules, *sentence, *bytes;
-    size_t len; /* so that NUL is an octet like others */
+    size_t len; /* so that NUL is a byte like others */
     enum fate fate;
     bool cut;
     int statuses[12]; /* 0 ends them */
@@ -56,10 +56,10 @@ struct wire_case {
 #define HOST_IS(value) "GET / HTTP/1.1\r\nHost:" value "\r\n\r\n"
 #define FORM_TYPE      "Content-Type: application/x-www-form-urlencoded\r\n"
 #define POST           "POST /guestbook HTTP/1.1\r\n" HOST FORM_TYPE
-#define FORM           "guest-name=Ada&guest-remarks=hello" /* 34 octets: 22 in hexadecimal */
+#define FORM           "guest-name=Ada&guest-remarks=hello" /* 34 bytes: 22 in hexadecimal */
 #define CHUNKED        "Transfer-Encoding: chunked\r\n\r\n"
 #define POSTED         POST "Content-Length: 34\r\n\r\n" FORM
-#define SMUGGLED       GET_OF("/smuggled") /* 38 octets: 26 */
+#define SMUGGLED       GET_OF("/smuggled") /* 38 bytes: 26 */
 
 static const struct wire_case wire_cases[] = {
     /* ---- 1: the request line ---------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static const struct wire_case wire_cases[] = {
          CLOSED, 400),
     CASE("1", "a byte order mark before the method", "\xef\xbb\xbfGET / HTTP/1.1\r\n" HOST "\r\n",
          CLOSED, 400),
-    CASE("1", "the first octets of TLS", "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03 \r\n", CLOSED,
+    CASE("1", "the first bytes of TLS", "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03 \r\n", CLOSED,
          400),
     CUT("1", "a NUL in the target", "GET /\0 HTTP/1.1\r\n" HOST "\r\n", CLOSED, 400),
     CASE("1", "a control character in the target", "GET /\x01 HTTP/1.1\r\n" HOST "\r\n", CLOSED,
@@ -106,7 +106,7 @@ static const struct wire_case wire_cases[] = {
     CASE("1", "a delete character in the target", "GET /\x7f HTTP/1.1\r\n" HOST "\r\n", CLOSED,
          400),
     CASE("1", "unescaped UTF-8 in the target", GET_OF("/\xc3\xa9"), CLOSED, 400),
-    CASE("1", "an unescaped octet above 127 in the query", GET_OF("/?\xff"), CLOSED, 400),
+    CASE("1", "an unescaped byte above 127 in the query", GET_OF("/?\xff"), CLOSED, 400),
     CASE("1", "a quotation mark in the target", GET_OF("/\""), CLOSED, 400),
     CASE("1", "a quotation mark in the query", GET_OF("/?\""), CLOSED, 400),
     CASE("1", "angle brackets in the target", GET_OF("/<b>"), CLOSED, 400),
@@ -130,11 +130,11 @@ static const struct wire_case wire_cases[] = {
     CASE("1 4", "brackets in the query of absolute-form", GET_OF("http://test/?a[]=b"), KEPT, 200),
     CUT("1", "a fragment", GET_OF("/#top"), CLOSED, 400),
     CASE("1", "a fragment behind a query", GET_OF("/?a#top"), CLOSED, 400),
-    CASE("1", "a request line of 7,999 octets", GET_OF("/?{a*7984}"), KEPT, 200),
-    CASE("1", "a request line of 8,000 octets", GET_OF("/?{a*7985}"), KEPT, 200),
-    CASE("1", "a request line of 8,001 octets", GET_OF("/?{a*7986}"), CLOSED, 414),
-    CASE("1", "a path of 7,987 octets", GET_OF("/{a*7986}"), KEPT, 404),
-    CASE("1", "a path of 7,988 octets", GET_OF("/{a*7987}"), CLOSED, 414),
+    CASE("1", "a request line of 7,999 bytes", GET_OF("/?{a*7984}"), KEPT, 200),
+    CASE("1", "a request line of 8,000 bytes", GET_OF("/?{a*7985}"), KEPT, 200),
+    CASE("1", "a request line of 8,001 bytes", GET_OF("/?{a*7986}"), CLOSED, 414),
+    CASE("1", "a path of 7,987 bytes", GET_OF("/{a*7986}"), KEPT, 404),
+    CASE("1", "a path of 7,988 bytes", GET_OF("/{a*7987}"), CLOSED, 414),
     CASE("1", "a name longer than a file's may be", GET_OF("/{a*300}"), KEPT, 404),
     CASE("1", "a path longer than the kernel takes", GET_OF("/{a/*2500}"), KEPT, 404),
     CASE("1", "a line without an end", "GET /{a*12000}", CLOSED, 414),
@@ -366,7 +366,7 @@ static const struct wire_case wire_cases[] = {
     CASE("5", "a field without white space", GET "X:y\r\n\r\n", KEPT, 200),
     CASE("5", "a value with colons", GET "X: a:b::c:\r\n\r\n", KEPT, 200),
     CASE("5", "a value with tabs in it", GET "X: a\tb\r\n\r\n", KEPT, 200),
-    CASE("5", "a value with octets above 127", GET "X: \xc3\xa9\x80\xff\r\n\r\n", KEPT, 200),
+    CASE("5", "a value with bytes above 127", GET "X: \xc3\xa9\x80\xff\r\n\r\n", KEPT, 200),
     CASE("5", "a value with unmatched quotes", GET "X: \"a\r\n\r\n", KEPT, 200),
     CASE("5", "every character a name may hold", GET "!#$%&'*+-.^_`|~09azAZ: y\r\n\r\n", KEPT, 200),
     CASE("5", "the same field twice", GET "X: a\r\nX: b\r\n\r\n", KEPT, 200),
@@ -399,7 +399,7 @@ static const struct wire_case wire_cases[] = {
     CASE("5", "a delete character in a value", GET "X: a\x7f\r\n\r\n", CLOSED, 400),
     CASE("5", "a control character in a name", GET "X\x01: y\r\n\r\n", CLOSED, 400),
     CASE("5", "a delete character in a name", GET "X\x7f: y\r\n\r\n", CLOSED, 400),
-    CASE("5", "an octet above 127 in a name", GET "X\xc3\xa9: y\r\n\r\n", CLOSED, 400),
+    CASE("5", "a byte above 127 in a name", GET "X\xc3\xa9: y\r\n\r\n", CLOSED, 400),
     CASE("5", "a bracket in a name", GET "X(: y\r\n\r\n", CLOSED, 400),
     CASE("5", "a semicolon in a name", GET "X;: y\r\n\r\n", CLOSED, 400),
     CASE("5", "a slash in a name", GET "X/Y: y\r\n\r\n", CLOSED, 400),
@@ -412,17 +412,17 @@ static const struct wire_case wire_cases[] = {
     CASE("6", "100 fields", GET "{X: y\r\n*99}\r\n", KEPT, 200),
     CASE("6", "101 fields", GET "{X: y\r\n*100}\r\n", CLOSED, 431),
     CASE("6", "1,000 fields", GET "{X:\r\n*999}\r\n", CLOSED, 431),
-    CASE("6", "fields of 16,383 octets", GET "X: {a*16366}\r\n\r\n", KEPT, 200),
-    CASE("6", "fields of 16,384 octets", GET "X: {a*16367}\r\n\r\n", KEPT, 200),
-    CASE("6", "fields of 16,385 octets", GET "X: {a*16368}\r\n\r\n", CLOSED, 431),
-    CASE("6", "fields of 16,384 octets in many lines",
+    CASE("6", "fields of 16,383 bytes", GET "X: {a*16366}\r\n\r\n", KEPT, 200),
+    CASE("6", "fields of 16,384 bytes", GET "X: {a*16367}\r\n\r\n", KEPT, 200),
+    CASE("6", "fields of 16,385 bytes", GET "X: {a*16368}\r\n\r\n", CLOSED, 431),
+    CASE("6", "fields of 16,384 bytes in many lines",
          GET
          "{X: 6789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
          "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
          "\r\n*91}"
          "Y: {b*169}\r\n\r\n",
          KEPT, 200),
-    CASE("6", "fields of 16,385 octets in many lines",
+    CASE("6", "fields of 16,385 bytes in many lines",
          GET
          "{X: 6789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
          "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
@@ -456,12 +456,12 @@ static const struct wire_case wire_cases[] = {
          KEPT, HEAD_(200)),
     CASE("7", "also where nothing is there",
          "GET /nothing HTTP/1.1\r\n" HOST "Content-Length: 38\r\n\r\n" SMUGGLED, KEPT, 404),
-    CASE("7", "a body of 65,535 octets", POST "Content-Length: 65535\r\n\r\n" FORM "&x={a*65498}",
+    CASE("7", "a body of 65,535 bytes", POST "Content-Length: 65535\r\n\r\n" FORM "&x={a*65498}",
          KEPT, 303),
-    CASE("7", "a body of 65,536 octets", POST "Content-Length: 65536\r\n\r\n" FORM "&x={a*65499}",
+    CASE("7", "a body of 65,536 bytes", POST "Content-Length: 65536\r\n\r\n" FORM "&x={a*65499}",
          KEPT, 303),
-    CASE("7 12", "a body of 65,537 octets",
-         POST "Content-Length: 65537\r\n\r\n" FORM "&x={a*65500}", CLOSED, 413),
+    CASE("7 12", "a body of 65,537 bytes", POST "Content-Length: 65537\r\n\r\n" FORM "&x={a*65500}",
+         CLOSED, 413),
     CUT("7", "a length above 64 KiB is refused at once", POST "Content-Length: 65537\r\n\r\n",
         CLOSED, 413),
     CASE("7", "a length of 2^32 and 34", POST "Content-Length: 4294967330\r\n\r\n" FORM, CLOSED,
@@ -509,7 +509,7 @@ static const struct wire_case wire_cases[] = {
          400),
     CASE("7", "a name that only looks like that of a length", GET "Content_Length: 38\r\n\r\n",
          KEPT, 200),
-    CASE("7 13", "one octet less than was sent begins the next request",
+    CASE("7 13", "one byte less than was sent begins the next request",
          POST "Content-Length: 33\r\n\r\n" FORM GET "\r\n", KEPT, 303, 501),
 
     /* ---- 8: Transfer-Encoding --------------------------------------------------------------- */
@@ -588,7 +588,7 @@ static const struct wire_case wire_cases[] = {
          CLOSED, 400),
     CASE("8 3", "a CR behind chunked", POST "Transfer-Encoding: chunked\r\r\n\r\n0\r\n\r\n", CLOSED,
          400),
-    CASE("8 5", "an octet above 127 before chunked",
+    CASE("8 5", "a byte above 127 before chunked",
          POST "Transfer-Encoding: \xa0"
               "chunked\r\n\r\n0\r\n\r\n",
          CLOSED, 400),
@@ -600,7 +600,7 @@ static const struct wire_case wire_cases[] = {
     CUT("9", "a form in three chunks",
         POST CHUNKED "b\r\nguest-name=\r\n3\r\nAda\r\n14\r\n&guest-remarks=hello\r\n0\r\n\r\n",
         KEPT, 303),
-    CASE("9", "chunks of an octet",
+    CASE("9", "chunks of a byte",
          POST CHUNKED "1d\r\nguest-name=Ada&guest-remarks=\r\n"
                       "1\r\nh\r\n1\r\ne\r\n1\r\nl\r\n1\r\nl\r\n1\r\no\r\n0\r\n\r\n",
          KEPT, 303),
@@ -630,11 +630,11 @@ static const struct wire_case wire_cases[] = {
          303),
     CASE("9", "white space around an extension's parts (RFC 9112, 7.1.1)",
          POST CHUNKED "22 ; a\t= b\r\n" FORM "\r\n0\r\n\r\n", KEPT, 303),
-    CASE("9", "a size and extensions of 255 octets",
+    CASE("9", "a size and extensions of 255 bytes",
          POST CHUNKED "22;a={b*250}\r\n" FORM "\r\n0\r\n\r\n", KEPT, 303),
-    CASE("9", "a size and extensions of 256 octets",
+    CASE("9", "a size and extensions of 256 bytes",
          POST CHUNKED "22;a={b*251}\r\n" FORM "\r\n0\r\n\r\n", KEPT, 303),
-    CASE("9", "a size and extensions of 257 octets",
+    CASE("9", "a size and extensions of 257 bytes",
          POST CHUNKED "22;a={b*252}\r\n" FORM "\r\n0\r\n\r\n", CLOSED, 400),
     CASE("9", "extensions of 17,000 bytes in all, a hundred a chunk (RFC 9112, 7.1.1)",
          POST CHUNKED
@@ -696,7 +696,7 @@ static const struct wire_case wire_cases[] = {
     CUT("9 3", "a bare LF behind a size", POST CHUNKED "22\n" FORM "\r\n0\r\n\r\n", CLOSED, 400),
     CASE("9 3", "a bare CR behind a size", POST CHUNKED "22\r" FORM "\r\n0\r\n\r\n", CLOSED, 400),
     CASE("9 3", "two CR behind a size", POST CHUNKED "22\r\r\n" FORM "\r\n0\r\n\r\n", CLOSED, 400),
-    CASE("9 3", "an octet between CR and LF behind a size",
+    CASE("9 3", "a byte between CR and LF behind a size",
          POST CHUNKED "22\rx\n" FORM "\r\n0\r\n\r\n", CLOSED, 400),
     CASE("9", "a size of 2^32 and 34", POST CHUNKED "100000022\r\n" FORM "\r\n0\r\n\r\n", CLOSED,
          413),
@@ -707,13 +707,12 @@ static const struct wire_case wire_cases[] = {
     CASE("9", "a second size that overflows the sum",
          POST CHUNKED "22\r\n" FORM "\r\nFFFFFFFFFFFFFFDE\r\nx", CLOSED, 413),
     CASE("9", "a size of a hundred digits", POST CHUNKED "{F*100}\r\n", CLOSED, 413),
-    CASE("9", "a chunk of 65,536 octets", POST CHUNKED "10000\r\n" FORM "&x={a*65499}\r\n0\r\n\r\n",
+    CASE("9", "a chunk of 65,536 bytes", POST CHUNKED "10000\r\n" FORM "&x={a*65499}\r\n0\r\n\r\n",
          KEPT, 303),
-    CASE("9", "65,536 octets in two chunks",
+    CASE("9", "65,536 bytes in two chunks",
          POST CHUNKED "ffff\r\n" FORM "&x={a*65498}\r\n1\r\na\r\n0\r\n\r\n", KEPT, 303),
-    CASE("9", "65,537 octets in two chunks", POST CHUNKED "22\r\n" FORM "\r\nffdf\r\n", CLOSED,
-         413),
-    CUT("9", "a chunk of 65,537 octets is refused at once", POST CHUNKED "10001\r\n", CLOSED, 413),
+    CASE("9", "65,537 bytes in two chunks", POST CHUNKED "22\r\n" FORM "\r\nffdf\r\n", CLOSED, 413),
+    CUT("9", "a chunk of 65,537 bytes is refused at once", POST CHUNKED "10001\r\n", CLOSED, 413),
 
     CUT("9", "a chunk shorter than its size", POST CHUNKED "23\r\n" FORM "\r\n0\r\n\r\n", CLOSED,
         400),
@@ -764,9 +763,9 @@ static const struct wire_case wire_cases[] = {
          KEPT, 303),
     CASE("9 6", "98 trailers and 3 fields", POST CHUNKED "22\r\n" FORM "\r\n0\r\n{X: y\r\n*98}\r\n",
          CLOSED, 431),
-    CASE("9 6", "fields and trailers of 16,384 octets",
+    CASE("9 6", "fields and trailers of 16,384 bytes",
          POST CHUNKED "22\r\n" FORM "\r\n0\r\nX: {a*16290}\r\n\r\n", KEPT, 303),
-    CASE("9 6", "fields and trailers of 16,385 octets",
+    CASE("9 6", "fields and trailers of 16,385 bytes",
          POST CHUNKED "22\r\n" FORM "\r\n0\r\nX: {a*16291}\r\n\r\n", CLOSED, 431),
     CASE("9 6", "a trailer without an end", POST CHUNKED "22\r\n" FORM "\r\n0\r\nX: {a*20000}",
          CLOSED, 431),
@@ -775,10 +774,9 @@ static const struct wire_case wire_cases[] = {
     CASE("10", "a client that says nothing gets nothing", "", LEFT, 0),
     CASE("10", "half a request line", "GET / HT", LEFT, 0),
     CASE("10", "a head without its end", GET, LEFT, 0),
-    CASE("10", "a head without its last octet", GET "\r", LEFT, 0),
+    CASE("10", "a head without its last byte", GET "\r", LEFT, 0),
     CASE("10", "empty lines and no request", "\r\n\r\n", LEFT, 0),
-    CUT("10", "a form of which an octet is missing", POST "Content-Length: 35\r\n\r\n" FORM, LEFT,
-        0),
+    CUT("10", "a form of which a byte is missing", POST "Content-Length: 35\r\n\r\n" FORM, LEFT, 0),
     CASE("10", "a form of which everything is missing", POST "Content-Length: 34\r\n\r\n", LEFT, 0),
     CASE("10", "half a chunk", POST CHUNKED "23\r\n" FORM, LEFT, 0),
     CASE("10", "a chunk without its end", POST CHUNKED "22\r\n" FORM, LEFT, 0),
@@ -786,7 +784,7 @@ static const struct wire_case wire_cases[] = {
     CASE("10", "half a last chunk", POST CHUNKED "22\r\n" FORM "\r\n0", LEFT, 0),
     CUT("10", "a last chunk without the line behind it", POST CHUNKED "22\r\n" FORM "\r\n0\r\n",
         LEFT, 0),
-    CASE("10", "that line without its last octet", POST CHUNKED "22\r\n" FORM "\r\n0\r\n\r", LEFT,
+    CASE("10", "that line without its last byte", POST CHUNKED "22\r\n" FORM "\r\n0\r\n\r", LEFT,
          0),
     CASE("10", "trailers without their end", POST CHUNKED "22\r\n" FORM "\r\n0\r\nX: y\r\n", LEFT,
          0),
@@ -963,7 +961,7 @@ static const struct wire_case wire_cases[] = {
          POST "Content-Length: 91\r\n\r\nguest-name={A*64}&guest-remarks=b", KEPT, 303),
     CASE("16", "a name of 65 characters",
          POST "Content-Length: 92\r\n\r\nguest-name={A*65}&guest-remarks=b", KEPT, 400),
-    CASE("16", "a name of 64 characters of two octets",
+    CASE("16", "a name of 64 characters of two bytes",
          POST "Content-Length: 411\r\n\r\nguest-name={%C3%A9*64}&guest-remarks=b", KEPT, 303),
     CASE("16", "remarks of 1,000 characters",
          POST "Content-Length: 1027\r\n\r\nguest-name=a&guest-remarks={b*1000}", KEPT, 303),
@@ -980,14 +978,14 @@ static const struct wire_case wire_cases[] = {
     CASE("17", "escapes are decoded once", GET_OF("/%2569ndex.html"), KEPT, 404),
     CASE("17", "a plus sign is a plus sign", GET_OF("/a+b"), KEPT, 404),
     CASE("17", "escaped UTF-8", GET_OF("/%C3%A9"), KEPT, 404),
-    CASE("17", "escaped octets that are no UTF-8", GET_OF("/%FF"), KEPT, 404),
+    CASE("17", "escaped bytes that are no UTF-8", GET_OF("/%FF"), KEPT, 404),
     CASE("17", "an escaped question mark is no query", GET_OF("/index.html%3fx"), KEPT, 404),
     CASE("17", "an escape that is none", GET_OF("/%zz"), KEPT, 400),
     CUT("17", "half an escape", GET_OF("/%2"), KEPT, 400),
     CASE("17", "an escape of nothing", GET_OF("/%"), KEPT, 400),
     CASE("17", "an escape with a sign", GET_OF("/%+41"), KEPT, 400),
     CASE("17", "an escape before the query", GET_OF("/%4?1"), KEPT, 400),
-    CASE("17", "an escape of two octets", GET_OF("/%u002e"), KEPT, 400),
+    CASE("17", "an escape of two bytes", GET_OF("/%u002e"), KEPT, 400),
     CUT("17", "an escaped NUL", GET_OF("/index.html%00"), KEPT, 400),
     CASE("17", "an escaped NUL before an extension", GET_OF("/index.html%00.png"), KEPT, 400),
     CASE("17", "an escaped line break", GET_OF("/%0d%0aSet-Cookie:%20a"), KEPT, 400),
@@ -1070,10 +1068,10 @@ static const struct wire_case wire_cases[] = {
          GET_TEN "If-Unmodified-Since: Sun Nov  6 08:49:37 1994\r\n\r\n", KEPT, 200),
 
     /* ---- 21: ranges ------------------------------------------------------------------------- */
-    CUT("21", "the first octet", GET_TEN "Range: bytes=0-0\r\n\r\n", KEPT, 206),
+    CUT("21", "the first byte", GET_TEN "Range: bytes=0-0\r\n\r\n", KEPT, 206),
     CASE("21", "from the third on", GET_TEN "Range: bytes=2-\r\n\r\n", KEPT, 206),
     CASE("21", "the last three", GET_TEN "Range: bytes=-3\r\n\r\n", KEPT, 206),
-    CASE("21", "the last octet", GET_TEN "Range: bytes=9-9\r\n\r\n", KEPT, 206),
+    CASE("21", "the last byte", GET_TEN "Range: bytes=9-9\r\n\r\n", KEPT, 206),
     CASE("21", "all of it", GET_TEN "Range: bytes=0-9\r\n\r\n", KEPT, 206),
     CASE("21", "more than there is", GET_TEN "Range: bytes=5-99\r\n\r\n", KEPT, 206),
     CASE("21", "more than a number holds",

@@ -16,11 +16,11 @@ import zlib
 from collections import namedtuple
 
 ARCHIVE = re.compile(r"\.(tar|tar\.gz|tgz)$")
-MOST_SOURCE = 256 << 10  # octets of a program
+MOST_SOURCE = 256 << 10  # bytes of a program
 MOST_NOTES = 5
 MOST_ARCHIVE = 16 << 20  # of an archive, when it is not compressed any more
 
-# sources: a dict from "01/reader" to octets; notes: what is odd, in words
+# sources: a dict from "01/reader" to bytes; notes: what is odd, in words
 HandedIn = namedtuple("HandedIn", "student sources notes")
 
 
@@ -67,13 +67,13 @@ def from_folder(folder, known):
         for beginning in ([".mine"], []):
             words = [*beginning, exercise.chapter, exercise.name + ".c"]
             try:
-                octets = read_file(folder, words)
+                bytes = read_file(folder, words)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # a link where a folder should be is none
             except OSError as error:
                 notes.append("%s is not read: %s" % ("/".join(words), error.strerror))
             else:
-                keep(exercise.key, octets, sources, notes)
+                keep(exercise.key, bytes, sources, notes)
                 break
     return sources, notes
 
@@ -114,10 +114,10 @@ def uncompressed(path):
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     with (gzip.open if compressed else open)(path, "rb") as file:
-        octets = file.read(MOST_ARCHIVE + 1)
-    if len(octets) > MOST_ARCHIVE:
+        bytes = file.read(MOST_ARCHIVE + 1)
+    if len(bytes) > MOST_ARCHIVE:
         raise ValueError("more than %d MiB" % (MOST_ARCHIVE >> 20))
-    return octets
+    return bytes
 
 
 def take(archive, member, known, sources, notes):
@@ -129,14 +129,14 @@ def take(archive, member, known, sources, notes):
     for exercise in known:
         if words[-2:] == [exercise.chapter, exercise.name + ".c"]:
             if member.isreg():
-                octets = archive.extractfile(member).read(MOST_SOURCE + 1)
-                keep(exercise.key, octets, sources, notes)
+                bytes = archive.extractfile(member).read(MOST_SOURCE + 1)
+                keep(exercise.key, bytes, sources, notes)
             else:
                 notes.append("%s is not read: no plain file" % plain("/".join(words[-2:])))
 
 
-def keep(key, octets, sources, notes):
-    if len(octets) > MOST_SOURCE:
+def keep(key, bytes, sources, notes):
+    if len(bytes) > MOST_SOURCE:
         notes.append("%s is not read: more than %d KiB" % (key, MOST_SOURCE >> 10))
     else:
-        sources[key] = octets
+        sources[key] = bytes

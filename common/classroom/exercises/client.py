@@ -16,14 +16,14 @@ from outcome import Missed, patient
 LIMIT_SECONDS = 5
 
 NO_BODY = (204, 304)
-SHOWN = 60  # octets of a body
+SHOWN = 60  # bytes of a body
 
 
 class Answer(namedtuple("Answer", "status fields body head")):
     """What was heard. `fields` is a dict, its names in lower case; `head` the lines, as they came."""
 
     def __str__(self):
-        more = " and so on, %d octets" % len(self.body) if len(self.body) > SHOWN else ""
+        more = " and so on, %d bytes" % len(self.body) if len(self.body) > SHOWN else ""
         return "%d, and %r%s" % (self.status, self.body[:SHOWN], more)
 
 
@@ -42,13 +42,13 @@ class Client:
             raise Missed("connects", "a connection to port %d" % port, str(error)) from error
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a say() is a packet
 
-    def say(self, octets):
+    def say(self, bytes):
         """Sends them. That nobody is there any more is no error here: hear() shows it."""
         try:
-            self.socket.sendall(octets)
+            self.socket.sendall(bytes)
         except socket.timeout as error:
             raise Missed("reads", "a server that reads what it is sent",
-                         "no room for %d octets" % len(octets)) from error
+                         "no room for %d bytes" % len(bytes)) from error
         except OSError:
             pass
 
@@ -143,9 +143,9 @@ class Client:
         deadline = time.monotonic() + self.seconds
         while len(self._came) < int(length):
             if self._over:
-                raise Missed("answers", "a body of %s octets" % length,
+                raise Missed("answers", "a body of %s bytes" % length,
                              "an end after %d" % len(self._came))
-            self._receive(deadline, "a body of %s octets" % length)
+            self._receive(deadline, "a body of %s bytes" % length)
         body, self._came = self._came[:int(length)], self._came[int(length):]
         return body
 

@@ -112,7 +112,7 @@ class Server(servers.Server):
         return sum(each.unread for each in diag.connections(self.port) if each.state == diag.LISTEN)
 
     def unread(self):
-        """How many octets have come from its clients that it has not taken yet."""
+        """How many bytes have come from its clients that it has not taken yet."""
         return sum(each.unread for each in diag.connections(self.port)
                    if each.state == diag.ESTABLISHED)
 

@@ -7,7 +7,7 @@ ANSWER unless it was told another one, and keeps it until it is told again:
     redis.manner("INCR", stand_in.HOLD)     # the answer waits for redis.release()
     redis.manner("GET", stand_in.SILENCE)   # there is none, and the connection stays
     redis.manner("LRANGE", stand_in.CLOSE)  # the connection ends instead
-    redis.manner("RPUSH", b"+what?\\r\\n")    # these octets instead
+    redis.manner("RPUSH", b"+what?\\r\\n")    # these bytes instead
     server = ex.serve(redis=redis)
     ...
     redis.asked()                           # ["INCR guestbook:visitors"], of all connections
@@ -158,8 +158,8 @@ def shut(connection):
 
 
 def bulk(text):
-    octets = text.encode("utf-8", "surrogateescape")
-    return b"$%d\r\n%s\r\n" % (len(octets), octets)
+    bytes = text.encode("utf-8", "surrogateescape")
+    return b"$%d\r\n%s\r\n" % (len(bytes), bytes)
 
 
 def read_command(stream):

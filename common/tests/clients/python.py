@@ -38,7 +38,7 @@ class Python(Case):
         remarks = "Piece by piece, \N{SNOWMAN} by \N{PENGUIN}."
         form = "guest-name=Chunky&guest-remarks=" + quote_plus(remarks)
         connection = self.connect()
-        connection.request("POST", "/guestbook", (octet.encode() for octet in form),
+        connection.request("POST", "/guestbook", (byte.encode() for byte in form),
                            {"Content-Type": "application/x-www-form-urlencoded",
                             "Transfer-Encoding": "chunked"}, encode_chunked=True)
         with contextlib.closing(connection.getresponse()) as response:

@@ -102,7 +102,7 @@ static bool hear_some(struct member *member)
         recv(member->fd, member->heard + member->len, page_room - 1 - member->len, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
         return false;
-    check(n > 0, "client %td of %d gets %zu octets, and then: %s", member - crowd, crowd_size,
+    check(n > 0, "client %td of %d gets %zu bytes, and then: %s", member - crowd, crowd_size,
           member->len, n < 0 ? strerror(errno) : "the end");
     member->len += (size_t)n;
     return is_page(member);

@@ -62,13 +62,13 @@ ENDLESS = '#include "/dev/zero"\n'
 
 
 def archive(members, mode="w:gz"):
-    """The octets of an archive with these TarInfos, and what is in them."""
-    octets = io.BytesIO()
-    with tarfile.open(fileobj=octets, mode=mode) as tar:
+    """The bytes of an archive with these TarInfos, and what is in them."""
+    bytes = io.BytesIO()
+    with tarfile.open(fileobj=bytes, mode=mode) as tar:
         for member, content in members:
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-    return octets.getvalue()
+    return bytes.getvalue()
 
 
 def named(name, kind=tarfile.REGTYPE, leads_to=""):

@@ -64,7 +64,7 @@ static bool take_answer(struct answers *all, bool to_head, struct answer *answer
 }
 
 /* Takes all of them apart, and returns how many there were, interim ones not counted. sent[0, len)
- * ends with the last octet that the server had read when it answered 408, if it did. */
+ * ends with the last byte that the server had read when it answered 408, if it did. */
 static size_t must_answer(struct answers *all, char *sent, size_t len)
 {
     struct http_request request = {0};

@@ -1,6 +1,6 @@
 /* fuzz_conn: one connection, whatever its client, its Redis and the clock do.
  *
- *  - The input is what the client sends, a 255 (its last), and the script: an octet for
+ *  - The input is what the client sends, a 255 (its last), and the script: a byte for
  *    each step, read from the input's end. Without a 255 there is no script.
  *  - States change only in the ways conn.h and this table allow, and the board
  *    always counts one connection, in its state.
@@ -56,10 +56,10 @@ static struct worker worker;
 static struct conn conn;
 static int client;
 static bool crowd, impatient; /* somebody waits; a response may be cut short, or missing */
-enum { LONGEST = 8192 };      /* octets: more requests than that for tux.png fill `heard` */
+enum { LONGEST = 8192 };      /* bytes: more requests than that for tux.png fill `heard` */
 static char sent[LONGEST], heard[1 << 24];
 static size_t sent_len, heard_len;
-static size_t in_time; /* octets of `sent` that the server had read when it answered 408 */
+static size_t in_time; /* bytes of `sent` that the server had read when it answered 408 */
 
 static int claim_waiting_clients(const struct worker *unused)
 {

@@ -1,6 +1,6 @@
 /* fuzz_decode: what is decoded, encoded and taken apart once a request is accepted.
  *
- *  - Decoding makes nothing longer; what was escaped octet by octet decodes
+ *  - Decoding makes nothing longer; what was escaped byte by byte decodes
  *    to what it was.
  *  - A decoded path begins at the root, holds no control character and no
  *    "", "." or ".." segment; escaped again it decodes to the same.
@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "http.h"
 
-/* Escapes every octet, as no browser would but each may. */
+/* Escapes every byte, as no browser would but each may. */
 static size_t escape_all(const uint8_t *data, size_t size, char *out)
 {
     size_t n = 0;

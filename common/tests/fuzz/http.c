@@ -1,8 +1,8 @@
 /* fuzz_http: the same bytes give the same request, however they are cut.
  *
- *  - The input's first three octets choose the sizes of the pieces, the rest
+ *  - The input's first three bytes choose the sizes of the pieces, the rest
  *    is what a client sends.
- *  - Fed whole and fed in pieces it gives the same verdict, at the same octet,
+ *  - Fed whole and fed in pieces it gives the same verdict, at the same byte,
  *    with the same request; and asked once more the parser says it once more.
  *  - What is accepted keeps the promises of http.h: spans within the buffer,
  *    lines and fields without control characters, nothing above a limit.
@@ -15,7 +15,7 @@ enum { CUTS = 3 };
 
 struct outcome {
     int verdict; /* > 0: a request; 0: more is wanted; < 0: refused */
-    size_t used; /* octets as they were sent, the framing of chunks included */
+    size_t used; /* bytes as they were sent, the framing of chunks included */
     bool continue_due;
     struct http_request request;
     char *buffer; /* owned; what the request points into */

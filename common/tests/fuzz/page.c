@@ -1,6 +1,6 @@
 /* fuzz_page: any text as a template, and any text as its values.
  *
- *  - The first octet says which share of the rest is the template, what is
+ *  - The first byte says which share of the rest is the template, what is
  *    behind is the value of every variable; the second, how many items a list has.
  *  - A template compiles, or the error is one line, "file:line: what", and the
  *    line is one the template has.
@@ -12,7 +12,7 @@
 #include "fuzz.h"
 
 enum {
-    LONGEST = 400, /* octets: sections in sections multiply what is rendered */
+    LONGEST = 400, /* bytes: sections in sections multiply what is rendered */
     ERROR_SIZE = LONGEST + 80,
 };
 enum { ANYWHERE = 1, LIST, IN_LIST, INNER, IN_INNER, IDS };
@@ -27,7 +27,7 @@ struct rendering {
     size_t items;
     size_t open[IDS];    /* how many sections of each list are open */
     size_t at[IDS][8];   /* the item each of them is at */
-    size_t longer, amps; /* octets, and "&", that the values have brought */
+    size_t longer, amps; /* bytes, and "&", that the values have brought */
 };
 
 static size_t count(struct span text, const char *wanted)

@@ -28,7 +28,7 @@ static redisContext *redis_context; /* the test's own connection */
  * crashes or is killed. */
 void make_folder(void)
 {
-    const char *parent = getenv("FOLDERS"); /* a short one: a socket's path holds 107 octets */
+    const char *parent = getenv("FOLDERS"); /* a short one: a socket's path holds 107 bytes */
     int ends[2];
     snprintf(folder, sizeof(folder), "%s/zerohttpd-XXXXXX", parent ? parent : "/tmp");
     check(mkdtemp(folder), "%s: %s", folder, strerror(errno));

@@ -19,10 +19,10 @@
 
 /* ---- for whoever wonders why ---------------------------------------------------------------- */
 
-enum { EXCERPT = 400 }; /* octets of what was said or heard: enough to type it again */
+enum { EXCERPT = 400 }; /* bytes of what was said or heard: enough to type it again */
 
 static struct excerpt {
-    char octets[EXCERPT];
+    char bytes[EXCERPT];
     size_t len, whole;
     int fd; /* whose */
 } said, heard;
@@ -32,30 +32,30 @@ static void begin(struct excerpt *e, int fd)
     *e = (struct excerpt){.fd = fd};
 }
 
-static void add(struct excerpt *e, const void *octets, size_t len)
+static void add(struct excerpt *e, const void *bytes, size_t len)
 {
     size_t room = EXCERPT - e->len, take = len < room ? len : room;
-    memcpy(e->octets + e->len, octets, take);
+    memcpy(e->bytes + e->len, bytes, take);
     e->len += take;
     e->whole += len;
 }
 
 /* What comes in pieces is one request, until somebody has heard something or another speaks. */
-static void remember_said(const struct client *c, const void *octets, size_t len)
+static void remember_said(const struct client *c, const void *bytes, size_t len)
 {
     if (said.whole == 0 || said.fd != c->fd || heard.whole > 0)
         begin(&said, c->fd);
     begin(&heard, c->fd);
-    add(&said, octets, len);
+    add(&said, bytes, len);
 }
 
-static void remember_heard(const struct client *c, const char *octets, size_t len)
+static void remember_heard(const struct client *c, const char *bytes, size_t len)
 {
-    const char *end = memchr(octets, '\r', len);
+    const char *end = memchr(bytes, '\r', len);
     if (said.fd != c->fd)
         begin(&said, c->fd);
     begin(&heard, c->fd);
-    add(&heard, octets, end ? (size_t)(end - octets) : len);
+    add(&heard, bytes, end ? (size_t)(end - bytes) : len);
 }
 
 /* As one would type it in C. */
@@ -63,17 +63,17 @@ static void print_excerpt(FILE *out, const char *what, const struct excerpt *e)
 {
     fprintf(out, "\n%s: \"", what);
     for (size_t i = 0; i < e->len; i++) {
-        unsigned char octet = (unsigned char)e->octets[i];
-        if (octet == '\r' || octet == '\n')
-            fputs(octet == '\r' ? "\\r" : "\\n", out);
-        else if (octet < ' ' || octet > '~')
-            fprintf(out, "\\x%02x", octet);
+        unsigned char byte = (unsigned char)e->bytes[i];
+        if (byte == '\r' || byte == '\n')
+            fputs(byte == '\r' ? "\\r" : "\\n", out);
+        else if (byte < ' ' || byte > '~')
+            fprintf(out, "\\x%02x", byte);
         else
-            fputc(octet, out);
+            fputc(byte, out);
     }
     fputs("\"", out);
     if (e->whole > e->len)
-        fprintf(out, " and %zu octets more", e->whole - e->len);
+        fprintf(out, " and %zu bytes more", e->whole - e->len);
 }
 
 const char *last_exchange(void)
@@ -281,7 +281,7 @@ static void check_fields(struct answer *a, const char *head)
     check(!type || strncmp(type, "text/", 5) != 0 || strstr(type, "; charset=utf-8"), "%s", head);
 }
 
-/* The head, from its first octet to the empty line: a copy with a NUL for each line's end. */
+/* The head, from its first byte to the empty line: a copy with a NUL for each line's end. */
 static void take_head(struct client *c, size_t len)
 {
     char *head = c->fields = calloc(1, len + 1), reason = 0;
@@ -329,7 +329,7 @@ static const struct answer *hear_answer(struct client *c, bool to_head)
     struct answer *a = &c->answer;
     a->body_len = to_head ? 0 : content_length(a);
     while (c->len - c->used < a->body_len)
-        check(receive(c, limit), "the body ends after %zu octets of %zu", c->len - c->used,
+        check(receive(c, limit), "the body ends after %zu bytes of %zu", c->len - c->used,
               a->body_len);
     a->body = c->body = calloc(1, a->body_len + 1);
     memcpy(c->body, c->in + c->used, a->body_len);
@@ -371,7 +371,7 @@ void check_no_reset(const struct client *c)
     int unsent = 0, error = 0;
     socklen_t size = sizeof(error);
     wait_until(ioctl(c->fd, SIOCOUTQ, &unsent) == 0 && unsent == 0, SOON_MS,
-               "%d octets are not acknowledged", unsent);
+               "%d bytes are not acknowledged", unsent);
     getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
     check(error == 0, "%s", strerror(error));
 }
@@ -417,6 +417,6 @@ void check_file(const struct answer *a, const char *path)
     const char *bytes = read_whole(path, &len);
     check(bytes, "no such file: %s", path);
     check(a->status == 200, "%s: status %d", path, a->status);
-    check(a->body_len == len && memcmp(a->body, bytes, len) == 0, "%s: %zu octets for %zu", path,
+    check(a->body_len == len && memcmp(a->body, bytes, len) == 0, "%s: %zu bytes for %zu", path,
           a->body_len, len);
 }

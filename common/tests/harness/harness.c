@@ -90,7 +90,7 @@ int count_lines(const char *text)
     return count;
 }
 
-enum { OUTPUT_MOST = 16 * 1024 * 1024 }; /* octets: nobody has so much to say */
+enum { OUTPUT_MOST = 16 * 1024 * 1024 }; /* bytes: nobody has so much to say */
 
 /* Reads on in the server's output: until a first line is there, or until nobody is left who could
  * write to it, its children included. */

@@ -216,7 +216,7 @@ struct manner {
     const char *at;   /* which command, "GET"; "": whoever connects, before any; NULL: every */
     const char *says; /* instead of the reply; NULL: the reply */
     bool half;        /* only the first half of that */
-    bool in_octets;   /* one after the other, each when the last one has been read */
+    bool in_bytes;    /* one after the other, each when the last one has been read */
     bool once;        /* the first time; then as Redis does */
     enum {
         GOES_ON,
@@ -261,8 +261,8 @@ void say_no_more(struct client *);                               /* half-closes 
 const struct answer *hear(struct client *);
 const struct answer *hear_head(struct client *); /* the response to HEAD */
 void hear_continue(struct client *);             /* 100 Continue */
-void hear_end(struct client *);                  /* the connection ends without another octet */
-uint64_t hear_rest(struct client *);             /* counts octets until it ends, however that is */
+void hear_end(struct client *);                  /* the connection ends without another byte */
+uint64_t hear_rest(struct client *);             /* counts bytes until it ends, however that is */
 bool has_heard(const struct client *);           /* is there something to hear right now? */
 
 /* The last request and the first line that answered it, for whoever wonders why a test failed; "",
@@ -276,7 +276,7 @@ void reset(struct client *);   /* the same, the rude way */
  * there is none any more. /proc/net/tcp is long after other tests, and no snapshot. */
 bool find_server_end(const struct client *, struct inet_diag_msg *);
 
-/* How many octets the server has written to this client so far, whoever has them now; -1: its end
+/* How many bytes the server has written to this client so far, whoever has them now; -1: its end
  * of the connection is gone. */
 int64_t count_written(const struct client *);
 
@@ -299,6 +299,6 @@ const struct answer *post(const char *form);
 
 const char *field(const struct answer *, const char *name); /* its value; NULL: not there */
 bool body_has(const struct answer *, const char *text);
-void check_file(const struct answer *, const char *path); /* 200, and the file's octets */
+void check_file(const struct answer *, const char *path); /* 200, and the file's bytes */
 
 #endif

@@ -92,7 +92,7 @@ bool find_server_end(const struct client *c, struct inet_diag_msg *found)
 
 /* Of what was written, some was sent, once or more often, and some not yet. The kernel tells all
  * three under the socket's lock. What the client has, and what it has not confirmed, is another
- * matter: the same octet is in both for up to 50 ms (a delayed ACK: RFC 9293, 3.8.6.3). */
+ * matter: the same byte is in both for up to 50 ms (a delayed ACK: RFC 9293, 3.8.6.3). */
 int64_t count_written(const struct client *c)
 {
     const struct inet_diag_msg *end = look_up(c);

@@ -50,7 +50,7 @@ static const char *read_number(const char *at, const char *end, size_t *number)
     return stop ? stop + 2 : NULL;
 }
 
-/* The beginnings of the next command's words. Returns its octets; 0: it is not whole yet. */
+/* The beginnings of the next command's words. Returns its bytes; 0: it is not whole yet. */
 static size_t read_command(const struct peer *p, char words[WORDS][WORD])
 {
     const char *end = p->in + p->len;
@@ -100,11 +100,11 @@ static bool is_taken(int fd)
     return unread == 0;
 }
 
-static void utter(int fd, const char *bytes, size_t len, bool in_octets)
+static void utter(int fd, const char *bytes, size_t len, bool in_bytes)
 {
-    size_t piece = in_octets ? 1 : len;
+    size_t piece = in_bytes ? 1 : len;
     for (size_t sent = 0; sent < len; sent += piece)
-        if (send(fd, bytes + sent, piece, MSG_NOSIGNAL) < 0 || (in_octets && !is_taken(fd)))
+        if (send(fd, bytes + sent, piece, MSG_NOSIGNAL) < 0 || (in_bytes && !is_taken(fd)))
             return;
 }
 
@@ -135,7 +135,7 @@ static bool answer(struct peer *p)
 
     compose(reply, sizeof(reply), words);
     const char *says = m.says ? m.says : reply;
-    utter(p->fd, says, m.half ? strlen(says) / 2 : strlen(says), m.in_octets);
+    utter(p->fd, says, m.half ? strlen(says) / 2 : strlen(says), m.in_bytes);
     p->silent = m.then == FALLS_SILENT;
     if (m.then == CLOSES)
         hang_up_on(p);

@@ -74,7 +74,7 @@ static struct client *dial_and_stare(uint64_t size)
     return c;
 }
 
-enum { LARGE = 20 * 1024 * 1024 }; /* octets: more than two sockets hold */
+enum { LARGE = 20 * 1024 * 1024 }; /* bytes: more than two sockets hold */
 
 CONCURRENT_SERVERS(a_client_that_never_reads_holds_up_nobody)
 {
@@ -117,7 +117,7 @@ EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
         }
         longest = read_slowly(c, &got);
     }
-    check(got >= LARGE, "cut off after %llu octets, though read every %lld ms",
+    check(got >= LARGE, "cut off after %llu bytes, though read every %lld ms",
           (unsigned long long)got, (long long)longest);
     hang_up(c);
 }

@@ -18,7 +18,7 @@
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 
 enum {
-    EARLY_MS = 100, /* an octet on its way is in two sockets, and a server's clock is coarse */
+    EARLY_MS = 100, /* a byte on its way is in two sockets, and a server's clock is coarse */
     LATE_MS = 1000,
 };
 
@@ -33,7 +33,7 @@ static void check_took(int64_t start, int64_t deadline_ms)
 
 /* ---- a request ----------------------------------------------------------------------------- */
 
-/* Says a request an octet at a time, and then the last octet of it again and again, never too late
+/* Says a request a byte at a time, and then the last byte of it again and again, never too late
  * for the gap between two to be noticed. Returns when there is an answer. */
 static void drip(struct client *c, const char *request)
 {
@@ -76,9 +76,9 @@ EVERY_SERVER(the_second_request_of_a_connection_has_the_same_time_as_the_first)
     check_cut_off(c, "GET / HTTP/1.1\r\nHost: test\r\nX: a");
 }
 
-/* An empty line before a request is skipped (RFC 9112, 2.2), but not for ever: with its first octet
+/* An empty line before a request is skipped (RFC 9112, 2.2), but not for ever: with its first byte
  * a request has begun, and is answered when its time is over. */
-EVERY_SERVER(an_empty_line_is_the_first_octet_of_a_request)
+EVERY_SERVER(an_empty_line_is_the_first_byte_of_a_request)
 {
     start_server("--timeout", "0.6", "--keep-alive", "60");
     for (int kept = 0; kept < 2; kept++) {
@@ -128,7 +128,7 @@ EVERY_SERVER(a_kept_connection_is_closed_silently_when_its_time_is_over)
 
 /* ---- clients that do not read -------------------------------------------------------------- */
 
-/* A folder with a file, of so many octets. */
+/* A folder with a file, of so many bytes. */
 static const char *make_root_with_file(int64_t size)
 {
     const char *root = make_root();
@@ -138,7 +138,7 @@ static const char *make_root_with_file(int64_t size)
 }
 
 /* As many responses as two sockets do not hold, asked for at once and never read. The time runs
- * from the last octet that fitted; while the client's kernel says that it has no room, the server's
+ * from the last byte that fitted; while the client's kernel says that it has no room, the server's
  * makes some, for up to a few seconds. */
 static void check_given_up(int64_t size, int requests)
 {
@@ -158,10 +158,10 @@ static void check_given_up(int64_t size, int requests)
     }
     check_took(progress, 500);
     struct inet_diag_msg end;
-    wait_until(!find_server_end(c, &end), 1000, "the kernel still offers %u octets",
+    wait_until(!find_server_end(c, &end), 1000, "the kernel still offers %u bytes",
                end.idiag_wqueue);
     uint64_t got = hear_rest(c);
-    check(got < (uint64_t)(size * requests), "all %llu octets", (unsigned long long)got);
+    check(got < (uint64_t)(size * requests), "all %llu bytes", (unsigned long long)got);
     hang_up(c);
 }
 

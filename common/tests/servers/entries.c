@@ -3,7 +3,7 @@
  *
  *  - The page with an entry is read as a browser reads it, roughly: tags,
  *    attributes, text, character references. Its elements have to be those of
- *    a page with a harmless entry, and its text what was posted, to the octet.
+ *    a page with a harmless entry, and its text what was posted, to the byte.
  *  - Every string is tried in the entry's name and remarks, and in the form
  *    that a refused post gets back.
  */
@@ -463,7 +463,7 @@ static void check_refused(const char *name, const char *remarks)
     check(same(page.tree, harmless_form.tree), "%s", visitor->answer.body);
     release(&page);
     for (const unsigned char *at = (const unsigned char *)visitor->answer.body; *at; at++)
-        check((*at >= ' ' && *at < 127) || *at == '\n', "octet %02x is shown", *at);
+        check((*at >= ' ' && *at < 127) || *at == '\n', "byte %02x is shown", *at);
 }
 
 EVERY_SERVER(overlong_and_broken_utf_8_is_refused)
@@ -547,8 +547,8 @@ static void check_log_line(const char *line, size_t len)
 {
     int n = 0;
     for (size_t i = 0; i < len; i++)
-        check(line[i] >= ' ' && line[i] < 127, "octet %02x in the log: %.*s",
-              (unsigned char)line[i], (int)len, line);
+        check(line[i] >= ' ' && line[i] < 127, "byte %02x in the log: %.*s", (unsigned char)line[i],
+              (int)len, line);
     sscanf(line,
            "127.0.0.1 - - [%*2d/%*3[A-Za-z]/%*4d:%*2d:%*2d:%*2d +0000] \"%*[^\"\n]\" %*3d %*u%n",
            &n);

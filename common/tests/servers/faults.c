@@ -596,7 +596,7 @@ static void check_preloaded(void)
     check(strstr(read_whole(maps, NULL), place("library")), "it is not preloaded");
 }
 
-/* What is said in each entry: 950 octets in which nothing can go missing unseen. */
+/* What is said in each entry: 950 bytes in which nothing can go missing unseen. */
 static const char *remarks(void)
 {
     static char text[951];

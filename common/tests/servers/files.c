@@ -34,7 +34,7 @@ EVERY_SERVER(a_file_says_what_it_is)
     check_type(get("/server.js"), "text/javascript; charset=utf-8");
 }
 
-EVERY_SERVER(the_penguin_arrives_to_the_last_octet)
+EVERY_SERVER(the_penguin_arrives_to_the_last_byte)
 {
     start_server();
     const struct answer *penguin = get("/tux.png");
@@ -87,10 +87,10 @@ EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
 }
 
 /* Writes a file, at a time of our choice. */
-static void write_news(const char *three_octets, time_t seconds, long nanoseconds)
+static void write_news(const char *three_bytes, time_t seconds, long nanoseconds)
 {
     const struct timespec when = {.tv_sec = seconds, .tv_nsec = nanoseconds};
-    write_file("root/public/news.txt", three_octets, 3);
+    write_file("root/public/news.txt", three_bytes, 3);
     check(utimensat(AT_FDCWD, place("root/public/news.txt"), (struct timespec[]){when, when}, 0) ==
               0,
           "%s", strerror(errno));
@@ -161,7 +161,7 @@ EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
     hang_up(c);
 }
 
-/* The first octet of a file, if it is what the client knows. */
+/* The first byte of a file, if it is what the client knows. */
 static const struct answer *get_part_if(struct client *c, const char *path, const char *known)
 {
     char request[256];

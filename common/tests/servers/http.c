@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
-#define FORM     "guest-name=Ada&guest-remarks=hello" /* 34 octets */
+#define FORM     "guest-name=Ada&guest-remarks=hello" /* 34 bytes */
 #define POST_FORM                                                                                  \
     "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded"    \
     "\r\nContent-Length: 34\r\n\r\n" FORM
@@ -190,7 +190,7 @@ static void say_in_pieces(struct client *c, const char *text)
         say_bytes(c, text, 1);
 }
 
-EVERY_SERVER(a_request_may_come_an_octet_at_a_time)
+EVERY_SERVER(a_request_may_come_a_byte_at_a_time)
 {
     start_redis();
     start_server();
@@ -299,7 +299,7 @@ EVERY_SERVER(a_request_line_and_fields_have_their_limits)
     n = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\nX: ");
     memset(request + n, 'a', 17000);
     snprintf(request + n + 17000, 100, "\r\n\r\n");
-    check(ask(request)->status == 431, "no limit to the fields' octets");
+    check(ask(request)->status == 431, "no limit to the fields' bytes");
 
     n = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\n");
     for (int i = 0; i < 100; i++)

@@ -319,7 +319,7 @@ EVERY_SERVER(a_hostile_request_cannot_forge_a_line_of_the_log)
 /* `epoll -v | less`, and nobody scrolls: what does not fit into the pipe is left out. */
 EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
 {
-    enum { REQUESTS = 300, LONG = 500 }; /* lines of more octets than a pipe holds */
+    enum { REQUESTS = 300, LONG = 500 }; /* lines of more bytes than a pipe holds */
     char target[LONG + 2];
     snprintf(target, sizeof(target), "/%0*d", LONG, 0);
     start_server("-v");
@@ -342,7 +342,7 @@ EVERY_SERVER(a_template_may_be_of_1970)
     check(get("/not-there")->status == 404, "not found");
 }
 
-/* Somebody else has filled the pipe to its last octet: there is no room for the statistics. (Its
+/* Somebody else has filled the pipe to its last byte: there is no room for the statistics. (Its
  * own log leaves some.) */
 EVERY_SERVER(a_server_whose_full_pipe_nobody_reads_ends_in_time)
 {

@@ -310,7 +310,7 @@ EVERY_SERVER(an_empty_file_is_a_file)
 
 #define GIB 1073741824ULL
 
-/* 3 GiB of holes, with a few octets at three places. */
+/* 3 GiB of holes, with a few bytes at three places. */
 static void make_huge_file(void)
 {
     int fd = open(place("root/public/huge.bin"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -360,7 +360,7 @@ static void check_range(struct client *c, const char *range, const char *said, c
     check(answer->status == 206 && part && strcmp(part, said) == 0, "%s: status %d, %s", range,
           answer->status, part);
     check(answer->body_len == strlen(text) && memcmp(answer->body, text, strlen(text)) == 0,
-          "%s: %zu octets", range, answer->body_len);
+          "%s: %zu bytes", range, answer->body_len);
 }
 
 EVERY_SERVER(parts_of_three_gibibytes_are_the_right_ones)
@@ -390,10 +390,10 @@ static uint64_t hear_and_forget(struct client *c, const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     for (ssize_t n = 1; n > 0; count += n > 0 ? (uint64_t)n : 0) {
         struct pollfd ready = {.fd = c->fd, .events = POLLIN};
-        check(poll(&ready, 1, (int)patience(SOON_MS)) > 0, "after %llu octets nothing comes",
+        check(poll(&ready, 1, (int)patience(SOON_MS)) > 0, "after %llu bytes nothing comes",
               (unsigned long long)count);
         n = recv(c->fd, NULL, PIECE, MSG_TRUNC);
-        check(n >= 0, "%s after %llu octets", strerror(errno), (unsigned long long)count);
+        check(n >= 0, "%s after %llu bytes", strerror(errno), (unsigned long long)count);
         if (count - forgotten > PIECE) {
             posix_fadvise(fd, (off_t)forgotten, (off_t)(count - forgotten), POSIX_FADV_DONTNEED);
             forgotten = count;
@@ -418,7 +418,7 @@ EVERY_SERVER(three_gibibytes_arrive_whole_and_cost_no_memory)
     say(c, "HEAD / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     uint64_t count = hear_and_forget(c, place("root/public/huge.bin"));
     long after = server_peak_kib();
-    check(count > 3 * GIB && count < 3 * GIB + 4096, "%llu octets", (unsigned long long)count);
+    check(count > 3 * GIB && count < 3 * GIB + 4096, "%llu bytes", (unsigned long long)count);
     check(after < before + ROOM_KIB && after_the_first < before + ROOM_KIB,
           "%ld KiB before, %ld at first, %ld KiB after", before, after_the_first, after);
     hang_up(c);
@@ -426,7 +426,7 @@ EVERY_SERVER(three_gibibytes_arrive_whole_and_cost_no_memory)
 
 /* ---- files that change while they are sent -------------------------------------------------- */
 
-enum { LARGE = 24 * 1024 * 1024 }; /* octets: more than two sockets hold */
+enum { LARGE = 24 * 1024 * 1024 }; /* bytes: more than two sockets hold */
 
 /* Asks for a large file of the letter "a", and does not read on before the server is in the middle
  * of it. */
@@ -459,7 +459,7 @@ EVERY_SERVER(a_file_replaced_while_it_is_sent_is_sent_as_it_was)
     check(rename(place("root/public/new.bin"), place("root/public/large.bin")) == 0, "%s",
           strerror(errno));
     check(hear(c)->body_len == LARGE && count_letters(&c->answer, 'a') == LARGE,
-          "%zu octets, %zu of them the old", c->answer.body_len, count_letters(&c->answer, 'a'));
+          "%zu bytes, %zu of them the old", c->answer.body_len, count_letters(&c->answer, 'a'));
     hang_up(c);
     check_body("/large.bin", "new");
 }
@@ -468,7 +468,7 @@ EVERY_SERVER(a_file_removed_while_it_is_sent_is_sent_as_it_was)
 {
     struct client *c = dial_for_a_large_file();
     check(unlink(place("root/public/large.bin")) == 0, "%s", strerror(errno));
-    check(hear(c)->body_len == LARGE && count_letters(&c->answer, 'a') == LARGE, "%zu octets",
+    check(hear(c)->body_len == LARGE && count_letters(&c->answer, 'a') == LARGE, "%zu bytes",
           c->answer.body_len);
     hang_up(c);
     check_status("/large.bin", 404);
@@ -478,7 +478,7 @@ EVERY_SERVER(a_file_that_grows_while_it_is_sent_is_sent_as_long_as_it_was_said)
 {
     struct client *c = dial_for_a_large_file();
     check(truncate(place("root/public/large.bin"), 2L * LARGE) == 0, "%s", strerror(errno));
-    check(hear(c)->body_len == LARGE, "%zu octets", c->answer.body_len);
+    check(hear(c)->body_len == LARGE, "%zu bytes", c->answer.body_len);
     hang_up(c); /* and hear() has seen that nothing came behind them */
 }
 
@@ -487,7 +487,7 @@ EVERY_SERVER(a_file_truncated_while_it_is_sent_ends_the_connection_short)
     struct client *c = dial_for_a_large_file();
     check(truncate(place("root/public/large.bin"), 0) == 0, "%s", strerror(errno));
     uint64_t count = hear_rest(c);
-    check(count < LARGE, "%llu octets of a file that has none", (unsigned long long)count);
+    check(count < LARGE, "%llu bytes of a file that has none", (unsigned long long)count);
     hang_up(c);
     check_body("/large.bin", "");
     check_body("/", "home");

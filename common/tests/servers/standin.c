@@ -1,4 +1,4 @@
-/* Redis as a real one cannot be told to be: it talks in single octets, stops in the middle of a
+/* Redis as a real one cannot be told to be: it talks in single bytes, stops in the middle of a
  * word, says what makes no sense, hangs up, or answers too late. A stand-in does it, at each of the
  * three calls that a page takes, and at the one or two of a post.
  */
@@ -41,11 +41,11 @@ static void check_all_is_well(const char *after)
     check_file(get("/"), "public/index.html");
 }
 
-EVERY_SERVER(replies_may_come_octet_by_octet)
+EVERY_SERVER(replies_may_come_byte_by_byte)
 {
     start_stand_in();
     start_server();
-    stand_in((struct manner){.in_octets = true});
+    stand_in((struct manner){.in_bytes = true});
     for (int i = 1; i <= 3; i++) {
         char number[64];
         snprintf(number, sizeof(number), "You are visitor number %d.", i);

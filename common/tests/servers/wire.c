@@ -1,5 +1,5 @@
 /* The rules of HTTP.md, row by row of wire_cases.h: against every server, each
- * row sent whole, an octet at a time, and, for some, in two pieces.
+ * row sent whole, a byte at a time, and, for some, in two pieces.
  *
  *  - Behind every row comes one more request, for MARKER. If the connection is
  *    kept, it is answered with 404, and ends the connection; if the connection
@@ -28,9 +28,9 @@
 static const char ten[] = "0123456789"; /* what is in ten.txt */
 static char etag[128];                  /* and its tag */
 
-/* ---- rows become octets -------------------------------------------------------------------- */
+/* ---- rows become bytes -------------------------------------------------------------------- */
 
-struct octets {
+struct bytes {
     char *at;
     size_t len;
 };
@@ -51,11 +51,11 @@ static const char *write_repeated(FILE *out, const char *at, const char *end)
     return close + 1;
 }
 
-static struct octets octets_of(const struct wire_case *row)
+static struct bytes bytes_of(const struct wire_case *row)
 {
-    struct octets octets;
+    struct bytes bytes;
     const char *end = row->bytes + row->len;
-    FILE *out = open_memstream(&octets.at, &octets.len);
+    FILE *out = open_memstream(&bytes.at, &bytes.len);
     for (const char *at = row->bytes, *behind; at < end; at = behind) {
         behind = write_repeated(out, at, end);
         if (!behind) {
@@ -66,14 +66,14 @@ static struct octets octets_of(const struct wire_case *row)
     if (row->fate != LEFT)
         fputs(MARKER, out);
     fclose(out);
-    return octets;
+    return bytes;
 }
 
 /* ---- a conversation ------------------------------------------------------------------------ */
 
 struct talk {
     struct client *client;
-    struct octets heard;
+    struct bytes heard;
     bool was_reset;
 };
 
@@ -83,7 +83,7 @@ static struct talk begin(void)
 }
 
 /* A server may close while we still talk: what it said before that counts. */
-static void say_octets(struct talk *talk, const char *at, size_t len, size_t piece)
+static void say_in_pieces(struct talk *talk, const char *at, size_t len, size_t piece)
 {
     for (size_t n; len > 0; at += n, len -= n) {
         n = len < piece ? len : piece;
@@ -110,7 +110,7 @@ static void hear_out(struct talk *talk, const struct wire_case *row)
         c->in[c->len] = '\0';
     }
     talk->was_reset = n < 0;
-    talk->heard = (struct octets){c->in, c->len};
+    talk->heard = (struct bytes){c->in, c->len};
 }
 
 /* Leaves nothing behind that the kernel would have to remember for a minute. */
@@ -204,7 +204,7 @@ static bool check_part(const char *head, const char *body, size_t len)
 }
 
 /* Takes a response off what has been heard. `expected` is negative for one without a body. */
-static bool take_response(struct octets *heard, int expected, bool last, enum fate fate)
+static bool take_response(struct bytes *heard, int expected, bool last, enum fate fate)
 {
     char head[4096], reason;
     int status = 0;
@@ -213,7 +213,7 @@ static bool take_response(struct octets *heard, int expected, bool last, enum fa
         return bad("no response where %d was expected, but: %s", abs(expected), heard->at);
     size_t len = (size_t)(empty + 4 - heard->at);
     snprintf(head, sizeof(head), "%.*s", (int)len, heard->at);
-    *heard = (struct octets){heard->at + len, heard->len - len};
+    *heard = (struct bytes){heard->at + len, heard->len - len};
     if (sscanf(head, "HTTP/1.1 %3d %c", &status, &reason) != 2 || status != abs(expected))
         return bad("%d was expected, and not %.*s", abs(expected), (int)strcspn(head, "\r"), head);
     if (status == 100)
@@ -227,10 +227,10 @@ static bool take_response(struct octets *heard, int expected, bool last, enum fa
     const char *length = value_of(head, "Content-Length");
     size_t body = length && expected > 0 ? (size_t)atoll(length) : 0;
     if (body > heard->len)
-        return bad("%zu octets of body for %zu: %s", heard->len, body, head);
+        return bad("%zu bytes of body for %zu: %s", heard->len, body, head);
     if (status == 206 && !check_part(head, heard->at, body))
         return false;
-    *heard = (struct octets){heard->at + body, heard->len - body};
+    *heard = (struct bytes){heard->at + body, heard->len - body};
     return true;
 }
 
@@ -247,7 +247,7 @@ static bool may_be_reset(const struct wire_case *row)
 /* Did that conversation go as it should? If not, `problem` says why. */
 static bool judge(const struct wire_case *row, const struct talk *talk)
 {
-    struct octets heard = talk->heard;
+    struct bytes heard = talk->heard;
     for (const int *expected = row->statuses; *expected; expected++)
         if (!take_response(&heard, *expected, !expected[1] && row->fate == CLOSED, row->fate))
             return false;
@@ -268,26 +268,26 @@ static FILE *failing;
 static int failed;
 static long long stored; /* entries there should be in the guestbook */
 
-/* The first octets of a row, so that they can be typed into C again. */
-static void print_octets(FILE *out, struct octets octets)
+/* The first bytes of a row, so that they can be typed into C again. */
+static void print_bytes(FILE *out, struct bytes bytes)
 {
     enum { SHOWN = 400 };
-    for (size_t i = 0; i < octets.len && i < SHOWN; i++) {
-        unsigned char octet = (unsigned char)octets.at[i];
+    for (size_t i = 0; i < bytes.len && i < SHOWN; i++) {
+        unsigned char byte = (unsigned char)bytes.at[i];
         static const char special[] = "\r\n\t\"\\", names[] = "rnt\"\\";
-        const char *found = octet ? strchr(special, octet) : NULL;
+        const char *found = byte ? strchr(special, byte) : NULL;
         if (found)
             fprintf(out, "\\%c", names[found - special]);
-        else if (octet < ' ' || octet >= 127)
-            fprintf(out, "\\%03o", octet);
+        else if (byte < ' ' || byte >= 127)
+            fprintf(out, "\\%03o", byte);
         else
-            putc(octet, out);
+            putc(byte, out);
     }
-    fputs(octets.len > SHOWN ? " ..." : "", out);
+    fputs(bytes.len > SHOWN ? " ..." : "", out);
 }
 
 /* Passes sentence on a conversation, and ends it. `cut` is where the row was cut, or 0. */
-static void note(const struct wire_case *row, struct talk *talk, struct octets octets, size_t cut)
+static void note(const struct wire_case *row, struct talk *talk, struct bytes bytes, size_t cut)
 {
     for (const int *expected = row->statuses; *expected; expected++)
         stored += *expected == 303;
@@ -296,7 +296,7 @@ static void note(const struct wire_case *row, struct talk *talk, struct octets o
         if (cut)
             fprintf(failing, ", cut at %zu", cut);
         fputs(": \"", failing);
-        print_octets(failing, octets);
+        print_bytes(failing, bytes);
         fprintf(failing, "\"\n  %s\n", problem);
     }
     end(talk);
@@ -342,12 +342,12 @@ static void send_table(size_t piece)
 {
     begin_table();
     for (size_t i = 0; i < WIRE_CASES; i++) {
-        struct octets octets = octets_of(&wire_cases[i]);
+        struct bytes bytes = bytes_of(&wire_cases[i]);
         struct talk talk = begin();
-        say_octets(&talk, octets.at, octets.len, piece);
+        say_in_pieces(&talk, bytes.at, bytes.len, piece);
         hear_out(&talk, &wire_cases[i]);
-        note(&wire_cases[i], &talk, octets, 0);
-        free(octets.at);
+        note(&wire_cases[i], &talk, bytes, 0);
+        free(bytes.at);
     }
     end_table();
 }
@@ -357,7 +357,7 @@ EVERY_SERVER(rules_1_to_22_hold_for_what_comes_whole)
     send_table(SIZE_MAX);
 }
 
-EVERY_SERVER(rules_1_to_22_hold_for_what_comes_an_octet_at_a_time)
+EVERY_SERVER(rules_1_to_22_hold_for_what_comes_a_byte_at_a_time)
 {
     send_table(1);
 }
@@ -380,17 +380,17 @@ EVERY_SERVER(rules_1_to_22_hold_for_what_is_cut_in_two_anywhere)
     begin_table();
     for (size_t i = 0; i < WIRE_CASES; i++) {
         const struct wire_case *row = &wire_cases[i];
-        struct octets octets = octets_of(row);
-        size_t own = octets.len - (row->fate == LEFT ? 1 : strlen(MARKER));
+        struct bytes bytes = bytes_of(row);
+        size_t own = bytes.len - (row->fate == LEFT ? 1 : strlen(MARKER));
         for (size_t at = 1; row->cut && at <= own; at++) {
             struct talk talk = begin();
-            say_octets(&talk, octets.at, at, SIZE_MAX);
+            say_in_pieces(&talk, bytes.at, at, SIZE_MAX);
             await_reader(talk.client);
-            say_octets(&talk, octets.at + at, octets.len - at, SIZE_MAX);
+            say_in_pieces(&talk, bytes.at + at, bytes.len - at, SIZE_MAX);
             hear_out(&talk, row);
-            note(row, &talk, octets, at);
+            note(row, &talk, bytes, at);
         }
-        free(octets.at);
+        free(bytes.at);
     }
     end_table();
 }
@@ -399,7 +399,7 @@ EVERY_SERVER(rules_1_to_22_hold_for_what_is_cut_in_two_anywhere)
 
 /* What was heard, but for what may differ: who said it and when, and numbers that have to do with
  * it, such as a length. */
-static char *without_differences(struct octets heard)
+static char *without_differences(struct bytes heard)
 {
     size_t name = strlen(server_name);
     char *text = calloc(1, heard.len + 1), *to = text;
@@ -432,9 +432,9 @@ ONLY_SERVER(epoll, all_seven_give_the_same_answers_field_by_field)
         redis("FLUSHALL");
         start_wire_server(root);
         for (size_t i = 0; i < WIRE_CASES; i++) {
-            struct octets octets = octets_of(&wire_cases[i]);
+            struct bytes bytes = bytes_of(&wire_cases[i]);
             struct talk talk = begin();
-            say_octets(&talk, octets.at, octets.len, SIZE_MAX);
+            say_in_pieces(&talk, bytes.at, bytes.len, SIZE_MAX);
             hear_out(&talk, &wire_cases[i]);
             char *answer = without_differences(talk.heard);
             if (!answers[i])
@@ -443,7 +443,7 @@ ONLY_SERVER(epoll, all_seven_give_the_same_answers_field_by_field)
                   wire_cases[i].sentence, names[0], answers[i], server_name, answer);
             free(answer);
             end(&talk);
-            free(octets.at);
+            free(bytes.at);
         }
         stop_server();
     }

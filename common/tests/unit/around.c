@@ -37,7 +37,7 @@ const char *__tsan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-/* The runner of the tests sometimes loses a few octets of its own. */
+/* The runner of the tests sometimes loses a few bytes of its own. */
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libcriterion\n";

@@ -189,7 +189,7 @@ Test(board, shows_the_request_from_its_beginning_to_its_end)
     expect_request(slot, "");
 }
 
-Test(board, shows_any_request_whole_or_its_first_60_octets)
+Test(board, shows_any_request_whole_or_its_first_60_bytes)
 {
     char text[100], expected[100];
     struct board_slot *slot = board_claim(board_open(1), 1);

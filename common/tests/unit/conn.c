@@ -154,7 +154,7 @@ static const char *behind(const char *response, const char *body, size_t len)
 #define POST_HEAD(len, more)                                                                       \
     "POST /guestbook HTTP/1.1\r\nHost: a\r\n"                                                      \
     "Content-Type: application/x-www-form-urlencoded\r\n" more "Content-Length: " #len "\r\n\r\n"
-#define ENTRY "guest-name=Ada&guest-remarks=x" /* 30 octets */
+#define ENTRY "guest-name=Ada&guest-remarks=x" /* 30 bytes */
 
 static void expect_state(const char *about, enum conn_state state)
 {
@@ -624,7 +624,7 @@ static void make_large(void)
 
 static void expect_large(const char *about, const char *bytes, size_t len, size_t content)
 {
-    cr_assert(len > content, "%s: %zu octets", about, len);
+    cr_assert(len > content, "%s: %zu bytes", about, len);
     expect_number(about, body_of(bytes) - bytes + (ptrdiff_t)content, len);
     cr_expect(memcmp(body_of(bytes), large, content) == 0, "%s", about);
 }
@@ -810,7 +810,7 @@ Test(conn, rule_11_a_continue_behind_a_response_waits_for_room)
             cut_off++, last = size;
         close_pair();
     }
-    cr_expect(cut_off == 0, "cut off behind %d files, the last of %d octets", cut_off, last);
+    cr_expect(cut_off == 0, "cut off behind %d files, the last of %d bytes", cut_off, last);
 }
 
 /* ---- refusing and lingering ---------------------------------------------------------------- */
@@ -1279,17 +1279,17 @@ Test(conn, an_idle_connection_costs_10_kib_at_most)
     open_pair();
     tell(GET("/a.txt"));
     tell(GET("/none"));
-    cr_expect(cost() <= 10240, "after small requests: %zu octets", cost());
+    cr_expect(cost() <= 10240, "after small requests: %zu bytes", cost());
     static char body[60000];
     memset(body, '+', sizeof(body) - 1);
     tell(POST_HEAD(59999, ""));
     tell(body);
     expect_state("after a large form", CONN_IDLE);
-    cr_expect(cost() <= 10240, "after a large form: %zu octets", cost());
+    cr_expect(cost() <= 10240, "after a large form: %zu bytes", cost());
     snprintf(request, sizeof(request), "GET /folder?%07970d HTTP/1.1\r\nHost: a\r\n\r\n", 1);
     tell(request);
     expect_state("after a long redirect", CONN_IDLE);
-    cr_expect(cost() <= 10240, "after a long redirect: %zu octets (head %zu, in %zu, page %zu)",
+    cr_expect(cost() <= 10240, "after a long redirect: %zu bytes (head %zu, in %zu, page %zu)",
               cost(), conn.head.size, conn.in.size, conn.app.page.size);
     close_pair();
 }
@@ -1308,7 +1308,7 @@ Test(conn, a_request_costs_128_kib_at_most)
         send_all(client, request + at, len - at < 50 ? len - at : 50);
         cr_assert_eq(go(), CONN_READING);
     }
-    cr_expect(conn.in.size <= 128 * 1024, "%zu octets", conn.in.size);
+    cr_expect(conn.in.size <= 128 * 1024, "%zu bytes", conn.in.size);
     tell("x" GET("/a.txt"));
     expect_state("it is whole", CONN_IDLE);
     expect_number("answered", board_requests(board), 2);

@@ -180,9 +180,9 @@ Test(files, names_may_be_as_long_as_the_kernel_lets_them)
     snprintf(name, sizeof(name), "public/%0255d", 0);
     scratch_file(name, "long");
     snprintf(path, sizeof(path), "/%0255d", 0);
-    expect_number("255 octets", open_and_read(path, content, sizeof(content)), 200);
+    expect_number("255 bytes", open_and_read(path, content, sizeof(content)), 200);
     snprintf(path, sizeof(path), "/%0256d", 0);
-    expect_number("256 octets", open_and_read(path, content, sizeof(content)), 404);
+    expect_number("256 bytes", open_and_read(path, content, sizeof(content)), 404);
     static const size_t lengths[] = {4094, 4095, 4096, 4097, 4098, 4500};
     for (size_t i = 0; i < COUNT(lengths); i++) {
         for (size_t at = 0; at < lengths[i]; at++)
@@ -545,7 +545,7 @@ static void expect_the_same_without_openat2(int error)
     expect_rows(links_inside, COUNT(links_inside)); /* without it, no link is followed at all */
     char path[5000], content[20];
     snprintf(path, sizeof(path), "/%0256d", 0);
-    expect_number("256 octets", open_and_read(path, content, sizeof(content)), 404);
+    expect_number("256 bytes", open_and_read(path, content, sizeof(content)), 404);
 }
 
 Test(files, rule_17_holds_on_a_kernel_without_openat2)
@@ -580,7 +580,7 @@ Test(files, leaves_no_descriptor_open_without_openat2_either)
 
 static struct buffer small;
 
-/* Its octets, as a string; "large" if it was left open instead. */
+/* Its bytes, as a string; "large" if it was left open instead. */
 static const char *load(const char *path, struct file *file)
 {
     small.len = 0;
@@ -596,7 +596,7 @@ static const char *load(const char *path, struct file *file)
     return small.bytes;
 }
 
-/* Puts a file of that many octets there, all of them `fill`. */
+/* Puts a file of that many bytes there, all of them `fill`. */
 static void fill(const char *name, char fill, size_t len)
 {
     char *bytes = malloc(len);

@@ -279,8 +279,8 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
         {"the first surrogate", "guest-name=%ED%A0%80&guest-remarks=hi", "name holds"},
         {"the last surrogate", "guest-name=Ada&guest-remarks=%ED%BF%BF", "remarks hold"},
         {"above U+10FFFF", "guest-name=%F4%90%80%80&guest-remarks=hi", "name holds"},
-        {"five octets", "guest-name=%F8%88%80%80%80&guest-remarks=hi", "name holds"},
-        {"an octet of no encoding", "guest-name=%FF&guest-remarks=hi", "name holds"},
+        {"five bytes", "guest-name=%F8%88%80%80%80&guest-remarks=hi", "name holds"},
+        {"a byte of no encoding", "guest-name=%FF&guest-remarks=hi", "name holds"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         expect_number(rows[i].about, post(rows[i].form), 400);
@@ -303,7 +303,7 @@ static int post_many(const char *one, int names, int remarks)
     return post(form);
 }
 
-Test(guestbook, counts_characters_not_octets)
+Test(guestbook, counts_characters_not_bytes)
 {
     static const char *const characters[] = {"a", "%C3%A4", "\xc3\xa4", "%E2%82%AC",
                                              "%F0%9F%90%A7"};

@@ -14,13 +14,13 @@ TestSuite(http, .timeout = 60);
 /* What came of a request, however it was fed. */
 struct outcome {
     int status;  /* 0: a request, or not yet; else refused with this */
-    size_t used; /* octets as they were sent, the framing of chunks included; 0: not yet */
-    size_t most; /* octets the buffer ever held */
+    size_t used; /* bytes as they were sent, the framing of chunks included; 0: not yet */
+    size_t most; /* bytes the buffer ever held */
     struct http_request request;
     char *buffer; /* owned; what the request points into */
 };
 
-/* Feeds `first` octets, then `step` at a time, as far as the parser wants them. Small texts are fed
+/* Feeds `first` bytes, then `step` at a time, as far as the parser wants them. Small texts are fed
  * in memory of exactly the size that has come, so that a sanitizer sees a read beyond it. */
 static struct outcome feed(struct span text, size_t first, size_t step)
 {
@@ -72,7 +72,7 @@ static void expect_same(const char *name, struct span text, const struct outcome
     struct outcome cut = feed(text, first, step);
     cr_expect(same_outcome(whole, &cut),
               "%s: whole it gives status %d and uses %zu; "
-              "%zu octets first, then by %zu, it gives status %d and uses %zu",
+              "%zu bytes first, then by %zu, it gives status %d and uses %zu",
               name, whole->status, whole->used, first, step, cut.status, cut.used);
     free(cut.buffer);
 }
@@ -106,7 +106,7 @@ struct good {
     struct span bytes;
     enum http_method method;
     const char *path, *query, *host, *body;
-    size_t behind; /* octets of the next request that come along */
+    size_t behind; /* bytes of the next request that come along */
     bool old;      /* HTTP/1.0 */
     bool closes;
 };
@@ -173,7 +173,7 @@ static const struct good good_requests[] = {
     GOOD("rule 4: an absolute form with a query only",
          "GET http://b?y=/ HTTP/1.1\r\n" HOST_A "\r\n", HTTP_GET, "/", .query = "y=/", .host = "b"),
     GOOD("rule 4: OPTIONS *", "OPTIONS * HTTP/1.1\r\n" HOST_A "\r\n", HTTP_OPTIONS, "*"),
-    GOOD("rule 5: values with tabs and octets above 127, or none",
+    GOOD("rule 5: values with tabs and bytes above 127, or none",
          "GET / HTTP/1.1\r\nHost:\t a \t\r\nX: a\t\"b\",\xff\r\nY:\r\nZ: \t\r\n\r\n", HTTP_GET,
          "/"),
     GOOD("rule 7: a body by length",
@@ -199,7 +199,7 @@ static const struct good good_requests[] = {
          CHUNKED "5;a;b=c ; d = \"e\\\"; f\t\"\r\nhello\r\n0;last\r\nX: y\r\nHost: b\r\n"
                  "Content-Length: 9\r\nConnection: close\r\n\r\nGET",
          HTTP_POST, "/g", .body = "hello", .behind = 3),
-    GOOD("rule 9: chunks hold any octet, framing included",
+    GOOD("rule 9: chunks hold any byte, framing included",
          CHUNKED "7\r\n\r\n0\r\n\r\n\r\n1\r\n\n\r\n0\r\n\r\n", HTTP_POST, "/g",
          .body = "\r\n0\r\n\r\n\n"),
     GOOD("rule 11: an expectation",
@@ -254,7 +254,7 @@ Test(http, waits_for_the_rest_of_whatever_has_begun)
         const struct good *row = &good_requests[i];
         for (size_t len = 1; len < row->bytes.len - row->behind; len++) {
             struct outcome got = feed((struct span){row->bytes.at, len}, len, 1);
-            cr_expect(got.status == 0 && got.used == 0, "%s: %zu octets give status %d, %zu used",
+            cr_expect(got.status == 0 && got.used == 0, "%s: %zu bytes give status %d, %zu used",
                       row->name, len, got.status, got.used);
             free(got.buffer);
         }
@@ -285,7 +285,7 @@ static const struct refused refused_requests[] = {
     {"rule 1: no target", LINE("GET HTTP/1.1"), 400},
     {"rule 1: a method only", LINE("GET"), 400},
     {"rule 1: a method that is no token", LINE("G@T / HTTP/1.1"), 400},
-    {"rule 1: a method with a high octet", LINE("G\xc3\x84T / HTTP/1.1"), 400},
+    {"rule 1: a method with a high byte", LINE("G\xc3\x84T / HTTP/1.1"), 400},
     {"rule 1: a space in the target", LINE("GET /a b HTTP/1.1"), 400},
     {"rule 1: a fragment in the target", LINE("GET /a#b HTTP/1.1"), 400},
     {"rule 1: a quote in the target", LINE("GET /\"a HTTP/1.1"), 400},
@@ -296,8 +296,8 @@ static const struct refused refused_requests[] = {
     {"rule 1: an angle bracket in the query", LINE("GET /?a> HTTP/1.1"), 400},
     {"rule 1: a fragment behind the query", LINE("GET /?a#b HTTP/1.1"), 400},
     {"rule 1: a delete character in the target", LINE("GET /\x7f HTTP/1.1"), 400},
-    {"rule 1: a high octet in the target", LINE("GET /\xc3\xa4 HTTP/1.1"), 400},
-    {"rule 1: a high octet in the query", LINE("GET /?\xc3\xa4 HTTP/1.1"), 400},
+    {"rule 1: a high byte in the target", LINE("GET /\xc3\xa4 HTTP/1.1"), 400},
+    {"rule 1: a high byte in the query", LINE("GET /?\xc3\xa4 HTTP/1.1"), 400},
     {"rule 1: a NUL in the target", LINE("GET /a\0b HTTP/1.1"), 400},
     {"rule 1: a NUL behind the version", LINE("GET / HTTP/1.1\0"), 400},
     {"rule 2: HTTP/2.0", LINE("GET / HTTP/2.0"), 505},
@@ -339,7 +339,7 @@ static const struct refused refused_requests[] = {
     {"rule 4: an IPv6 address of letters", FIELDS("Host: [::g]"), 400},
     {"rule 4: an IPv6 address of a colon", FIELDS("Host: [:]"), 400},
     {"rule 4: an IPv6 address that is too long", FIELDS("Host: [1:2:3:4:5:6:7:8:9]"), 400},
-    {"rule 4: an IPv6 address of many octets",
+    {"rule 4: an IPv6 address of many bytes",
      FIELDS("Host: [0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]"), 400},
     {"rule 4: an IPv4 address in brackets", FIELDS("Host: [1.2.3.4]"), 400},
     {"rule 4: a bad escape in the host", FIELDS("Host: a%zz"), 400},
@@ -363,7 +363,7 @@ static const struct refused refused_requests[] = {
     {"rule 5: a field without a colon", FIELDS("Host: a\r\nX"), 400},
     {"rule 5: a field without a name", FIELDS("Host: a\r\n: y"), 400},
     {"rule 5: a name that is no token", FIELDS("Host: a\r\nX(1): y"), 400},
-    {"rule 5: a high octet in a name", FIELDS("Host: a\r\nX\xa0: y"), 400},
+    {"rule 5: a high byte in a name", FIELDS("Host: a\r\nX\xa0: y"), 400},
     {"rule 5: a NUL in a value", FIELDS("Host: a\r\nX: y\0z"), 400},
     {"rule 5: a NUL in a name", FIELDS("Host: a\r\nX\0: y"), 400},
     {"rule 5: another control character in a value", FIELDS("Host: a\r\nX: y\x1b[0m"), 400},
@@ -473,7 +473,7 @@ Test(http, a_refusal_knows_what_was_understood)
 
 /* A text that grows. */
 struct text {
-    char bytes[7 * HTTP_MAX_BODY]; /* chunks of one octet take six */
+    char bytes[7 * HTTP_MAX_BODY]; /* chunks of one byte take six */
     size_t len;
 };
 
@@ -486,10 +486,10 @@ static void add(const char *more)
     text.len += strlen(more);
 }
 
-static void add_many(char octet, size_t count)
+static void add_many(char byte, size_t count)
 {
     cr_assert(text.len + count <= sizeof(text.bytes));
-    memset(text.bytes + text.len, octet, count);
+    memset(text.bytes + text.len, byte, count);
     text.len += count;
 }
 
@@ -501,7 +501,7 @@ static void expect_text_status(const char *name, int status)
     free(got.buffer);
 }
 
-Test(http, rule_1_a_request_line_has_at_most_8000_octets)
+Test(http, rule_1_a_request_line_has_at_most_8000_bytes)
 {
     for (size_t len = 7999; len <= 8001; len++) {
         text.len = 0;
@@ -627,7 +627,7 @@ Test(http, rule_9_all_extensions_of_a_request_have_at_most_16384_bytes)
     }
 }
 
-Test(http, rule_9_a_chunk_line_has_at_most_256_octets)
+Test(http, rule_9_a_chunk_line_has_at_most_256_bytes)
 {
     for (size_t len = 255; len <= 257; len++) {
         text.len = 0;
@@ -662,7 +662,7 @@ Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
     expect_number("byte by byte", got.status, 0);
     expect_number("byte by byte", got.used, len);
     expect_number("byte by byte", got.request.body.len, HTTP_MAX_BODY);
-    cr_expect(got.most <= HTTP_MAX_REQUEST, "it took %zu octets", got.most);
+    cr_expect(got.most <= HTTP_MAX_REQUEST, "it took %zu bytes", got.most);
     free(got.buffer);
 }
 
@@ -1090,7 +1090,7 @@ Test(http, writes_no_head_that_does_not_fit)
             char *out = malloc(size + 1);
             out[size] = '!';
             size_t len = http_format_head(&heads[i].response, DATE, "S", out, size);
-            cr_expect(len == (size == whole ? whole : 0), "%s: %zu octets in a room of %zu",
+            cr_expect(len == (size == whole ? whole : 0), "%s: %zu bytes in a room of %zu",
                       heads[i].name, len, size);
             cr_expect(out[size] == '!', "%s: wrote beyond %zu", heads[i].name, size);
             free(out);

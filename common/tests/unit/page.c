@@ -378,12 +378,12 @@ Test(page, a_buffer_grows_and_keeps_what_it_holds)
 {
     struct buffer b = {0};
     for (int i = 0; i < 100000; i++) {
-        char octet = (char)('a' + i % 26);
-        buffer_append(&b, &octet, 1);
+        char byte = (char)('a' + i % 26);
+        buffer_append(&b, &byte, 1);
     }
     cr_assert(!b.failed && b.len == 100000 && b.size >= b.len && b.size <= 2 * b.len);
     for (int i = 0; i < 100000; i++)
-        cr_assert(b.bytes[i] == (char)('a' + i % 26), "octet %d", i);
+        cr_assert(b.bytes[i] == (char)('a' + i % 26), "byte %d", i);
     buffer_append(&b, NULL, 0);
     expect_number("nothing more", b.len, 100000);
     buffer_free(&b);

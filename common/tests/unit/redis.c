@@ -253,7 +253,7 @@ Test(redis, a_connection_is_opened_once_and_kept)
     stand_in_end(&s);
 }
 
-Test(redis, words_may_hold_any_octet)
+Test(redis, words_may_hold_any_byte)
 {
     static const struct scene scenes[] = {
         {ACCEPT, NULL},  {HEAR, "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$4\r\na\r\nb\r\n"},

@@ -248,7 +248,7 @@ Test(serve, a_slow_reader_gets_all_of_a_large_file)
         len += (size_t)n;
     }
     end();
-    cr_expect(len > sizeof(large) && len < sizeof(large) + 1000, "%zu octets", len);
+    cr_expect(len > sizeof(large) && len < sizeof(large) + 1000, "%zu bytes", len);
 }
 
 /* ---- deadlines ----------------------------------------------------------------------------- */

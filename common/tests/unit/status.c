@@ -110,18 +110,18 @@ Test(status, there_is_none_without_a_board)
 }
 
 /* Whatever a client asks for: the document can be read, and says what it was. */
-Test(status, any_octet_can_be_in_a_request)
+Test(status, any_byte_can_be_in_a_request)
 {
     start_as(STATUS_THREADS, 1);
     struct board_slot *slot = board_claim(board, 1);
-    for (int octet = 1; octet < 256; octet++) {
-        const char request[] = {'<', (char)octet, '>', '\0'};
+    for (int byte = 1; byte < 256; byte++) {
+        const char request[] = {'<', (char)byte, '>', '\0'};
         board_begin_request(slot, request, 3);
         take();
         const char *text = write_json();
         expect_text("request", json_text(&json, "slots.0.request"), request);
         for (const char *at = text; *at; at++)
-            cr_assert(*at == '\n' || (*at >= ' ' && *at <= '~'), "octet %d", octet);
+            cr_assert(*at == '\n' || (*at >= ' ' && *at <= '~'), "byte %d", byte);
     }
 }
 

@@ -162,7 +162,7 @@ EVERY_SERVER(a_thousand_small_files_are_not_all_kept_in_memory)
         start_server("--root", root, "--workers", "4");
     else
         start_server("--root", root);
-    check(get("/file")->body_len == BYTES, "%zu octets", get("/file")->body_len);
+    check(get("/file")->body_len == BYTES, "%zu bytes", get("/file")->body_len);
     long before = server_pss_kib();
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof(name), "root/public/%d", i);

@@ -27,7 +27,7 @@ static struct caller {
     int fd;      /* -1: it rests */
     bool stays;  /* asks again on the same connection, if it may */
     int answers; /* on this connection */
-    size_t got;  /* octets of the response */
+    size_t got;  /* bytes of the response */
     size_t size; /* how many there will be; 0: the head is not complete */
     bool kept;   /* the response says so */
     bool prompt; /* it asked before it could be taken for idle */
@@ -38,8 +38,8 @@ static struct {
     unsigned long long answers;     /* whole responses */
     unsigned long long connections; /* with at least one */
     unsigned truncated;             /* responses that ended before their end */
-    unsigned cut;                   /* prompt requests on a kept connection: not an octet */
-    unsigned turned_away;           /* new connections that ended without an octet */
+    unsigned cut;                   /* prompt requests on a kept connection: not a byte */
+    unsigned turned_away;           /* new connections that ended without a byte */
     unsigned wrong;                 /* responses that were not 200, or too long */
     bool nobody_listens;
     int64_t looked;        /* now_ms() before the callers were looked at, last time: */
