@@ -7,10 +7,10 @@
  * What blocks whom: a client blocks one thread, and a client that comes when
  * all are taken waits in the accept queue.
  *
- * What it costs: nothing when a client comes. No lock either: the listener's
- * queue is in the kernel, which hands each client to exactly one of those who
- * sleep. A mutex around accept4(), as older books have it, would only add a
- * second queue in front of the first.
+ * What it costs: nothing when a client comes, and accepting it takes no lock of
+ * ours: the listener's queue is in the kernel, which hands each client to exactly
+ * one of the threads that sleep. A mutex around accept4(), as older books have
+ * it, would only add a second queue in front of the first.
  *
  * pthread_create(3), pthread_join(3), sigsuspend(2), signal(7)
  */
@@ -30,9 +30,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One thread's own things; shared with nobody. */
+/* One thread's own things; shared with nobody, and so are the cache lines they are in. */
 struct member {
-    pthread_t thread;
+    _Alignas(64) pthread_t thread;
     struct worker worker;
     struct redis_pool redis; /* of one */
 };
@@ -56,7 +56,8 @@ static void *serve_clients(void *argument)
 static struct member *create_threads(const struct options *options, int listener,
                                      const struct redis_server *server, struct board *board)
 {
-    struct member *team = calloc((size_t)options->workers, sizeof(*team));
+    struct member *team =
+        aligned_alloc(_Alignof(struct member), (size_t)options->workers * sizeof(*team));
     if (!team)
         process_die(options->name, "%s", strerror(errno));
     for (struct member *member = team; member < team + options->workers; member++) {
