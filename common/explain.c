@@ -7,50 +7,39 @@
 #define LOOK_FIRST                                                                                 \
     " An entry just posted may or may not have been stored: look before you post it again."
 
+static const struct {
+    int status;
+    const char *explanation;
+} statuses[] = {
+    {400, "The request does not follow the rules of HTTP, so it was not understood."},
+    {403, "Not everybody may see this: it is a file that this server is not permitted to "
+          "read, or the scoreboard, which is shown on the server's own machine only."},
+    {404, "There is nothing under this address."},
+    {405, "This address does not answer to that method. The Allow field of this response "
+          "names those it answers to."},
+    {408, "The request did not arrive in full in the time it had."},
+    {412, "The file has changed since; that is what the request asked to be told."},
+    {413, "The request's body is larger than the 64 KiB this server takes."},
+    {414, "The address is longer than the 8,000 bytes this server takes."},
+    {415, "A form has to come as application/x-www-form-urlencoded."},
+    {416, "The file is not as long as the range that was asked for."},
+    {417, "The only expectation this server can meet is 100-continue."},
+    {421, "The server's own status is shown only under a name that always means the machine "
+          "it runs on: localhost, or an address such as 127.0.0.1."},
+    {431, "The request has more fields, or longer ones, than this server takes."},
+    {501, "This server does not know the method, or the transfer coding, of the request."},
+    {503, "Something this server needs is not there right now. For the guestbook that is "
+          "Redis: redis-server --port 6379 starts one." LOOK_FIRST},
+    {504, "Redis did not answer in time." LOOK_FIRST},
+    {505, "This server speaks HTTP/1.1 and HTTP/1.0."},
+};
+
 const char *explain_status(int status)
 {
-    switch (status) {
-    case 400:
-        return "The request does not follow the rules of HTTP, so it was not understood.";
-    case 403:
-        return "Not everybody may see this: it is a file that this server is not permitted to "
-               "read, or the scoreboard, which is shown on the server's own machine only.";
-    case 404:
-        return "There is nothing under this address.";
-    case 405:
-        return "This address does not answer to that method. The Allow field of this response "
-               "names those it answers to.";
-    case 408:
-        return "The request did not arrive in full in the time it had.";
-    case 412:
-        return "The file has changed since; that is what the request asked to be told.";
-    case 413:
-        return "The request's body is larger than the 64 KiB this server takes.";
-    case 414:
-        return "The address is longer than the 8,000 bytes this server takes.";
-    case 415:
-        return "A form has to come as application/x-www-form-urlencoded.";
-    case 416:
-        return "The file is not as long as the range that was asked for.";
-    case 417:
-        return "The only expectation this server can meet is 100-continue.";
-    case 421:
-        return "The server's own status is shown only under a name that always means the machine "
-               "it runs on: localhost, or an address such as 127.0.0.1.";
-    case 431:
-        return "The request has more fields, or longer ones, than this server takes.";
-    case 501:
-        return "This server does not know the method, or the transfer coding, of the request.";
-    case 503:
-        return "Something this server needs is not there right now. For the guestbook that is "
-               "Redis: redis-server --port 6379 starts one." LOOK_FIRST;
-    case 504:
-        return "Redis did not answer in time." LOOK_FIRST;
-    case 505:
-        return "This server speaks HTTP/1.1 and HTTP/1.0.";
-    default:
-        return "Something went wrong on this side.";
-    }
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+        if (statuses[i].status == status)
+            return statuses[i].explanation;
+    return "Something went wrong on this side.";
 }
 
 /* What was refused was not done. */

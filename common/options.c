@@ -120,8 +120,6 @@ static void one_option(struct options *o, int option, const char *value, int wor
     case 'V':
         printf("%s (ZeroHTTPd) %s\n", o->name, ZEROHTTPD_VERSION);
         exit(0);
-    default:
-        break;
     }
 }
 
