@@ -33,8 +33,9 @@
 
 static struct board *board; /* shared: mapped before the first fork */
 
-/* In a child: the parent has all the children it may have, and clients who wait. Whoever sees the
- * notice takes it down, because one place is enough; the parent puts it up again if it is not. */
+/* In a child: how many clients wait because the parent has all the children it may have? The parent
+ * puts the number on the board. One child takes it, and makes way; the others find 0. If one place
+ * was not enough, the parent puts the number there again. */
 static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;

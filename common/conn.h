@@ -42,8 +42,9 @@ enum conn_state {
 struct worker {
     const struct options *options;
     struct board_slot *slot;
-    /* How many clients wait of whom this worker could serve one if it gave up an idle one? At least
-     * 1 if the server is stopping, which is as good a reason. */
+    /* How many clients wait to be served, of whom this worker could serve one if it closed an idle
+     * connection? A caller that is told of some closes one: in chapter 2 they are told of to one
+     * child only. At least 1 if the server is stopping, which is as good a reason. */
     int (*claim_waiting_clients)(const struct worker *);
     /* Called before the worker waits for its client for the first time; NULL: nothing is. */
     void (*before_waiting)(void);

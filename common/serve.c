@@ -25,11 +25,11 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
         redis_pool_release(pool, redis);
 }
 
-enum { CROWD = 100 }; /* so many knock together only if somebody sends them all */
+enum { CROWD = 100 }; /* so many clients at once only come from one program that opens them all */
 
-/* Who sends a crowd comes to speak for each of its members only after a while; a single visitor's
- * spare connection may be silent for ever. (To ask who waits may be to take it upon oneself to make
- * way, see chapter 2: it is asked of those only who can.) */
+/* A program that opens a crowd of connections needs a while before it has sent something on each. A
+ * browser's spare connection may be silent for ever. (A worker that claims waiting clients promises
+ * to make way for them, see chapter 2. So only a worker that can make way asks.) */
 static bool makes_way(const struct conn *conn)
 {
     if (!conn_can_make_way(conn))
@@ -69,8 +69,8 @@ static bool is_ready(const struct conn *conn)
     return poll(&one, 1, 0) != 0;
 }
 
-/* The worker is about to wait for its client. It is said once. */
-static void say_client_stays(struct worker *worker)
+/* The worker is about to wait for its client. The function is called once for a client. */
+static void call_before_waiting(struct worker *worker)
 {
     if (worker->before_waiting)
         worker->before_waiting();
@@ -83,7 +83,7 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     conn_open(&conn, client, worker); /* owns client now */
     struct pace pace = {0};
     if (worker->before_waiting && !is_ready(&conn))
-        say_client_stays(worker);
+        call_before_waiting(worker);
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
      * clock, at who else is waiting, and whether the server's own time is up. */
@@ -97,7 +97,7 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
         else if (stop_time_is_over() || makes_way(&conn))
             break;
         else
-            say_client_stays(worker);
+            call_before_waiting(worker);
     }
     conn_close(&conn);
 }
