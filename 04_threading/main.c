@@ -51,11 +51,13 @@ struct task {
     struct worker worker;
 };
 
-static void change_thread_count(int change)
+/* Returns how many threads are alive then. */
+static int add_threads(int more)
 {
     pthread_mutex_lock(&lock);
-    alive += change;
+    int now = alive += more;
     pthread_mutex_unlock(&lock);
+    return now;
 }
 
 /* Waits until no more than `most` threads are alive; false if that takes longer than `ms`. */
@@ -75,7 +77,7 @@ static int claim_waiting_clients(const struct worker *worker)
 {
     if (stop_requested())
         return 1;
-    bool has_room = wait_for_threads(worker->options->workers - 1, 0);
+    bool has_room = add_threads(0) < worker->options->workers;
     return has_room ? 0 : net_accept_queue_length(worker->listener);
 }
 
@@ -87,7 +89,7 @@ static void *serve_one_client(void *argument)
     serve_client(&task->worker, task->client, &redis); /* owns client now, closes it */
     board_release(task->worker.slot);
     free(task);
-    change_thread_count(-1); /* from here on the main thread may end the program */
+    add_threads(-1); /* from here on the main thread may end the program */
     pthread_cond_signal(&thread_ended);
     return NULL;
 }
@@ -114,14 +116,14 @@ static void create_thread(const struct worker *pattern, int client,
     worker.slot = board_claim(board, getpid());
     if (task) {
         *task = (struct task){.client = client, .worker = worker};
-        change_thread_count(+1);
+        add_threads(+1);
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);
         int error = pthread_create(&thread, attributes, serve_one_client, task);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (error == 0)
             return;
-        change_thread_count(-1);
+        add_threads(-1);
     }
     serve_unavailable(&worker, client); /* no thread to be had: 503, and the rest live */
     board_release(worker.slot);
