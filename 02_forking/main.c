@@ -84,7 +84,7 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
     }
 }
 
-/* The parent's round: bury the dead, make room if there is none, accept, fork.
+/* The parent's round: reap ended children, wait if there is no room, accept, fork.
  * accept4() returns within a tick, so that no zombie stays for longer. */
 static void accept_and_fork(struct worker *worker, const struct redis_server *server,
                             struct children *children)

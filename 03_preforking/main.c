@@ -79,7 +79,7 @@ static bool fork_missing_workers(struct children *children, struct worker *worke
     return true;
 }
 
-/* What comes next for one that died at once: twice the patience of the last time. */
+/* How long to wait after a worker has died at once: twice as long as the last time. */
 static int next_backoff(int ms)
 {
     ms = ms ? 2 * ms : FIRST_BACKOFF_MS;

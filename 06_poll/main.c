@@ -33,7 +33,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPTS_A_ROUND = 64 }; /* so that a crowd at the door does not starve those inside */
+enum { ACCEPTS_A_ROUND = 64 }; /* so that a burst of new clients does not starve the others */
 
 /* ---- the loop's state: there is one thread, and nobody to share it with -------------------- */
 
@@ -42,8 +42,8 @@ static struct waiting waiting;   /* every client, by what it waits for */
 static struct redis_async redis; /* one connection, shared by all clients */
 static int listener;             /* -1 once we are stopping */
 static int signals;
-static int64_t
-    accept_paused_until; /* clock_now_ms(); no descriptors: accepting makes no sense before */
+/* Without descriptors nobody is accepted before this time (clock_now_ms()). */
+static int64_t accept_paused_until;
 
 /* What poll() is asked about, made anew each round from the queues. whose[i]
  * is the client behind fds[i], so that no entry can be stale. */
@@ -55,8 +55,8 @@ enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients from CLIEN
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* Sees a client into the next round: whoever has a question asks it, and
- * everybody queues up for what they wait for. */
+/* A client that has a question asks Redis. Then it joins the queue of its state,
+ * which says what it waits for. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -82,8 +82,8 @@ static void on_reply(void *client, const redisReply *reply, int why)
     advance_client(client);
 }
 
-/* Lets in whoever stands at the door. Out of descriptors or memory it stays
- * shut for a tick, because poll() would report the same client at once. */
+/* Accepts the clients in the queue. Out of descriptors or memory it stops for a
+ * tick, because poll() would report the same client at once. */
 static void accept_clients(void)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -158,14 +158,14 @@ static int next_timeout(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Whoever comes is let in; nobody has to make way but for the end. */
+/* Every client is accepted, so none makes way for another, except when the server stops. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
-/* The first signal: nobody new comes in, and those inside are served. */
+/* The first signal: no new client is accepted, and the connected ones are served. */
 static void stop_accepting(void)
 {
     stop_read_signalfd(signals);

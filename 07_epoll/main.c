@@ -37,7 +37,7 @@
 
 enum {
     EVENTS_A_ROUND = 256, /* fetched at once; more wait for the next round */
-    ACCEPTS_A_ROUND = 64, /* so that a crowd at the door does not starve those inside */
+    ACCEPTS_A_ROUND = 64, /* so that a burst of new clients does not starve the others */
 };
 
 /* A client is a connection, and what the kernel was last told about it. */
@@ -104,7 +104,7 @@ static void watch_redis(void)
         interest = (uint32_t)redis.events;
 }
 
-/* If there is no memory to open it, it stays shut for another tick. */
+/* If there is no memory to watch it again, the next attempt is a tick later. */
 static void watch_listener(bool open)
 {
     if (listener < 0 || set_interest(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener))
@@ -114,8 +114,8 @@ static void watch_listener(bool open)
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* Sees a client into the next round: whoever has a question asks it, and
- * everybody queues up for what they wait for. */
+/* A client that has a question asks Redis. Then it joins the queue of its state,
+ * which says what it waits for. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -142,7 +142,7 @@ static void on_reply(void *client, const redisReply *reply, int why)
     advance_client(client);
 }
 
-/* Lets in whoever stands at the door. Out of descriptors or memory it is shut
+/* Accepts the clients in the queue. Out of descriptors or memory it stops
  * for a tick, because epoll_wait() would report the same client at once. */
 static void accept_clients(void)
 {
@@ -165,14 +165,14 @@ static void accept_clients(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Whoever comes is let in; nobody has to make way but for the end. */
+/* Every client is accepted, so none makes way for another, except when the server stops. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
-/* The first signal: nobody new comes in, and those inside are served. */
+/* The first signal: no new client is accepted, and the connected ones are served. */
 static void stop_accepting(void)
 {
     stop_read_signalfd(signals);

@@ -38,8 +38,8 @@ struct app {
  * 1 if that cannot be done. */
 void app_start(const struct options *);
 
-/* Looks whether a template has changed, once a second at most. Every request does so by itself; a
- * parent that does it before it forks spares its children the look (chapter 2). */
+/* Checks, once a second at most, whether a template has changed. Every request does so by itself; a
+ * parent that does it before it forks spares its children the check (chapter 2). */
 void app_check_templates(void);
 
 /* The Server field's value, and the architecture's name. */

@@ -28,7 +28,7 @@ enum {
 struct board_slot {
     _Alignas(64) _Atomic int32_t owner; /* process or thread id; 0: free */
     _Atomic uint32_t request_version;   /* odd while `request` is being written */
-    _Atomic int64_t since; /* clock_now_ms() of the last move; of the claim, before any */
+    _Atomic int64_t since; /* clock_now_ms() of the last change; of the claim, before any */
     _Atomic uint32_t connections_by_state[BOARD_STATES];
     _Atomic uint64_t connections;              /* accepted */
     _Atomic uint64_t responses[BOARD_CLASSES]; /* sent, refusals included */
@@ -52,8 +52,7 @@ struct board *board_open(int slots);
 struct board_slot *board_claim(struct board *, int32_t owner);
 void board_release(struct board_slot *);
 
-/* A connection of this slot's worker enters a state, at clock_now_ms(); `from` is -1 for a new one.
- */
+/* A connection of this slot's worker enters a state, at `now`; `from` is -1 for a new one. */
 void board_change_state(struct board_slot *, int from, int to, int64_t now);
 /* And its last one: it is closed. Its worker has had nobody since it entered that. */
 void board_leave(struct board_slot *, int from);

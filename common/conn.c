@@ -49,7 +49,7 @@ static void drop_request(struct conn *c, size_t keep)
     c->charged = 0;
 }
 
-/* The only way into a state: sets its deadline and moves the worker's count on the board. */
+/* The only way into a state: sets its deadline and tells the board. */
 static void begin_state(struct conn *c, int from, enum conn_state state)
 {
     int64_t now = clock_now_ms();
@@ -190,9 +190,8 @@ static void parse_request(struct conn *c)
     c->used = used > 0 ? (size_t)used : c->in.len;
     if (used != 0)
         show_request(c);
-    else if (waits)
-        c->request =
-            http_partial_request(&c->parser, c->in.bytes); /* a refusal looks at the method */
+    else if (waits) /* a refusal looks at the method */
+        c->request = http_partial_request(&c->parser, c->in.bytes);
     if (used < 0 || (c->refuse_with != 0 && (used > 0 || waits)))
         refuse(c, used < 0 ? -used : c->refuse_with);
     else if (used > 0)
@@ -358,8 +357,7 @@ static int state_ms(const struct conn *c, enum conn_state state)
         return options_fresh_ms(o);
     case CONN_IDLE:
         return o->keep_alive_ms;
-    case CONN_READING: /* entered with the first byte and not again: not the gap counts, the total
-                        */
+    case CONN_READING: /* entered with the first byte only: the total counts, not the gap */
     case CONN_WRITING:
     case CONN_ASKING: /* how long Redis may be silent is the business of who asks it */
         return o->timeout_ms;

@@ -1,5 +1,5 @@
-/* conn: one client connection, from its first byte to its last. The only file
- * that reads from a client or writes to one.
+/* conn: one client connection, from its first byte to its last. Nothing else
+ * reads from a client or writes to one.
  *
  *  - A connection goes as far as its descriptor lets it: on a blocking
  *    descriptor that is all the way (or until a tick goes by), on a

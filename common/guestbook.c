@@ -385,8 +385,7 @@ static struct span text(void *data, int id)
     }
 }
 
-/* Takes an entry apart. One that somebody else has put into the list is shown as remarks of nobody.
- */
+/* Takes an entry apart. What somebody else has put into the list is shown as nobody's remarks. */
 static void read_entry(struct guestbook *g, struct span entry)
 {
     const char *end = entry.at + entry.len;

@@ -23,8 +23,7 @@ struct options {
 int options_fresh_ms(const struct options *);   /* a half: a new connection that says nothing */
 int options_redis_ms(const struct options *);   /* a fifth: one Redis command */
 int options_connect_ms(const struct options *); /* a tenth: connecting to Redis */
-int options_linger_ms(
-    const struct options *); /* a tenth: waiting for a refused client to be quiet */
+int options_linger_ms(const struct options *);  /* a tenth: a refused client to be quiet */
 
 /* Reads the command line. `workers` is the default of --workers, 0 if the server refuses it.
  * A bad option: one line, status 2. --help and --version: status 0. */

@@ -22,8 +22,7 @@ _Noreturn void process_die(const char *name, const char *format, ...)
     exit(1);
 }
 
-/* ---- limits -------------------------------------------------------------------------------------
- */
+/* ---- limits -------------------------------------------------------------------------------- */
 
 /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
 static void raise_descriptor_limit(void)
@@ -48,8 +47,7 @@ void process_reserve_descriptors(int count)
         close(fd);
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------
- */
+/* ---- statistics ---------------------------------------------------------------------------- */
 
 /* /proc/self/status, for the statistics at the end; opened at the start, because a server that runs
  * opens what is in public/ and templates/, and nothing else, unless it is asked for its status. */

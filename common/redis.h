@@ -1,6 +1,6 @@
-/* redis: Redis for servers that may wait. Connecting, asking, connecting again;
- * Knows nothing of HTTP but two numbers: why there is no reply, 503 (no connection)
- * or 504 (no reply in time).
+/* redis: Redis for servers that may wait. Connecting, asking, connecting again.
+ * Of HTTP it knows two numbers, which say why there is no reply: 503 (no connection)
+ * and 504 (no reply in time).
  *
  *  - hiredis puts commands into Redis' protocol, and turns the bytes of a reply
  *    into objects (redisReader). The sockets are ours: hiredis 0.14 connects and

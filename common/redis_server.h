@@ -25,8 +25,6 @@ struct redis_server {
     int connect_ms, command_ms;
 };
 
-struct options;
-
 /* Finds Redis where --redis says, resolving its name, and says once, on standard error, if nobody
  * answers there: the server starts all the same. A bad --redis ends the program with status 2.
  * Without a password in --redis, the environment variable REDISCLI_AUTH has it, as for redis-cli.

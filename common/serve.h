@@ -13,12 +13,10 @@
  * needs it. */
 void serve_client(struct worker *, int client, struct redis_pool *);
 
-/* Tells one client that there is nobody to serve it (503), and closes it. Takes two ticks at most.
- */
+/* Tells one client that nobody can serve it (503), and closes it. Takes two ticks at most. */
 void serve_unavailable(struct worker *, int client);
 
-/* For worker.claim_waiting_clients: the length of the listener's queue; 1 if the server is
- * stopping. */
+/* For worker.claim_waiting_clients: the length of the listener's queue; 1 if the server stops. */
 int serve_waiting_clients(const struct worker *);
 
 #endif

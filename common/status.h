@@ -110,7 +110,7 @@ extern const char *const status_state_names[];
 void status_start(const struct options *, const struct board *, enum status_workers,
                   const char *architecture);
 
-/* Looks. False if there is no memory for it, or nothing to look at. */
+/* Reads the board and /proc. False if there is no memory for it, or nothing to look at. */
 bool status_snapshot(struct status *);
 void status_free(struct status *);
 

@@ -10,8 +10,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static _Atomic int64_t
-    stop_asked; /* clock_now_ms(); set once, by a handler: for the whole process */
+/* clock_now_ms() of the first signal, 0 before: one for the whole process, set by a handler. */
+static _Atomic int64_t stop_asked;
 
 static void stop(int signal_number)
 {

@@ -20,8 +20,7 @@ void stop_release_signals(void);
 
 bool stop_requested(void);
 
-/* Has what was in flight when the signal came had STOP_MS to finish? Redis is asked nothing more.
- */
+/* Have STOP_MS passed since the signal? Then Redis is asked nothing more. */
 bool stop_time_is_over(void);
 
 /* How long those who serve may take to end, in ms: STOP_MS, the reply to what Redis was asked just
@@ -29,8 +28,8 @@ bool stop_time_is_over(void);
 int stop_grace_ms(const struct options *);
 
 /* The same for an event loop, to which signals come as something to read: blocks them, and returns
- * a signalfd(2). stop_read_signalfd() is called when it is readable: the next one ends the program.
- */
+ * a signalfd(2). When it is readable, stop_read_signalfd() takes the signal, and lets the next one
+ * end the program. */
 int stop_open_signalfd(const struct options *);
 void stop_read_signalfd(int signals);
 

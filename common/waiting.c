@@ -85,13 +85,13 @@ static void give_up_idle(struct waiting *w)
     }
 }
 
-void waiting_expire(struct waiting *w, void (*go_on)(struct conn *))
+void waiting_expire(struct waiting *w, void (*advance)(struct conn *))
 {
     struct conn *c;
     for (enum conn_state state = 0; state < CONN_DONE; state++)
         while (state != CONN_ASKING && (c = overdue(w, state))) {
             conn_expire(c);
-            go_on(c);
+            advance(c);
         }
     if (memory_is_short())
         give_up_idle(w);

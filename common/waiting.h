@@ -3,8 +3,8 @@
  *  - A queue for each state. All deadlines of one state are equally long, so
  *    that whoever enters it last is due last: each queue is in order by itself,
  *    its head is the next one due, and nothing is ever searched or sorted.
- *  - CONN_DONE's queue holds the dead until the round is over, since events
- *    already fetched may still name them.
+ *  - CONN_DONE's queue holds ended connections until the round is over, since
+ *    events already fetched may still name them.
  *  - Connections are allocated by the loop, each at the start of its allocation.
  */
 #ifndef WAITING_H
@@ -28,9 +28,9 @@ void waiting_update(struct waiting *, struct conn *);
  * none. */
 int waiting_timeout(const struct waiting *);
 
-/* Expires every connection whose deadline has passed, and lets go_on() take each from there. While
- * memory is short, whoever has been idle for a tick is given up as well. */
-void waiting_expire(struct waiting *, void (*go_on)(struct conn *));
+/* Expires every connection whose deadline has passed, and calls advance() for each. While memory
+ * is short, connections that have been idle for a tick are given up as well. */
+void waiting_expire(struct waiting *, void (*advance)(struct conn *));
 
 /* Has the question that was asked first gone without a reply for too long? */
 bool waiting_redis_is_overdue(const struct waiting *);
@@ -40,7 +40,7 @@ bool waiting_redis_is_overdue(const struct waiting *);
 void waiting_stop(struct waiting *);
 bool waiting_is_over(const struct waiting *);
 
-/* Closes and frees the dead: at the end of a round, when nothing names them any more. */
+/* Closes and frees ended connections: at the end of a round, when nothing names them any more. */
 void waiting_free_done(struct waiting *);
 
 /* Closes and frees everybody; nobody may be at CONN_ASKING. */

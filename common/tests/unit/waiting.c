@@ -1,4 +1,4 @@
-/* Who waits in an event loop: queues in order, deadlines, stopping, burying. */
+/* Who waits in an event loop: queues in order, deadlines, stopping, freeing. */
 #include "waiting.h"
 #include "clock.h"
 #include "memory.h"
