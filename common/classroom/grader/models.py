@@ -125,10 +125,10 @@ def loop(*own):
     return [
         ALONE,
         Trait("all at once", True, "every client is accepted, though none has said all",
-              lambda p: p.held.accepted == p.held.clients, saw_held, "The door"),
+              lambda p: p.held.accepted == p.held.clients, saw_held, "The listener"),
         *own,
         Trait("never blocks", False, "clients' descriptors do not block",
-              lambda p: p.held.nonblocking == p.held.accepted > 0, saw_blocking, "The door"),
+              lambda p: p.held.nonblocking == p.held.accepted > 0, saw_blocking, "The listener"),
         ONE_REDIS, FILE, SERVED,
     ]
 
@@ -150,14 +150,14 @@ TRAITS = {
               and p.after.children == 0, saw_tasks, "The idea"),
         Trait("parent accepts", True, "the parent accepts, and nobody else",
               lambda p: p.accepted.first > 0 and p.accepted.threads + p.accepted.children == 0,
-              saw_accepted, "Accept, fork, bury"),
+              saw_accepted, "Accept, fork, reap"),
         Trait("child owns", False, "each child has one client's descriptor",
               lambda p: p.held.in_children == p.held.accepted and p.held.most_in_one == 1,
               saw_owners, "One becomes two"),
         Trait("parent closes", False, "the parent has closed its own copies",
               lambda p: p.held.in_first == 0, saw_owners, "One becomes two"),
-        Trait("no zombie", False, "whoever has ended is buried",
-              lambda p: p.after.zombies == p.rest.zombies == 0, saw_tasks, "Accept, fork, bury"),
+        Trait("no zombie", False, "every child that has ended is reaped",
+              lambda p: p.after.zombies == p.rest.zombies == 0, saw_tasks, "Accept, fork, reap"),
         Trait("redis each", False, "a child opens its own connection to Redis, and it ends with it",
               lambda p: (p.redis.opened, p.redis.again, p.redis.most_by_one, p.redis.kept) ==
               (portrait.PAGES, portrait.PAGES, 1, 0), saw_redis, "The child's whole life"),
