@@ -33,8 +33,7 @@ static bool has_next_request(const struct conn *c)
 
 /* Politeness: while somebody waits, or memory is short, a connection is kept only for requests that
  * have come whole already, so that none on a connection announced as kept is cut off; and for a
- * hundred of them in a row at most. Until then nobody is asked who waits: the answer would change
- * nothing. */
+ * hundred of them in a row at most. Until then nobody asks who waits: it would change nothing. */
 static bool should_keep(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)

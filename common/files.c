@@ -34,8 +34,7 @@ enum { RESOLVE_NO_MAGICLINKS = 0x02, RESOLVE_BENEATH = 0x08 };
 #define SYS_openat2 437
 #endif
 
-/* Both are set once, before the first client, and only read then: threads and children may share
- * them. */
+/* Both are set once, before the first client, and only read then: all threads may share them. */
 static int root = -1;
 static struct type *types;
 

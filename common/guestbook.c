@@ -158,8 +158,7 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
     return 503;
 }
 
-/* If only LTRIM failed, the entry is in the list. A visitor who was told otherwise would post it
- * again. */
+/* If only LTRIM failed, the entry is in the list. A visitor told otherwise would post it again. */
 int guestbook_no_reply(const struct guestbook *g, int why)
 {
     return g->step == GUESTBOOK_TRIMMING ? 303 : why;

@@ -101,8 +101,7 @@ bool redis_is_stale(const struct redis *);
 void redis_close(struct redis *);
 
 /* Asks and waits for the reply, which the caller frees (freeReplyObject). An error of Redis is a
- * reply, and is logged. NULL: there is none, *why says which kind of none, and the connection is
- * closed. */
+ * reply, and is logged. NULL: there is none, *why says why, and the connection is closed. */
 redisReply *redis_ask(struct redis *, const struct redis_command *, int *why);
 
 #endif

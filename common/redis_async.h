@@ -15,9 +15,9 @@
  *  - If there is a password, AUTH is the first command on a connection, and leaves
  *    in one write with those behind it. If Redis refuses it, the connection is lost.
  *  - Without memory for a command it is not asked. Nobody else notices.
- *  - A Unix socket whose queue is full says EAGAIN to connect(2). redis.h tries
- *    again while it may; here that is a 503, and the next client that asks tries
- *    again.
+ *  - A Unix socket whose queue is full says EAGAIN to connect(2). redis_connect()
+ *    tries again while it may; here that is a 503, and the next client that asks
+ *    tries again.
  */
 #ifndef REDIS_ASYNC_H
 #define REDIS_ASYNC_H

@@ -33,8 +33,7 @@ struct span span_take_until(struct span *rest, char separator);
 void text_escape(const char *text, size_t len, char *shown, size_t size);
 
 /* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
- * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs where `lines`
- * allows. */
+ * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs if `lines`. */
 long text_count_characters(struct span, bool lines);
 
 /* ---- buffer: a growing array of one's own -------------------------------------------------- */

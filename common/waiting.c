@@ -71,8 +71,7 @@ static void give_up_silent(struct waiting *w, enum conn_state state)
             give_up(w, c);
 }
 
-/* Memory is short: whoever has been idle for a tick makes way. The queue's head has been so for the
- * longest. */
+/* Memory is short: clients idle for a tick make way. The queue's head has been idle longest. */
 static void give_up_idle(struct waiting *w)
 {
     struct conn *c, *next;

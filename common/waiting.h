@@ -24,8 +24,7 @@ void waiting_add(struct waiting *, struct conn *);
 /* To be called whenever a connection may have changed its state or its deadline. */
 void waiting_update(struct waiting *, struct conn *);
 
-/* Milliseconds until the next deadline, as poll(2) and epoll_wait(2) take them: -1 if there is
- * none. */
+/* Milliseconds until the next deadline, as poll(2) and epoll_wait(2) take them; -1: none. */
 int waiting_timeout(const struct waiting *);
 
 /* Expires every connection whose deadline has passed, and calls advance() for each. While memory
