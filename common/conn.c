@@ -44,6 +44,7 @@ static int state_ms(const struct conn *, enum conn_state);
 static void drop_request(struct conn *c, size_t keep)
 {
     buffer_clear(&c->in, keep);
+    c->used = 0;
     if (c->charged > 0)
         memory_release(c->charged);
     c->charged = 0;
