@@ -211,6 +211,29 @@ static void apply(struct conn *c, enum effect effect)
 
 /* ---- a response goes out ------------------------------------------------------------------- */
 
+/* Once there is a response, only the request line is still needed, for the log, and what came
+ * behind the request. A client that reads slowly could otherwise keep the memory of a large body
+ * for as long as it pleases. */
+static void drop_body(struct conn *c)
+{
+    size_t line = c->request.line.len, rest = c->in.len - c->used;
+    if (c->charged == 0)
+        return;
+    if (line > 0)
+        memmove(c->in.bytes, c->request.line.at, line);
+    memmove(c->in.bytes + line, c->in.bytes + c->used, rest);
+    c->used = line;
+    c->in.len = line + rest;
+    buffer_shrink(&c->in, c->in.len + 1);
+    c->request.line.at = c->in.bytes;
+
+    size_t charge = c->in.len > FREE_ROOM ? c->in.len : 0;
+    if (charge < c->charged) {
+        memory_release(c->charged - charge);
+        c->charged = charge;
+    }
+}
+
 /* From here on the response only has to be sent. */
 static void respond(struct conn *c)
 {
@@ -218,6 +241,7 @@ static void respond(struct conn *c)
         enter(c, CONN_DONE);
         return;
     }
+    drop_body(c);
     c->sent = 0;
     c->answering = true;
     enter(c, CONN_WRITING);

@@ -330,8 +330,6 @@ static bool names_etag(const struct file *file, const struct http_request *reque
     return false;
 }
 
-/* 200: go on; 304 or 412: do not. A field with tags makes the one with a date mean nothing, and a
- * date that cannot be read means nothing either. */
 static bool comes_twice(const struct http_request *request, const char *name)
 {
     struct span rest = request->fields, value;
@@ -348,6 +346,8 @@ static time_t date_of(const struct http_request *request, const char *name)
     return value.at && !comes_twice(request, name) ? http_parse_date(value) : -1;
 }
 
+/* 200: go on; 304 or 412: do not. A field with tags makes the one with a date mean nothing, and a
+ * date that cannot be read means nothing either. */
 static int check_preconditions(const struct file *file, const struct http_request *request)
 {
     time_t unmodified = date_of(request, "If-Unmodified-Since");

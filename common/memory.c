@@ -109,9 +109,10 @@ uint64_t memory_in_use(void)
 
 bool memory_reserve(uint64_t bytes)
 {
-    if (atomic_fetch_add(&in_use, bytes) + bytes <= budget)
-        return true;
-    memory_release(bytes);
+    uint64_t now = in_use;
+    while (now + bytes <= budget)
+        if (atomic_compare_exchange_weak(&in_use, &now, now + bytes))
+            return true;
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* memory: how much of it a process may use for requests that have not come in full.
+/* memory: how much of it a process may use for requests that it cannot answer yet.
  *
  *  - A client can send up to 64 KiB before the server knows what it wants, and thousands of clients
  *    can do so at once. Without a limit the kernel would end the process, and every connection.

@@ -37,8 +37,7 @@ static bool make_room(struct redis_async *redis)
 static void join_queue(struct redis_async *redis, void *asker)
 {
     redis->askers[redis->first + redis->unanswered] = asker;
-    if (redis->unanswered++ == 0)
-        redis->heard = clock_now_ms();
+    redis->unanswered++;
 }
 
 static void *leave_queue(struct redis_async *redis)
@@ -179,29 +178,43 @@ int redis_async_ask(struct redis_async *redis, const struct redis_command *comma
     return enqueue(redis, command, asker) ? 0 : REDIS_NO_CONNECTION;
 }
 
+/* Gives up what the socket has taken. What it has no room for moves to the front, but only if it is
+ * the smaller part of all. */
+static void drop_written(struct redis_async *redis)
+{
+    enum { KEPT_BYTES = 64 * 1024 };
+    size_t left = redis->out.len - redis->written;
+    if (left == 0)
+        buffer_clear(&redis->out, KEPT_BYTES);
+    else if (left < redis->written)
+        memmove(redis->out.bytes, redis->out.bytes + redis->written, left);
+    else
+        return;
+    redis->out.len = left;
+    redis->written = 0;
+}
+
 /* What the socket has no room for now waits until it is writable. */
 void redis_async_flush(struct redis_async *redis)
 {
-    enum { KEPT_BYTES = 64 * 1024 };
     if (!redis->connected || redis->out.len == 0)
         return;
+    if (redis->sent == 0)
+        redis->heard = clock_now_ms();
     redis->sent = redis->unanswered;
     while (redis->written < redis->out.len) {
         ssize_t n =
             write(redis->fd, redis->out.bytes + redis->written, redis->out.len - redis->written);
-        if (n < 0 && errno == EAGAIN) {
-            redis->events = POLLIN | POLLOUT;
-            return;
-        }
+        if (n < 0 && errno == EAGAIN)
+            break;
         if (n < 0 && errno != EINTR) {
             give_up(redis, REDIS_NO_CONNECTION);
             return;
         }
         redis->written += n > 0 ? (size_t)n : 0;
     }
-    buffer_clear(&redis->out, KEPT_BYTES);
-    redis->written = 0;
-    redis->events = POLLIN;
+    drop_written(redis);
+    redis->events = redis->out.len > 0 ? POLLIN | POLLOUT : POLLIN;
 }
 
 /* ---- replies in ---------------------------------------------------------------------------- */
@@ -225,13 +238,14 @@ static void answer(struct redis_async *redis, void *asker, const redisReply *rep
 static void deliver(struct redis_async *redis, redisReply *reply)
 {
     void *asker = leave_queue(redis);
+    unsigned opened = redis->opened;
     redis->sent--;
     redis->heard = clock_now_ms();
     if (redis->sent == 0 && redis_has_more(redis->reader))
         give_up(redis, REDIS_NO_CONNECTION);
     if (asker)
         answer(redis, asker, reply);
-    else if (!redis_auth_accepted(redis->server, reply))
+    else if (!redis_auth_accepted(redis->server, reply) && redis->opened == opened)
         give_up(redis, REDIS_NOT_ADMITTED);
     freeReplyObject(reply);
 }
@@ -300,7 +314,7 @@ static int64_t deadline(const struct redis_async *redis)
 
 static bool waits(const struct redis_async *redis)
 {
-    return redis->fd >= 0 && (!redis->connected || redis->unanswered > 0);
+    return redis->fd >= 0 && (!redis->connected || redis->sent > 0);
 }
 
 int redis_async_timeout(const struct redis_async *redis)
@@ -324,7 +338,10 @@ static bool has_answered(struct redis_async *redis)
 void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
 {
     bool late = waits(redis) && clock_now_ms() >= deadline(redis);
-    if (late && !redis->connected)
+    struct pollfd last_look = {.fd = redis->fd, .events = POLLOUT};
+    if (late && !redis->connected && poll(&last_look, 1, 0) == 1)
+        finish_connecting(redis);
+    else if (late && !redis->connected)
         give_up(redis, REDIS_NO_CONNECTION);
     else if ((late || oldest_is_overdue) && !has_answered(redis))
         give_up(redis, REDIS_NO_REPLY);

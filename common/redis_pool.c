@@ -78,6 +78,8 @@ struct redis *redis_pool_acquire(struct redis_pool *pool, int most_ms, int *why)
         redis = wait_in_line(pool, most_ms, why);
     pthread_mutex_unlock(&pool->lock);
 
+    if (redis)
+        redis->why = 0;
     if (redis && redis->fd >= 0 && redis_is_stale(redis))
         redis_close(redis);
     return redis;

@@ -101,6 +101,15 @@ bool buffer_grow(struct buffer *b, size_t more)
     return true;
 }
 
+void buffer_shrink(struct buffer *b, size_t size)
+{
+    char *bytes = realloc(b->bytes, size);
+    if (!bytes)
+        return;
+    b->bytes = bytes;
+    b->size = size;
+}
+
 void buffer_clear(struct buffer *b, size_t keep)
 {
     if (b->size > keep)

@@ -62,6 +62,9 @@ static inline void buffer_append(struct buffer *b, const char *bytes, size_t len
     b->len += len;
 }
 
+/* Gives back the memory above `size` bytes, which is not less than `len`, and not 0. */
+void buffer_shrink(struct buffer *, size_t size);
+
 /* Gives memory above `keep` bytes back, and empties the buffer. */
 void buffer_clear(struct buffer *, size_t keep);
 void buffer_free(struct buffer *);

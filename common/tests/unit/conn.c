@@ -1345,6 +1345,30 @@ Test(conn, a_large_body_is_taken_of_the_budget_before_it_comes)
     expect_number("given back by who leaves", memory_in_use(), 0);
 }
 
+/* Otherwise a client that reads slowly would keep it for as long as it pleases. */
+Test(conn, a_large_body_is_given_back_before_its_response_is_sent)
+{
+    static char body[60000];
+    memset(body, '+', sizeof(body) - 1);
+    make_large();
+    scratch_bytes("public/large", large, sizeof(large));
+    memory_set_budget(100000);
+    open_narrow();
+    tell("GET /large HTTP/1.1\r\nHost: a\r\nContent-Length: 59999\r\n\r\n");
+    cr_expect(memory_in_use() > 59999);
+    for (size_t sent = 0; sent < sizeof(body) - 1 && conn.state == CONN_READING; sent += 4999) {
+        char piece[5000];
+        snprintf(piece, sizeof(piece), "%.4999s", body + sent);
+        tell(piece);
+    }
+    while (conn.state == CONN_READING)
+        tell("+");
+    expect_state("being sent", CONN_WRITING);
+    expect_number("given back", memory_in_use(), 0);
+    cr_expect(conn.in.size < 1000, "%zu bytes are kept", conn.in.size);
+    close_pair();
+}
+
 /* A body in chunks says how long it is only at its end. */
 Test(conn, a_body_in_chunks_is_taken_of_the_budget_as_it_comes)
 {

@@ -56,6 +56,11 @@ static void start(void)
     redis_async_start(&redis, &server, answered);
 }
 
+static void nobody_is_told(void *asker, const redisReply *reply, int why)
+{
+    (void)asker, (void)reply, (void)why;
+}
+
 TestSuite(redis_async, .timeout = 30, .init = start, .fini = scratch_remove);
 
 static void ask(int who)
@@ -605,8 +610,81 @@ Test(redis_async, a_refused_connection_is_a_503)
     close(taken);
 }
 
+/* A TCP connection that is never made: its listener's queue is full, and the SYN is thrown away. */
+static void locate_full_queue(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr *any = (struct sockaddr *)&address;
+    socklen_t size = sizeof(address);
+    int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), made = 1;
+    cr_assert(bind(full, any, size) == 0 && listen(full, 0) == 0 &&
+              getsockname(full, any, &size) == 0);
+    while (made) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        connect(fd, any, size);
+        made = comes(fd, POLLOUT, 200);
+    }
+    server.path = NULL;
+    snprintf(server.host, sizeof(server.host), "127.0.0.1");
+    server.port = ntohs(address.sin_port);
+}
+
+/* The loop may have been busy: then the connection has been made, and nobody has looked. */
+Test(redis_async, a_connection_that_was_made_in_time_is_not_given_up)
+{
+    ask(0);
+    redis.connect_deadline -= 5000;
+    redis_async_expire(&redis, false);
+    cr_expect(redis.connected);
+    redis_async_close(&redis);
+    expect_none(0, 503);
+}
+
+/* The loop may have been busy since it was asked, and has not sent the command yet. */
+Test(redis_async, redis_is_not_silent_before_it_was_asked)
+{
+    connect_and_ask(1);
+    say(peer, "+zero\r\n");
+    turn_until_told(1);
+    expect_told(0, "zero");
+    ask(1);
+    redis.heard -= 5000;
+    redis_async_expire(&redis, false);
+    expect_silence();
+    redis_async_flush(&redis);
+    redis_async_expire(&redis, false);
+    expect_silence();
+    redis_async_close(&redis);
+    expect_none(1, 503);
+}
+
+/* Redis is always thirty commands behind, and so there is always something left to be written. */
+Test(redis_async, what_redis_has_taken_does_not_pile_up)
+{
+    enum { BEHIND = 30, COMMANDS = 500 };
+    static char big[16 * 1024], taken[sizeof(big)];
+    static const struct redis_command large = {
+        .count = 2, .words = {"ECHO", big}, .lens = {4, sizeof(big)}};
+    connect_and_ask(1);
+    say(peer, "+OK\r\n");
+    turn_until_told(1);
+    redis.answered = nobody_is_told;
+    for (int i = 0; i < COMMANDS; i++) {
+        expect_number("asked", redis_async_ask(&redis, &large, &askers[0]), 0);
+        redis_async_flush(&redis);
+        for (size_t left = i < BEHIND ? 0 : sizeof(big); left > 0;) {
+            cr_assert(comes(peer, POLLIN, PATIENCE_MS));
+            left -= (size_t)recv(peer, taken, left, 0);
+            redis_async_flush(&redis);
+        }
+    }
+    cr_expect(redis.out.size < 4 * BEHIND * sizeof(big), "%zu bytes", redis.out.size);
+    redis_async_close(&redis);
+}
+
 Test(redis_async, connecting_has_its_time)
 {
+    locate_full_queue();
     server.connect_ms = 200;
     ask(0);
     ask(1);
