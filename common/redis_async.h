@@ -49,8 +49,7 @@ struct redis_async {
     int sent;       /* and how many of them redis_async_flush() has handed over */
     int room;
     bool answering; /* answered() is being called with a reply */
-    int64_t
-        heard; /* clock_now_ms() of the last reply, or of the first command sent after a pause */
+    int64_t heard;  /* clock_now_ms() of the last reply, or of the first command after a pause */
 };
 
 /* Sets one up; opens nothing yet. */
