@@ -31,6 +31,10 @@ $(OUT)/crowds:  $(filter $(OUT)/common/tests/crowds/%,$(TESTS)) $(HARNESS)
 $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
+## tables       fills the tables of the documents in, from the stored runs
+tables:
+	@common/tests/book/figures.py
+
 ## mutants      would the suite notice? Plants a fault in a server, MUTANTS="markup two-lengths" or all
 mutants: $(NEED)-test all build/plain/servers build/plain/weather
 	@common/tests/mutants/mutants.py $(MUTANTS)
@@ -70,4 +74,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check mutants sanitize soak elsewhere fuzz lint format
+.PHONY: test check tables mutants sanitize soak elsewhere fuzz lint format

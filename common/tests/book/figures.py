@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""figures: every table and every measured number of the documents comes from a stored run.
+
+    common/tests/book/figures.py        fills the tables in, as `make tables` does
+
+A run is a folder of loadtest/results/. Its table.md holds the cells; nothing is measured here. To
+name a cell: RUN | CAPTION | ROW | COLUMN. Each name but the first may be cut short, as long as only
+one begins like that.
+
+A table in a document stands between two comments, which GitHub does not show:
+
+    <!-- table: compare | Kept connections
+    new = compare | A new connection | 500 clients
+    of lighttpd = 500 clients, of lighttpd
+    verdict = as written -->
+
+    | server | 500 clients | new | of lighttpd | verdict |
+    ...
+    <!-- /table -->
+
+- Its headings and its first column say which cells it shows. To show another row, add its first cell.
+- A column is the one of that name in the table that the first line names. A line HEADING = COLUMN
+  gives it another heading, HEADING = RUN | CAPTION | COLUMN takes it from another table, and
+  ", of ROW" divides each cell by that row's; ", unmarked" leaves its notes to the run's own table.
+- The notes of the cells become marks. The line below the table that explains them is written here.
+"""
+
+import functools
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True  # leaves no __pycache__ among the sources
+
+import book
+import project
+
+RESULTS = os.path.join(book.TOP, "loadtest", "results")
+
+# Runs that documents name, and that nobody has made yet. Their cells stay as they are. Once a run
+# is stored, its name has to go from here.
+PENDING = ["burst", "compare", "files", "idle"]
+
+MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/table.py writes them
+MARKS = {"rounds differ": "*", "by Little": "†", "the kernel counted": "‡"}  # of any other note: §
+WIDEST = 160  # letters; a wider table is not padded
+
+
+class Missing(Exception):
+    """A cell that a document names is in no run."""
+
+
+class Pending(Exception):
+    """The run has not been made yet."""
+
+
+class Table:
+    """One table of a run."""
+
+    def __init__(self, caption, lines, below):
+        self.caption = caption
+        self.headings, _, *rows = map(cells_of, lines.splitlines())
+        if len({row[0] for row in rows}) < len(rows):  # then two cells name a row
+            rows = [[" ".join(row[:2]), *row[1:]] for row in rows]
+        self._rows = {bare(row[0]): dict(zip(self.headings, row)) for row in rows}
+        self._notes = dict(re.findall(r"^- \((\d+)\) (.*)", below, re.MULTILINE))
+
+    def cell(self, row, column):
+        """Its text, without notes; and the texts of the notes."""
+        cells = self._rows[the_one(re.sub(r"^\d\d ", "", row), self._rows, self.caption)]
+        text = cells[the_one(column, self.headings, self.caption)]
+        marks = NOTES.search(text)
+        return NOTES.sub("", text), [self._notes[number] for number in
+                                     re.findall(r"\d+", marks.group() if marks else "")]
+
+    def number(self, row, column):
+        found = NUMBER.search(self.cell(row, column)[0])
+        if not found:
+            raise Missing("there is no number at %s | %s | %s" % (self.caption, row, column))
+        return float(found.group().replace(",", ""))
+
+
+@functools.lru_cache(maxsize=None)
+def table(run, caption):
+    """The table of a run that has this caption."""
+    if run in PENDING:
+        raise Pending(run)
+    try:
+        with open(os.path.join(RESULTS, run, "table.md"), encoding="utf-8") as file:
+            parts = ["", *re.split(r"\n\n+", file.read().strip()), ""]
+    except FileNotFoundError:
+        raise Missing("there is no run %s" % run) from None
+    found = {before.rstrip(":"): Table(before.rstrip(":"), part, below)
+             for before, part, below in zip(parts, parts[1:], parts[2:]) if part.startswith("|")}
+    return found[the_one(caption, found, run)]
+
+
+def the_one(wanted, names, where):
+    """The name that is meant."""
+    found = [name for name in names if name == wanted] or [
+        name for name in names if name.startswith(wanted)]
+    if len(found) != 1:
+        raise Missing("%s: %s begins with '%s'; there are: %s" % (
+            where, "more than one" if found else "nothing", wanted, ", ".join(names)))
+    return found[0]
+
+
+def cells_of(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
+
+
+def bare(cell):
+    """A name, without what Markdown adds."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).replace("`", "")
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+
+def fill(text):
+    """The document with its tables filled in."""
+    return MARKED.sub(lambda found: found.group().replace(
+        found.group(2) + found.group(3), filled(*found.groups())), text)
+
+
+def filled(marker, lines, legend):
+    """One table, and the legend below it."""
+    default, *others = (line.strip() for line in marker.strip().splitlines())
+    sources = dict(re.split(r" = ", line, maxsplit=1) for line in others)
+    headings, rule, *rows = map(cells_of, lines.splitlines())
+    notes, complete = {}, True  # {text: mark}
+    for row in rows:
+        row += [""] * (len(headings) - len(row))  # a new one may have its name only
+        for at, heading in enumerate(headings[1:], 1):
+            source = sources.get(heading, heading)
+            if source != "as written":
+                try:
+                    row[at] = copied(source if source.count("|") else default + " | " + source,
+                                     bare(row[0]), notes)
+                except Pending:
+                    complete = False
+    if complete:
+        legend = "; ".join("%s %s" % (mark.replace("*", r"\*"), text) for text, mark in notes.items())
+        legend = "\n" + (legend and legend + ".\n\n")
+    return written(headings, rule, rows) + legend
+
+
+def copied(source, row, notes):
+    """A cell as it stands in a document."""
+    run, caption, column = (part.strip() for part in source.split("|"))
+    column, _, change = column.partition(", ")
+    found = table(run, caption)
+    if change.startswith("of "):
+        return "%.2f x" % (found.number(row, column) / found.number(change[3:], column))
+    text, texts = found.cell(row, column)
+    if change == "unmarked":
+        return text
+    notes.update((each, mark_of(each)) for each in texts)
+    return " ".join([text, *dict.fromkeys(map(mark_of, texts))])
+
+
+def mark_of(note):
+    return next((mark for start, mark in MARKS.items() if note.startswith(start)), "§")
+
+
+def written(headings, rule, rows):
+    """As Markdown; in columns of one width, if the lines do not get too long."""
+    widths = [max(3, *map(len, column)) for column in zip(headings, *rows)]
+    if sum(widths) + 3 * len(widths) > WIDEST:
+        return "".join("| %s |\n" % " | ".join(row) for row in [headings, rule, *rows])
+    right = [cell.endswith(":") for cell in rule]
+    rule = [("-" * (width - 1) + ":") if to_right else ":" + "-" * (width - 1)
+            for width, to_right in zip(widths, right)]
+    return "".join("| %s |\n" % " | ".join(
+        cell.rjust(width) if to_right else cell.ljust(width)
+        for cell, width, to_right in zip(row, widths, right)) for row in [headings, rule, *rows])
+
+
+def stale(path, text):
+    """The tables of a document that are not as in their runs."""
+    for found in MARKED.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        try:
+            if fill(found.group()) != found.group():
+                yield book.Fault(path, line, "the table is not as in its run: make tables")
+        except Missing as missing:
+            yield book.Fault(path, line, str(missing))
+
+
+def main():
+    ours = project.Project(book.TOP)
+    for path in ours.documents():
+        text = ours.text(path)
+        try:
+            new = fill(text)
+        except Missing as missing:
+            sys.exit("%s: %s" % (path, missing))
+        if new != text:
+            with open(os.path.join(book.TOP, path), "w", encoding="utf-8") as file:
+                file.write(new)
+            print(path)
+
+
+if __name__ == "__main__":
+    main()
