@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     struct children children = {0};
     sigset_t signals, only_deaths;
 
-    options_parse(&options, argc, argv, "preforking", 100);
+    options_parse(&options, argc, argv, "preforking", OPTIONS_TEAM);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(options.workers);

@@ -32,10 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    STACK_BYTES = 256 * 1024, /* deep enough for hiredis, and four times over */
-    REDIS_CONNECTIONS = 64,   /* more than one Redis, on one core, can keep busy */
-};
+enum { STACK_BYTES = 256 * 1024 }; /* deep enough for hiredis, and four times over */
 
 /* What all threads share. Each part says why that is safe. */
 static struct redis_pool redis; /* locks itself */
@@ -154,12 +151,12 @@ int main(int argc, char **argv)
     app_start(&options);
     redis_start(&server, &options);
     board = board_open(options.workers);
-    if (!board || !redis_pool_open(&redis, &server, REDIS_CONNECTIONS))
+    if (!board || !redis_pool_open(&redis, &server, OPTIONS_TEAM))
         process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "a thread for every connection");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
-    process_reserve_descriptors(options.workers + REDIS_CONNECTIONS);
+    process_reserve_descriptors(options.workers + OPTIONS_TEAM);
     net_announce(&options, listener);
 
     accept_and_create(&(struct worker){

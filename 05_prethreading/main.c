@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     static struct redis_server server;
     sigset_t stop_signals, before;
 
-    options_parse(&options, argc, argv, "prethreading", 100);
+    options_parse(&options, argc, argv, "prethreading", OPTIONS_TEAM);
     app_start(&options);
     redis_start(&server, &options);
     struct board *board = board_open(options.workers);

@@ -6,6 +6,10 @@
 
 #define ZEROHTTPD_VERSION "0.1.0"
 
+/* The workers that 03 and 05 make beforehand, and the connections to Redis that the threads of 04
+ * share. It is one number, so that a table compares the models and not their constants. */
+enum { OPTIONS_TEAM = 100 };
+
 struct options {
     const char *name;  /* of this server: "epoll" */
     int port;          /* 0: a free one */

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PEERS = 64, ROOM = 4096, WORDS = 4, WORD = 64 };
+enum { PEERS = 256, ROOM = 4096, WORDS = 4, WORD = 64 };
 
 /* One connection of the server's. What it has asked and not yet been answered is in `in`. */
 struct peer {
@@ -215,7 +215,7 @@ void start_stand_in(void)
         peers[i].fd = -1;
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     check(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-              listen(listener, 64) == 0 && pipe2(wake, O_CLOEXEC) == 0 &&
+              listen(listener, PEERS) == 0 && pipe2(wake, O_CLOEXEC) == 0 &&
               pthread_create(&thread, NULL, play, NULL) == 0,
           "%s", strerror(errno));
 }
