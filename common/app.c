@@ -1,5 +1,6 @@
 #include "app.h"
 
+#include "clock.h"
 #include "explain.h"
 #include "net.h"
 #include "options.h"
@@ -18,6 +19,7 @@
 /* ---- what all requests share: set at start, read afterwards -------------------------------- */
 
 static const char *name; /* "epoll" */
+static int work_us;      /* of --work */
 static char server[64];  /* "ZeroHTTPd/0.1.0 (epoll)" */
 
 const char *app_server(void)
@@ -62,6 +64,7 @@ void app_start(const struct options *o)
 {
     process_start();
     name = o->name;
+    work_us = o->work_us;
     snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, name);
     int root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
@@ -208,6 +211,7 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
     case 0:
         return ASK_REDIS;
     case 200:
+        clock_burn_cpu(work_us);
         return guestbook_page(app, 200);
     case 303:
         app->page.len = 0;

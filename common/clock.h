@@ -16,6 +16,10 @@ int64_t clock_now_ms(void);
 /* The same clock, so many ms from now, as pthread_cond_timedwait(3) and its like take it. */
 struct timespec clock_deadline(int ms);
 
+/* Computes until the calling thread has used so many microseconds of CPU time, however long that
+ * takes on the wall: the work of --work. 0 returns at once. */
+void clock_burn_cpu(int us);
+
 /* The earlier of two times to wait, in ms as poll(2) takes them: -1 is for ever. */
 int clock_earlier_timeout(int, int);
 

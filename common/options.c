@@ -23,6 +23,8 @@ static const char help[] =
     "                        of it, a Redis command a fifth, connecting to Redis a\n"
     "                        tenth; fractions are allowed (10)\n"
     "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
+    "  -W, --work MS         CPU time that every guestbook page computes for, to see what\n"
+    "                        work does to each architecture; fractions are allowed (0)\n"
     "  -v, --verbose         a line a request, in Common Log Format; left out where\n"
     "                        standard output is a pipe that is full\n"
     "  -h, --help            this text\n"
@@ -32,12 +34,19 @@ static const char help_workers[] =
     "  -w, --workers N       processes or threads that serve, at once at most (%d)\n";
 
 static const struct option long_options[] = {
-    {"port", required_argument, NULL, 'p'},    {"bind", required_argument, NULL, 'b'},
-    {"redis", required_argument, NULL, 'r'},   {"workers", required_argument, NULL, 'w'},
-    {"root", required_argument, NULL, 'd'},    {"keep-alive", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 't'}, {"backlog", required_argument, NULL, 'l'},
-    {"verbose", no_argument, NULL, 'v'},       {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+    {"port", required_argument, NULL, 'p'},
+    {"bind", required_argument, NULL, 'b'},
+    {"redis", required_argument, NULL, 'r'},
+    {"workers", required_argument, NULL, 'w'},
+    {"root", required_argument, NULL, 'd'},
+    {"keep-alive", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 't'},
+    {"backlog", required_argument, NULL, 'l'},
+    {"work", required_argument, NULL, 'W'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
 };
 
 _Noreturn void options_bad_value(const char *name, const char *what, const char *value,
@@ -59,17 +68,17 @@ static int whole_number(const char *name, const char *option, const char *text, 
     options_bad_value(name, option, text, right);
 }
 
-/* Seconds, with fractions, as milliseconds. */
-static int milliseconds(const char *name, const char *option, const char *text, int least_ms)
+/* A number of `unit` in [least, most] that may have a fraction, in thousandths; or the end of the
+ * program. So seconds become milliseconds, and milliseconds microseconds. */
+static int thousandths(const char *name, const char *option, const char *text, const char *unit,
+                       double least, int most)
 {
-    enum { MOST_SECONDS = 3600 };
     char *end, right[64];
     errno = 0;
-    double seconds = strtod(text, &end);
-    if (errno == 0 && end != text && *end == '\0' && seconds * 1000 >= least_ms &&
-        seconds <= MOST_SECONDS)
-        return (int)(seconds * 1000 + 0.5);
-    snprintf(right, sizeof(right), "seconds from %g to %d", least_ms / 1000.0, MOST_SECONDS);
+    double number = strtod(text, &end);
+    if (errno == 0 && end != text && *end == '\0' && number >= least && number <= most)
+        return (int)(number * 1000 + 0.5);
+    snprintf(right, sizeof(right), "%s from %g to %d", unit, least, most);
     options_bad_value(name, option, text, right);
 }
 
@@ -84,6 +93,7 @@ static _Noreturn void print_help(const char *name, int workers)
 
 static void one_option(struct options *o, int option, const char *value, int workers)
 {
+    enum { MOST_SECONDS = 3600, MOST_WORK_MS = 1000 };
     switch (option) {
     case 'p':
         o->port = whole_number(o->name, "--port", value, 0, 65535);
@@ -104,13 +114,16 @@ static void one_option(struct options *o, int option, const char *value, int wor
         o->root = value;
         break;
     case 'k':
-        o->keep_alive_ms = milliseconds(o->name, "--keep-alive", value, 0);
+        o->keep_alive_ms = thousandths(o->name, "--keep-alive", value, "seconds", 0, MOST_SECONDS);
         break;
     case 't':
-        o->timeout_ms = milliseconds(o->name, "--timeout", value, 100);
+        o->timeout_ms = thousandths(o->name, "--timeout", value, "seconds", 0.1, MOST_SECONDS);
         break;
     case 'l':
         o->backlog = whole_number(o->name, "--backlog", value, 1, 65535);
+        break;
+    case 'W':
+        o->work_us = thousandths(o->name, "--work", value, "milliseconds", 0, MOST_WORK_MS);
         break;
     case 'v':
         o->verbose = true;
@@ -123,7 +136,7 @@ static void one_option(struct options *o, int option, const char *value, int wor
     }
 }
 
-static const char short_options[] = ":p:b:r:w:d:k:t:l:vhV";
+static const char short_options[] = ":p:b:r:w:d:k:t:l:W:vhV";
 
 /* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`); or the word, if there
  * is no letter (`--bogus`), or one that is known (`--verbose=3`). */

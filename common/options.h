@@ -19,6 +19,7 @@ struct options {
     const char *root;  /* where public/ and templates/ are */
     int keep_alive_ms; /* 0: close after every response */
     int timeout_ms;    /* a whole request; a response without progress */
+    int work_us;       /* CPU time that each guestbook page computes for: an experiment's dial */
     int backlog;       /* finished handshakes that may wait for accept(2) */
     bool verbose;      /* a line a request, on standard output, if there is room in it */
 };

@@ -46,6 +46,7 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
         {{"--timeout", "nan"}, "'nan'"},
         {{"--keep-alive", "-1"}, "'-1'"},
         {{"--backlog", "0"}, "'0'"},
+        {{"--work", "-1"}, "--work '-1': milliseconds from 0 to 1000"},
     };
     start_redis();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -297,6 +298,28 @@ EVERY_SERVER(the_statistics_are_of_the_server_alone)
           "%s", server_output());
     check(peak > 0 && peak < BEFORE_KIB, "%ld KiB", peak);
     check(user + system < 0.1 * (double)patience(1), "%.2f s", user + system);
+}
+
+/* The statistics count CPU time, the children's too: time that is slept away would not show. */
+EVERY_SERVER(with_work_each_page_of_the_guestbook_computes_and_nothing_else_does)
+{
+    enum { WORK_MS = 120, PAGES = 3, FILES = 30 };
+    double user = -1, system = -1;
+    start_redis();
+    start_server("--work", "120");
+    for (int i = 0; i < PAGES; i++) {
+        int64_t before = now_ms();
+        check(get("/guestbook")->status == 200, "no page");
+        check(now_ms() - before >= WORK_MS, "a page after %lld ms", (long long)(now_ms() - before));
+    }
+    for (int i = 0; i < FILES; i++)
+        check(get("/")->status == 200, "no file");
+    stop_server();
+    const char *cpu = strstr(server_output(), "CPU ");
+    check(cpu && sscanf(cpu, "CPU %lf s user, %lf s system", &user, &system) == 2, "%s",
+          server_output());
+    check(user + system >= PAGES * WORK_MS / 1000.0, "%.2f s for the pages", user + system);
+    check(user + system < FILES * WORK_MS / 1000.0, "%.2f s: the files, too?", user + system);
 }
 
 EVERY_SERVER(a_hostile_request_cannot_forge_a_line_of_the_log)

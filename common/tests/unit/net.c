@@ -73,15 +73,15 @@ Test(net, knows_who_is_on_this_machine)
 
 struct command_line {
     int workers; /* the default; 0: there is no such option */
-    const char *words[8];
+    const char *words[9];
 };
 
 static void parse(struct options *o, const struct command_line *line)
 {
-    static char copies[8][64];
-    char *argv[10] = {(char *)(uintptr_t) "./server"};
+    static char copies[9][64];
+    char *argv[11] = {(char *)(uintptr_t) "./server"};
     int argc = 1;
-    for (; argc < 9 && line->words[argc - 1]; argc++) {
+    for (; argc < 10 && line->words[argc - 1]; argc++) {
         snprintf(copies[argc - 1], sizeof(copies[0]), "%s", line->words[argc - 1]);
         argv[argc] = copies[argc - 1];
     }
@@ -108,14 +108,17 @@ Test(net, there_is_a_default_for_every_option)
     expect_number("keep-alive", o.keep_alive_ms, 5000);
     expect_number("timeout", o.timeout_ms, 10000);
     expect_number("backlog", o.backlog, 4096);
+    expect_number("work", o.work_us, 0);
     expect_number("verbose", o.verbose, false);
 }
 
 Test(net, short_options_are_read)
 {
     struct options o;
-    parse(&o, &(struct command_line){
-                  7, {"-p0", "-b::1", "-runix:/x", "-w30000", "-d/y", "-k0", "-t0.5", "-vl1"}});
+    parse(&o, &(struct command_line){8,
+                                     {"-p0", "-b::1", "-runix:/x", "-w30000", "-d/y", "-k0",
+                                      "-t0.5", "-W0.1", "-vl1"}});
+    expect_number("work", o.work_us, 100);
     expect_number("port", o.port, 0);
     expect_text("bind", o.bind, "::1");
     expect_text("redis", o.redis, "unix:/x");
@@ -139,7 +142,9 @@ Test(net, long_options_are_read)
     expect_number("timeout", o.timeout_ms, 3600000);
     expect_number("backlog", o.backlog, 65535);
     expect_number("verbose", o.verbose, true);
-    parse(&o, &(struct command_line){7, {"--redis=h:1", "--workers", "1", "--root=/r"}});
+    parse(&o,
+          &(struct command_line){7, {"--redis=h:1", "--workers", "1", "--root=/r", "--work=1000"}});
+    expect_number("work", o.work_us, 1000000);
     expect_text("redis", o.redis, "h:1");
     expect_number("workers", o.workers, 1);
     expect_text("root", o.root, "/r");
@@ -179,6 +184,9 @@ Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
         {{0, {"-t", "0"}}, "--timeout '0': seconds from 0.1 to 3600"},
         {{0, {"-t", "0.09"}}, "--timeout '0.09': seconds from 0.1 to 3600"},
         {{0, {"-l", "0"}}, "--backlog '0': a whole number from 1 to 65535"},
+        {{0, {"-W", "-1"}}, "--work '-1': milliseconds from 0 to 1000"},
+        {{0, {"--work", "1000.1"}}, "--work '1000.1': milliseconds from 0 to 1000"},
+        {{0, {"--work=2ms"}}, "--work '2ms': milliseconds from 0 to 1000"},
         {{0, {"-x"}}, "unknown option '-x': see --help"},
         {{0, {"-p", "1", "-x"}}, "unknown option '-x': see --help"},
         {{0, {"-p", "1", "-xv"}}, "unknown option '-x': see --help"},
@@ -207,9 +215,9 @@ Test(net, help_and_version_are_on_standard_output)
     struct ending ending = run_apart(parse_and_end, &(struct command_line){100, {"--help"}});
     expect_number("help", ending.status, 0);
     expect_part("help", ending.out, "Usage: server [option]...\n");
-    static const char *const all[] = {"--port", "--bind",    "--redis",   "--workers",
-                                      "--root", "--timeout", "--verbose", "--keep-alive",
-                                      "--help", "--backlog", "--version", "(100)"};
+    static const char *const all[] = {
+        "--port",       "--bind", "--redis",   "--workers", "--root", "--timeout", "--verbose",
+        "--keep-alive", "--help", "--backlog", "--version", "--work", "(100)"};
     for (size_t i = 0; i < COUNT(all); i++)
         expect_part("help", ending.out, all[i]);
     expect_text("help", ending.err, "");
@@ -591,6 +599,21 @@ Test(net, a_loop_reads_its_first_signal_and_the_second_ends_it)
 }
 
 /* ---- the clock ----------------------------------------------------------------------------- */
+
+/* The CPU time of this thread: sleeping does not add to it. */
+Test(net, burns_as_much_cpu_time_as_it_is_told)
+{
+    static const int64_t us[] = {0, 100, 20000};
+    for (size_t i = 0; i < COUNT(us); i++) {
+        struct timespec before, after;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+        clock_burn_cpu((int)us[i]);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+        int64_t ns = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+        cr_expect(ns >= us[i] * 1000 && ns < us[i] * 1000 + 10000000, "%lld us: %lld ns",
+                  (long long)us[i], (long long)ns);
+    }
+}
 
 Test(net, the_clock_goes_on)
 {

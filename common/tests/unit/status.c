@@ -278,19 +278,13 @@ Test(status, counts_threads_descriptors_and_memory)
         pthread_join(threads[i], NULL);
 }
 
-static void burn(int64_t ms)
-{
-    for (int64_t end = clock() + ms * CLOCKS_PER_SEC / 1000; clock() < end;)
-        ;
-}
-
 Test(status, counts_time_and_switches)
 {
     start_as(STATUS_PROCESSES, 1);
     take();
     struct status before = status;
     status.slots = NULL;
-    burn(100);
+    clock_burn_cpu(100 * 1000);
     poll(NULL, 0, 1);
     take();
     uint64_t ms =
@@ -377,7 +371,7 @@ static void fill_memory(void)
 
 static void burn_a_while(void)
 {
-    burn(200);
+    clock_burn_cpu(200 * 1000);
 }
 
 Test(status, a_child_sees_the_whole_family)
@@ -412,7 +406,7 @@ Test(status, a_child_sees_the_whole_family)
 
 static void burn_less_than_a_tick(void)
 {
-    burn(6);
+    clock_burn_cpu(6 * 1000);
 }
 
 /* /proc/PID/stat knows whole ticks of 10 ms only: a hundred children who have used a little each
