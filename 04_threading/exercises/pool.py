@@ -1,7 +1,7 @@
 """04/pool: whether everybody gets the number that was counted for them, over eight connections.
 
-Redis is a stand-in, which holds its answers back until all have asked, and gives them at once,
-while the server is stopped: so they are found together.
+Redis holds its answers back until all visitors have asked, and gives them at once while the server
+is stopped: so the server finds them together.
 """
 
 import re
@@ -16,8 +16,8 @@ CONNECTIONS = 8
 
 
 def check(ex):
-    redis = ex.stand_in()
-    redis.manner("INCR", "hold")
+    redis = ex.redis()
+    redis.hold()
     server = ex.serve(redis=redis)
     visitors = ex.hold(server, VISITORS, WHOLE)
     ex.wait(lambda: not server.alive() or all_wait(server))
@@ -25,9 +25,8 @@ def check(ex):
     asking = redis.held()
 
     with server.frozen():
-        redis.manner("INCR", "answer")
         redis.release()
-        ex.wait(lambda: len(redis.asked()) == VISITORS or redis.connections() > 1, 1)
+        ex.wait(lambda: redis.counts().incr == VISITORS or redis.connections() > 1, 1)
         ex.wait(lambda: redis.held() == 0, 1)
     ex.did("let Redis answer, when %d of them had asked" % asking)
     ex.expect("own", "%d pages, with the numbers 1 to %d" % (VISITORS, VISITORS),

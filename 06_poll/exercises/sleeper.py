@@ -1,7 +1,6 @@
 """06/sleeper: whether a file is served while Redis does not answer."""
 
 from loop import Sleeps
-from stand_in import ANSWER, HOLD, SILENCE
 from words import how_many
 
 REASON = "awake"
@@ -18,8 +17,8 @@ def check(ex):
 
 def serves_meanwhile(ex):
     """--timeout is long: Redis must not be given up while the check looks."""
-    redis = ex.stand_in()
-    redis.manner("INCR", HOLD)
+    redis = ex.redis()
+    redis.hold()
     server = ex.serve("--timeout", "500", redis=redis)
     pages = ex.hold(server, VISITORS, PAGE)
     ex.expect("asks", "that Redis is asked", lambda: redis.held() == 1, within=5)
@@ -41,28 +40,23 @@ def serves_meanwhile(ex):
               saw=sleeps.saw, hint=3, read="poll(2)")
 
     ex.did("let Redis answer")
-    redis.manner("INCR", ANSWER)
     redis.release()
     for page in [*pages, pages[0]]:
         ex.expect("pages", "a page for each who asked", lambda: page.hear().status == 200, hint=2)
-    ex.expect("once", "that Redis was asked once for each of them", lambda: count(redis) == 4,
-              saw=lambda: "INCR, %s" % how_many(count(redis), "time"), hint=3)
+    ex.expect("once", "that Redis was asked once for each of them", lambda: redis.counts().incr == 4,
+              saw=lambda: "INCR, %s" % how_many(redis.counts().incr, "time"), hint=3)
     ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
-
-
-def count(redis):
-    return sum(command.startswith("INCR") for command in redis.asked())
 
 
 def is_not_patient_for_ever(ex):
     """A fifth of --timeout is what Redis has."""
-    redis = ex.stand_in()
-    redis.manner("INCR", SILENCE)
+    redis = ex.redis()
+    redis.hold()
     server = ex.serve("--timeout", "1", redis=redis)
     client = ex.client(server)
     client.say(PAGE)
     ex.expect("deadline", "504 when Redis does not answer at all",
               lambda: client.hear().status == 504, hint=3)
-    redis.manner("INCR", ANSWER)
+    redis.release()
     ex.expect("again", "a page when it answers again",
               lambda: ex.client(server).get("/guestbook").status == 200, within=1, hint=3)

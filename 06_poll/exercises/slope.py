@@ -39,7 +39,7 @@ def near(guess, count):
 def a_request(ex, name, silent):
     """Entries, or events, for each of REQUESTS: those of the call that said it has come. strace
     changes none of that."""
-    server = ex.project(name, "--timeout", "500", redis=ex.stand_in(), under=ex.traced(TRACED))
+    server = ex.project(name, "--timeout", "500", redis=ex.redis(), under=ex.traced(TRACED))
     ex.hold(server, silent, b"")
     asks = ex.client(server)
     for number in range(REQUESTS + 1):

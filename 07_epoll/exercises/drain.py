@@ -5,7 +5,6 @@ import signal
 import socket
 
 from loop import Sleeps
-from stand_in import ANSWER, HOLD
 
 REASON = "answered"
 
@@ -15,8 +14,8 @@ SILENT = 20
 
 
 def check(ex):
-    redis = ex.stand_in()
-    redis.manner("INCR", HOLD)
+    redis = ex.redis()
+    redis.hold()
     server = ex.serve("--timeout", "60", "--keep-alive", "60", redis=redis)
     kept = ex.client(server)
     ex.expect("serves", "a file", lambda: kept.get("/style.css").status == 200)
@@ -34,7 +33,6 @@ def check(ex):
               lambda: all(client.is_closed() for client in [kept, *silent]), within=2, hint=3)
 
     ex.did("let Redis answer")
-    redis.manner("INCR", ANSWER)
     redis.release()
     answers = [client.hear() for client in asking]
     ex.expect("answered", "%d pages" % ASKING,

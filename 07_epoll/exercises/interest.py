@@ -1,7 +1,6 @@
 """07/interest: how often the kernel is told of a change; and whether the loop still sleeps."""
 
 from loop import Sleeps
-from stand_in import ANSWER, HOLD
 
 REASON = "epoll_ctl"
 
@@ -19,7 +18,7 @@ def check(ex):
 
 def counts(ex):
     """By several clients in turn, all over kept connections: their beginning counts, too."""
-    server = ex.serve("--timeout", "500", redis=ex.stand_in(), under=ex.traced("epoll_ctl"))
+    server = ex.serve("--timeout", "500", redis=ex.redis(), under=ex.traced("epoll_ctl"))
     clients = [ex.client(server) for _ in range(CLIENTS)]
     statuses = [clients[number % CLIENTS].get("/guestbook" if number % 4 else "/style.css").status
                 for number in range(REQUESTS)]
@@ -34,8 +33,8 @@ def counts(ex):
 
 
 def sleeps_while_redis_is_asked(ex):
-    redis = ex.stand_in()
-    redis.manner("INCR", HOLD)
+    redis = ex.redis()
+    redis.hold()
     server = ex.serve("--timeout", "500", redis=redis)
     talks, leaves, resets, slow = clients = [ex.client(server) for _ in range(4)]
     for client in clients:
@@ -53,7 +52,6 @@ def sleeps_while_redis_is_asked(ex):
     ex.expect("sleeps", "a loop that sleeps until Redis answers", sleeps, within=5, saw=sleeps.saw,
               hint=3, read="epoll_ctl(2)")
 
-    redis.manner("INCR", ANSWER)
     redis.release()
     ex.did("let Redis answer")
     for client, which in ((talks, "the first of two pages"), (talks, "the second one"),

@@ -8,7 +8,6 @@ import signal
 
 from lib import machine
 from loop import Sleeps, descriptors_named
-from stand_in import ANSWER, HOLD
 from words import how_many
 
 REASON = "held"
@@ -45,7 +44,7 @@ def need_io_uring(ex):
 
 
 def serves(ex):
-    redis = ex.stand_in()
+    redis = ex.redis()
     server = ex.serve("--timeout", "500", redis=redis)
     ex.expect("ring", "a ring, and no epoll", lambda: descriptors_named(server, "[io_uring]") == 1
               and descriptors_named(server, "[eventpoll]") == 0, read="io_uring_queue_init(3)")
@@ -103,13 +102,12 @@ def guestbook(ex, server, redis, client):
     ex.did("let Redis hang up, as one does that is started again")
     ex.expect("again", "a page over a new connection",
               lambda: client.get("/guestbook").status == 200, within=2, hint=3)
-    redis.manner("INCR", HOLD)
+    redis.hold()
     asks = ex.client(server)
     asks.say(PAGE)
     ex.wait(lambda: redis.held() == 1)
     ex.expect("meanwhile", "a file, while Redis is silent",
               lambda: client.get("/style.css").status == 200, hint=3)
-    redis.manner("INCR", ANSWER)
     redis.release()
     ex.expect("answered", "the page, when it is not", lambda: asks.hear().status == 200, hint=3)
 
@@ -126,15 +124,14 @@ def has_deadlines(ex):
 
 
 def drains(ex):
-    redis = ex.stand_in()
-    redis.manner("INCR", HOLD)
+    redis = ex.redis()
+    redis.hold()
     server = ex.serve("--timeout", "20", redis=redis)
     asks = ex.client(server)
     asks.say(PAGE)
     ex.wait(lambda: redis.held() == 1)
     os.kill(server.pid, signal.SIGTERM)
     ex.did("sent SIGTERM, while Redis thinks about a page")
-    redis.manner("INCR", ANSWER)
     redis.release()
     ex.expect("drains", "the page", lambda: asks.hear().status == 200, hint=3, read="signalfd(2)")
     ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,

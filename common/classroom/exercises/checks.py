@@ -30,8 +30,8 @@ sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
 
 import client
 import served
-import stand_in
 from lib import Trouble, delay, machine, processes, redis, servers
+from held_redis import HeldRedis
 from outcome import Missed, Skipped, patient, until
 from words import how_many
 
@@ -116,19 +116,16 @@ class Exercise:
     # ---- Redis ---------------------------------------------------------------------------
 
     def redis(self):
-        """A Redis for this check alone; the same each time."""
+        """A HeldRedis for this check alone; the same each time."""
         if not self._redis:
-            self._redis = redis.start_private(os.path.join(self.folder, "redis"), None)
+            private = redis.start_private(os.path.join(self.folder, "redis"), None)
+            self._redis = HeldRedis(private.where)
         return self._redis
 
     def slow_redis(self, ms):
         """The same Redis, each answer so many ms later."""
         make("instruments")
         return self._stack.enter_context(delay.SlowRedis(self.redis(), ms, None, self.folder))
-
-    def stand_in(self):
-        """A Redis that behaves as it is told, badly too: see stand_in.StandIn."""
-        return self._stack.enter_context(stand_in.StandIn())
 
     # ---- clients -------------------------------------------------------------------------
 

@@ -7,13 +7,11 @@ been asleep at many looks in a row, and has not woken between two of them, waits
 import os
 import shutil
 
-import stand_in
 from lib import machine
 
 LOOKS = 40  # one after the other, some milliseconds apart (see outcome)
 DEPTH = 6  # sections within sections
 ENTRIES = 18  # of the guestbook: ENTRIES ** DEPTH steps are a walk, 0.2 s of computing
-ENTRY = "2026-01-05T09:00:00Z\nAda\nI have come to wait."
 
 
 class Sleeps:
@@ -52,9 +50,9 @@ def computing_root(folder, walks):
 
 
 def computing_redis(ex):
-    """The stand-in for Redis that goes with it: one whose guestbook has ENTRIES entries."""
-    redis = ex.stand_in()
-    redis.manner("LRANGE", b"*%d\r\n" % ENTRIES + ENTRIES * stand_in.bulk(ENTRY))
+    """The Redis that goes with it: its guestbook has ENTRIES entries."""
+    redis = ex.redis()
+    redis.seed(ENTRIES)
     return redis
 
 
