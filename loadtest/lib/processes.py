@@ -1,8 +1,8 @@
 """processes: what we start, we end.
 
 A load test that is interrupted must not leave a server, a Redis or an ab behind. So every
-process is started here, and listed from the same moment on; a signal becomes an exception,
-which unwinds to whoever calls end_for_good().
+process is started here, and listed from the same moment on. A signal becomes an exception, which
+unwinds to tidied(), and that ends all that are listed.
 
 Each process leads a session of its own, for two reasons. Ctrl-C, which the terminal sends to
 its whole foreground group, then reaches only us, and we end the others in order. And what a
@@ -32,29 +32,12 @@ class Stopped(BaseException):
         self.status = 128 + number  # what a shell says of a process that a signal ended
 
 
-def stop_on_signals():
-    """From here on the first SIGINT, SIGTERM or SIGHUP raises Stopped; later ones are ignored,
-    since they would interrupt the tidying up."""
-
-    def stop(number, _frame):
-        _ignore_signals()
-        raise Stopped(number)
-
-    for each in SIGNALS:
-        signal.signal(each, stop)
-
-
-def _ignore_signals():
-    for each in SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
-
-
 @contextlib.contextmanager
-def _signals_held():
-    """A signal that comes in here takes effect at the end: between starting a process and listing
-    it, it would lose the process. Blocked they are not, because a child inherits a blocked signal,
-    and nothing between fork and exec may unblock it beside a running thread. Python runs handlers
-    in the main thread only, so no other thread needs this."""
+def signals_held():
+    """A signal that comes in here takes effect at the end. Between starting a process and listing
+    it, for example, it would lose the process. It is not blocked, because a child inherits a blocked
+    signal, and nothing between fork and exec may unblock it beside a running thread. Python runs
+    handlers in the main thread only, so no other thread needs this."""
     came = []
     ours = threading.current_thread() is threading.main_thread()
     before = {each: signal.signal(each, lambda number, _frame: came.append(number))
@@ -84,7 +67,7 @@ def _on(core):
 def start(command, core=None, **popen_options):
     """Starts a process, on one core if one is given, and lists it. Returns its Popen, which
     belongs to end()."""
-    with _signals_held(), _on(core):
+    with signals_held(), _on(core):
         process = subprocess.Popen(command, start_new_session=True, **popen_options)
         _running.append(process)
     return process
@@ -133,31 +116,27 @@ def end_all():
         end(process)
 
 
-def end_for_good():
-    """The last act of a program: the same, and no signal interrupts it. Whatever is started after
-    it would ignore them, too."""
-    _ignore_signals()
-    end_all()
-
-
 @contextlib.contextmanager
 def tidied():
-    """For a whole program: a signal ends it with the status that a shell expects, and whatever was
-    started ends with it."""
-    stop_on_signals()
+    """For a whole program. The first SIGINT, SIGTERM or SIGHUP raises Stopped, and the program ends
+    with the status that a shell expects. Later signals are ignored: they would interrupt the
+    tidying up. However the program ends, all that it has started ends with it."""
+
+    def stop(number, _frame):
+        _ignore_signals()
+        raise Stopped(number)
+
+    for each in SIGNALS:
+        signal.signal(each, stop)
     try:
         yield
     except Stopped as stopped:
         sys.exit(stopped.status)
     finally:
-        end_for_good()
+        _ignore_signals()
+        end_all()
 
 
-def exit_on_signals():
-    """For a program that others tidy up after: a signal is an exit, which unwinds."""
-
-    def stop(number, _frame):
-        sys.exit(128 + number)
-
+def _ignore_signals():
     for each in SIGNALS:
-        signal.signal(each, stop)
+        signal.signal(each, signal.SIG_IGN)

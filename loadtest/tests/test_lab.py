@@ -174,17 +174,11 @@ class Killed(unittest.TestCase):
 import subprocess, sys, time
 sys.path.insert(0, %r)
 from lib import lab, processes
-processes.stop_on_signals()
-try:
-    with lab.Lab() as four:
-        store = four.redis(sys.argv[1])
-        with four.balancer([four.address("server") + ":80"], sys.argv[1]):
-            four.run_in("load", ["sh", "-c", "echo $$; setsid sleep 60 & exec sleep 60"])
-            time.sleep(60)
-except processes.Stopped:
-    pass
-finally:
-    processes.end_for_good()
+with processes.tidied(), lab.Lab() as four:
+    store = four.redis(sys.argv[1])
+    with four.balancer([four.address("server") + ":80"], sys.argv[1]):
+        four.run_in("load", ["sh", "-c", "echo $$; setsid sleep 60 & exec sleep 60"])
+        time.sleep(60)
 """
 
     @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")

@@ -85,15 +85,10 @@ class Interrupted(unittest.TestCase):
 import sys, time
 sys.path.insert(0, %r)
 from lib import processes
-processes.stop_on_signals()
-try:
+with processes.tidied():
     child = processes.start(["sleep", "60"])
     print(child.pid, flush=True)
     time.sleep(60)
-except processes.Stopped as stopped:
-    sys.exit(stopped.status)
-finally:
-    processes.end_for_good()
 """
 
     def test_a_signal_ends_what_was_started(self):

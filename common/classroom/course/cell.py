@@ -124,10 +124,10 @@ def copy_program(source, target):
 
 
 def main(folder, key, most_tasks, most_mib):
-    processes.exit_on_signals()  # and the cage ends what is in it
     cage.adopt_orphans()
     exercise, = exercises.find(key, exercises.every())
-    print(Cell(folder, exercise, int(most_tasks), int(most_mib) << 20).outcome())
+    with processes.tidied():
+        print(Cell(folder, exercise, int(most_tasks), int(most_mib) << 20).outcome())
 
 
 if __name__ == "__main__":

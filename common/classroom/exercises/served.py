@@ -52,13 +52,14 @@ class Server(servers.Server):
 
     def children(self):
         """The pids of its child processes, zombies left out."""
-        return [stat.pid for stat in self._children() if stat.state != "Z"]
+        return [stat.pid for stat in self.child_stats() if stat.state != "Z"]
 
     def zombies(self):
         """The pids of its children that have ended and that it has not waited for."""
-        return [stat.pid for stat in self._children() if stat.state == "Z"]
+        return [stat.pid for stat in self.child_stats() if stat.state == "Z"]
 
-    def _children(self):
+    def child_stats(self):
+        """A meter.Stat of each of its child processes."""
         return [stat for stat in meter.everybody() if stat.parent == self.pid]
 
     def threads(self, pid=None):

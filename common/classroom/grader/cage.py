@@ -1,11 +1,11 @@
 """cage: runs a program that may do anything, and lets it harm nobody.
 
 A server that is graded may hang, crash, fork without end, eat memory, or write until the disk is
-full. So whatever starts it runs in here:
+full. So the program that starts it runs in here:
 
 - for a limited time;
-- with so many processes and threads at most: in a control group of its own, where one may be made
-  (pids.max), and counted and ended everywhere else, since RLIMIT_NPROC does not bind root;
+- with a limited number of processes and threads: in a control group of its own, where one may be
+  made (pids.max), and counted and ended everywhere else, since RLIMIT_NPROC does not bind root;
 - with a limit for its address space, for a file's size, and without core files (LIMITS: words to
   put before a server's command);
 - as long as its folder is small and the machine has memory left, and it takes no more of that than
@@ -29,23 +29,23 @@ PR_SET_CHILD_SUBREAPER = 36
 LOOK_SECONDS = 0.05
 MOST_TASKS = 1200  # eight servers at a time with a hundred workers each are 800
 MOST_FOLDER = 1 << 30
-LEAST_MEMORY = 200 << 20
+LEAST_MEMORY = 200 << 20  # that the machine must have left
 MOST_OUTPUT = 64 << 20
 GIB = 1 << 30
-TOO_LONG = "it was not done"  # what is said of who needs more time, and of nobody else
+TOO_LONG = "it was not done"  # begins the reason for a program that needs more time, and no other
 
 # Address space is not memory: a hundred threads reserve 7 GiB, stacks and arenas, and touch little.
 LIMITS = ["prlimit", "--core=0", "--fsize=%d" % MOST_OUTPUT, "--as=%d" % (24 * GIB)]
 
 
 def adopt_orphans():
-    """From here on, who loses its parent among our descendants becomes our child."""
+    """From here on, a descendant of ours that loses its parent becomes our child."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def watch_first():
-    """Who watches comes before a thousand who never sleep, where we may have that: as root. What we
-    start is scheduled as ever."""
+    """As root we come before a thousand processes that never sleep. What we start is scheduled as
+    ever."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
@@ -57,16 +57,12 @@ def descendants():
     return [stat for stat in stats if stat.pid in family]
 
 
-def _is_zombie(pid):
-    return ") Z " in meter.read("/proc/%d/stat" % pid)
-
-
 def end_descendants():
-    """SIGKILL for all of them, again and again, until nobody is left: a fork may be under way.
-    They are stopped first, so that none can make more while we go through the list, and so that
-    those who have to die need not wait for those who run."""
+    """SIGKILL for all of them, again and again, until none is left: a fork may be under way. They
+    are stopped first, so that none can make more while we go through the list, and so that those
+    that have to die need not wait for those that run."""
     while True:
-        living = [stat.pid for stat in descendants() if not _reap(stat.pid)]
+        living = [stat.pid for stat in descendants() if not _is_over(stat.pid)]
         if not living:
             return
         _signal(living, signal.SIGSTOP)
@@ -80,44 +76,31 @@ def _signal(pids, number):
             os.kill(pid, number)
 
 
-def _reap(pid):
-    """Is it over? If it is our child, it is buried, too."""
+def _is_over(pid):
+    """Reaps it, if it is our child."""
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == pid
-    return _is_zombie(pid) or not os.path.exists("/proc/%d" % pid)
-
-
-def end_for_good():
-    """The last act of a program: all that is left goes, and no signal interrupts that."""
-    for number in processes.SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    end_descendants()
-    for group in list(_groups):
-        group.remove()
+    stat = meter.read("/proc/%d/stat" % pid)
+    return not stat or ") Z " in stat
 
 
 # ---- how many there may be -----------------------------------------------------------------
 
 
-_groups = []  # those that have not been removed
-
-
 class Group:
-    """A control group with pids.max, if one may be made here; else it says so, and does nothing."""
+    """A control group with pids.max. Where none may be made, its path is None."""
 
     def __init__(self, most):
         self.path = None
-        _groups.append(self)
         for parent in self._parents():
             path = os.path.join(parent, "zerohttpd-grade-%d" % os.getpid())
             with contextlib.suppress(OSError):
                 os.mkdir(path)
-                self.path = path
                 try:
-                    self._write("pids.max", str(most))
+                    write(path, "pids.max", most)
+                    self.path = path
                     return
                 except OSError:
-                    self.path = None
                     os.rmdir(path)
 
     @staticmethod
@@ -131,33 +114,31 @@ class Group:
                 yield "/sys/fs/cgroup" + own
 
     def entered(self):
-        """Words to put before a command: who runs it enters the group first."""
+        """Words to put before a command, which enter the group first."""
         procs = self.path and os.path.join(self.path, "cgroup.procs")
         return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', procs] if procs else []
 
     def close(self):
-        """From here on nobody in it gets a process; so that all can be ended."""
-        self._write("pids.max", "0")
-
-    def _write(self, name, text):
+        """From here on none in it gets a process, so that all can be ended."""
         if self.path:
-            with open(os.path.join(self.path, name), "w", encoding="ascii") as file:
-                file.write(text)
+            write(self.path, "pids.max", 0)
 
-    def full(self):
-        """How often somebody was refused a process."""
+    def is_full(self):
+        """Was a process refused?"""
         events = meter.read(os.path.join(self.path, "pids.events")) if self.path else ""
-        return sum(int(word) for word in events.split() if word.isdecimal())
+        return any(int(word) for word in events.split() if word.isdecimal())
 
     def remove(self):
-        _groups.remove(self)
-        if not self.path:
-            return
-        for _ in range(100):  # its last process may still be on its way out
+        for _ in range(100 if self.path else 0):  # its last process may still be on its way out
             with contextlib.suppress(OSError):
                 os.rmdir(self.path)
                 return
             time.sleep(LOOK_SECONDS)
+
+
+def write(folder, name, number):
+    with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+        file.write(str(number))
 
 
 # ---- what may be too much ------------------------------------------------------------------
@@ -166,10 +147,6 @@ class Group:
 def _tasks_everywhere():
     """All threads of the machine: quickly read."""
     return int(meter.read("/proc/loadavg").split()[3].partition("/")[2])
-
-
-def _own_tasks():
-    return sum(stat.threads for stat in descendants())
 
 
 def _own_memory():
@@ -187,41 +164,38 @@ def _folder_size(folder):
     return size
 
 
-def _memory_left():
-    left = meter.available_memory()
-    return LEAST_MEMORY if left is None else left
-
-
 class Watch:
-    """Looks for what is too much. excess() says it in words, or None."""
+    """Looks for what is too much. excess() says it in words, or None. What is slow to count is
+    counted at every fifth look, or when the machine as a whole shows that it may be too much."""
 
-    def __init__(self, folder, group, most_tasks, most_memory=None):
+    def __init__(self, folder, group, most_tasks, most_memory):
         self._folder = folder
         self._group = group
         self._most_tasks = most_tasks
         self._most_memory = most_memory
-        self._memory_before = _memory_left()
         self._tasks_before = _tasks_everywhere()
         self._looks = 0
 
     def excess(self):
         self._looks += 1
-        if self._group.full():
+        if self._group.is_full():
             return "more than %d processes and threads were wanted" % self._most_tasks
         if _tasks_everywhere() - self._tasks_before > self._most_tasks:
-            tasks = _own_tasks()
+            tasks = sum(stat.threads for stat in descendants())
             if tasks > self._most_tasks:
                 return "%d processes and threads" % tasks
-        if self._most_memory and self._memory_before - _memory_left() > self._most_memory // 4:
-            memory = _own_memory()
-            if memory > self._most_memory:
-                return "%d MiB of memory" % (memory >> 20)
-        if self._looks % 5 == 0:
-            size = _folder_size(self._folder)
-            if size > MOST_FOLDER:
-                return "%d MiB were written" % (size >> 20)
-            if _memory_left() < LEAST_MEMORY:
-                return "the machine has hardly any memory left"
+        return self._slow_excess() if self._looks % 5 == 0 else None
+
+    def _slow_excess(self):
+        size = _folder_size(self._folder)
+        if size > MOST_FOLDER:
+            return "%d MiB were written" % (size >> 20)
+        memory = _own_memory() if self._most_memory else 0
+        if self._most_memory and memory > self._most_memory:
+            return "%d MiB of memory" % (memory >> 20)
+        left = meter.available_memory()
+        if left is not None and left < LEAST_MEMORY:
+            return "the machine has hardly any memory left"
         return None
 
 
@@ -246,11 +220,12 @@ def run(command, folder, log, seconds, most_tasks=MOST_TASKS, environment=None, 
                 why = why or "%s within %d s" % (TOO_LONG, seconds)
         why = why or watch.excess()  # the end of it all may have been its doing
     finally:
-        group.close()
-        _signal([stat.pid for stat in descendants()], signal.SIGSTOP)
-        if not processes.has_ended(process):
-            process.kill()
-        status = process.wait()
-        end_descendants()
-        group.remove()
+        with processes.signals_held():
+            group.close()
+            _signal([stat.pid for stat in descendants()], signal.SIGSTOP)
+            if not processes.has_ended(process):
+                process.kill()
+            status = process.wait()
+            end_descendants()
+            group.remove()
     return status, why

@@ -1,6 +1,6 @@
 """costs: system calls a request, against the budget of the model (loadtest/lib/calls.py).
 
-    costs.py BINARY MODEL      prints JSON: for each kind of request what it took, and what it may
+    costs.py BINARY MODEL      prints JSON: for each kind of request what it may take, and what it took
 
 BINARY has the model's name: how many clients are held to warm it up depends on that.
 """
@@ -16,7 +16,7 @@ from lib import Trouble, calls, machine, processes, redis, servers
 
 
 def measure(binary, model):
-    """A list of dicts: kind, most, and either total and calls, or trouble."""
+    """A list of dicts: kind, most, holds, and saw, which is the evidence in words."""
     cores = machine.choose_cores()
     found = []
     with tempfile.TemporaryDirectory(prefix="costs-", dir=os.environ.get("FOLDERS")) as folder:
@@ -28,15 +28,15 @@ def measure(binary, model):
                                   prefix=[*cage.LIMITS, *under])
 
         for kind, most in calls.budgets(model).items():
-            row = {"kind": kind, "most": most}
-            found.append(row)
             try:
                 save_as = os.path.join(folder, kind.replace(" ", "-"))
                 with calls.Traced(open_server, save_as, cores.client) as traced:
                     each = traced.per_request(kind, *calls.budget_load(kind, model))
-                    row.update(total=each.total, calls=each.calls)
+                holds, saw = each.total <= most, "it took %.2f: %s" % (
+                    each.total, ", ".join("%s %.2f" % pair for pair in each.calls.items()))
             except (Trouble, OSError) as error:
-                row["trouble"] = str(error)
+                holds, saw = False, str(error)
+            found.append({"kind": kind, "most": most, "holds": holds, "saw": saw})
     return found
 
 

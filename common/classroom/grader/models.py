@@ -1,7 +1,7 @@
 """models: what each of the seven looks like from outside, and how far a portrait is like it.
 
-Some traits define a model: whoever has none of them is another one. The rest go along with them.
-The rule for the points of the section:
+Some traits define a model: a server that lacks one of these is another model. The rest go along
+with them. The rule for the points of the section:
 
     They are shared equally over all traits; a server that misses a defining one gets
     at most 8 of 25.
@@ -12,123 +12,84 @@ from collections import namedtuple
 import places
 import portrait
 
-MOST_WITHOUT = 8  # of 25, for who misses a defining trait
+MOST_WITHOUT = 8  # of 25, for a server that misses a defining trait
 
-Trait = namedtuple("Trait", "key defines says holds saw heading")
-
+# says: the trait, in words; saw: what the portrait has of it, as str.format() takes it
+Trait = namedtuple("Trait", "defines says holds saw heading")
 
 # ---- what was seen, in words ---------------------------------------------------------------
 
-
-def saw_tasks(p):
-    return "child processes and threads: at rest %s; with %d clients held %s; when they had " \
-           "gone %s" % (_tasks(p.rest), p.held.clients, _tasks(p.held.tasks), _tasks(p.after))
-
-
-def _tasks(tasks):
-    zombies = " and %d zombies" % tasks.zombies if tasks.zombies else ""
-    return "%d and %d%s" % (tasks.children, tasks.threads, zombies)
-
-
-def saw_same(p):
-    return "%s; they were %sthe same all the time" % (
-        saw_tasks(p), "" if p.held.same_tasks else "not ")
-
-
-def saw_accepted(p):
-    return "of %d accepts %d were the first thread's, %d other threads', %d children's" % (
-        p.accepted.first + p.accepted.threads + p.accepted.children, p.accepted.first,
-        p.accepted.threads, p.accepted.children)
-
-
-def saw_held(p):
-    return "of %d clients that had said half a request %d were accepted; %d were answered when " \
-           "they had said the rest" % (p.held.clients, p.held.accepted, p.held.served)
-
-
-def saw_owners(p):
-    return "of %d accepted clients the first process had a descriptor of %d, children of %d, " \
-           "both of %d; one process of %d at most" % (
-               p.held.accepted, p.held.in_first, p.held.in_children, p.held.in_both,
-               p.held.most_in_one)
-
-
-def saw_redis(p):
-    return "%d pages at once took %d connections to Redis, the same again %d more; one process " \
-           "or thread opened %d at most; afterwards %d were open" % (
-               portrait.PAGES, p.redis.opened, p.redis.again, p.redis.most_by_one, p.redis.kept)
-
-
-def saw_file(p):
-    return "while %d pages waited for a frozen Redis, a file %s" % (
-        portrait.PAGES, "was served" if p.redis.file_meanwhile else
-        "was not served within %d s" % portrait.MEANWHILE_SECONDS)
-
-
-def saw_death(p):
-    if not p.death:
-        return "no child process served the client"
-    return "a child was killed that served one of %d clients; of the others %d were answered, " \
-           "the next client was %sserved, and at last %d children lived" % (
-               portrait.PAGES, p.death.others_served, "" if p.death.next_served else "not ",
-               p.death.children)
-
-
-def saw_epoll(p):
-    return "of %d clients %d were watched by epoll; the longest poll() had %d descriptors" % (
-        p.held.clients, p.held.in_epoll, p.held.most_polled)
-
-
-def saw_blocking(p):
-    return "of %d clients %d had a non-blocking descriptor" % (
-        p.held.accepted, p.held.nonblocking)
-
+TASKS = ("child processes and threads: at rest {rest.children} and {rest.threads}; with "
+         "{held.clients} clients held {held.tasks.children} and {held.tasks.threads}; when they had "
+         "gone {after.children} and {after.threads}")
+SAME = TASKS + "; {held.changed} came or went"
+ZOMBIES = "zombies: at rest {rest.zombies}; when {held.clients} clients had gone {after.zombies}"
+ACCEPTS = ("of the accepts {accepted.first} were the first thread's, {accepted.threads} other "
+           "threads', {accepted.children} children's")
+CLIENTS = ("of {held.clients} clients that had said half a request {held.accepted} were accepted; "
+           "{held.served} were answered when they had said the rest")
+OWNERS = ("of {held.accepted} accepted clients the first process had a descriptor of "
+          "{held.in_first}, children of {held.in_children}, both of {held.in_both}; one process of "
+          "{held.most_in_one} at most")
+REDIS = ("%d pages at once took {redis.opened} connections to Redis, the same again {redis.again} "
+         "more; one process or thread opened {redis.most_by_one} at most; afterwards {redis.kept} "
+         "were open" % portrait.PAGES)
+FILES = ("while %d pages waited for a frozen Redis, {redis.files} of 1 file was served within %d s"
+         % (portrait.PAGES, portrait.MEANWHILE_SECONDS))
+DEATHS = ("{death.killed} of 1 child was killed that served one of %d clients; of the others "
+          "{death.others_served} were answered, of 1 next client {death.next_served}; at last "
+          "{death.children} children lived" % portrait.PAGES)
+EPOLL = ("of {held.clients} clients {held.in_epoll} were watched by epoll; the longest poll() had "
+         "{held.most_polled} descriptors")
+BLOCKING = "of {held.accepted} clients {held.nonblocking} had a non-blocking descriptor"
 
 # ---- what several have ---------------------------------------------------------------------
 
 
 def alone(p):
-    """Nobody but the first thread, at any time."""
+    """Nothing but the first thread, at any time."""
     return all((each.children, each.threads) == (0, 1) for each in (p.rest, p.held.tasks, p.after))
 
 
+def in_one_process(p):
+    return (p.rest.children + p.held.tasks.children + p.after.children == 0
+            and p.held.in_first == p.held.accepted)
+
+
 def others_live(p):
-    return bool(p.death) and p.death.others_served == portrait.PAGES - 1 and p.death.next_served
-
-
-def served_all(p):
-    return p.held.served == p.held.clients
-
-
-def one_for_all(p):
-    return (p.redis.opened, p.redis.again, p.redis.kept) == (1, 0, 1)
+    return (p.death.killed, p.death.others_served, p.death.next_served) == (1, portrait.PAGES - 1, 1)
 
 
 def one_each(p, most):
-    """A connection to Redis for whoever has asked, and never a second."""
+    """A connection to Redis for each that has asked, and never a second."""
     return p.redis.most_by_one == 1 and portrait.PAGES <= p.redis.opened + p.redis.again <= most \
         and p.redis.kept == p.redis.opened + p.redis.again
 
 
-ALONE = Trait("one process", True, "one process with one thread, whoever comes", alone, saw_tasks,
-              "The idea")
-FILE = Trait("file meanwhile", False, "a file is served while pages wait for Redis",
-             lambda p: p.redis.file_meanwhile, saw_file, "The idea")
-SERVED = Trait("all served", False, "whoever has to wait is served in the end", served_all,
-               saw_held, "The idea")
-ONE_REDIS = Trait("one redis", False, "one connection to Redis for all, and it is kept",
-                  one_for_all, saw_redis, "The code")
+ALONE = Trait(True, "one process with one thread, whoever comes", alone, TASKS, "The idea")
+NO_CHILD = Trait(True, "all are in one process", in_one_process, TASKS, "The idea")
+FIRST_ACCEPTS = Trait(
+    True, "the first thread accepts, and nobody else",
+    lambda p: p.accepted.first > 0 and p.accepted.threads + p.accepted.children == 0,
+    ACCEPTS, "Accept, fork, reap")
+FILE = Trait(False, "a file is served while pages wait for Redis",
+             lambda p: p.redis.files == 1, FILES, "The idea")
+SERVED = Trait(False, "a client that has to wait is served in the end",
+               lambda p: p.held.served == p.held.clients, CLIENTS, "The idea")
+ONE_REDIS = Trait(False, "one connection to Redis for all, and it is kept",
+                  lambda p: (p.redis.opened, p.redis.again, p.redis.kept) == (1, 0, 1),
+                  REDIS, "The code")
 
 
 def loop(*own):
-    """06 and 07 differ in what they sleep in."""
+    """06 and 07 differ in the call that they sleep in."""
     return [
         ALONE,
-        Trait("all at once", True, "every client is accepted, though none has said all",
-              lambda p: p.held.accepted == p.held.clients, saw_held, "The listener"),
+        Trait(True, "every client is accepted, though none has said all",
+              lambda p: p.held.accepted == p.held.clients, CLIENTS, "The listener"),
         *own,
-        Trait("never blocks", False, "clients' descriptors do not block",
-              lambda p: p.held.nonblocking == p.held.accepted > 0, saw_blocking, "The listener"),
+        Trait(False, "clients' descriptors do not block",
+              lambda p: p.held.nonblocking == p.held.accepted > 0, BLOCKING, "The listener"),
         ONE_REDIS, FILE, SERVED,
     ]
 
@@ -138,102 +99,94 @@ def loop(*own):
 TRAITS = {
     "iterative": [
         ALONE,
-        Trait("one at a time", True, "while one client is served nobody else is accepted",
-              lambda p: p.held.accepted == 1, saw_held, "The idea"),
+        Trait(True, "while one client is served nobody else is accepted",
+              lambda p: p.held.accepted == 1, CLIENTS, "The idea"),
         SERVED, ONE_REDIS,
-        Trait("file waits", False, "a file waits for the pages before it, who wait for Redis",
-              lambda p: not p.redis.file_meanwhile, saw_file, "Where it breaks"),
+        Trait(False, "a file waits for the pages before it, which wait for Redis",
+              lambda p: p.redis.files == 0, FILES, "Where it breaks"),
     ],
     "forking": [
-        Trait("child each", True, "a child process for each client, and none without",
+        Trait(True, "a child process for each client, and none without",
               lambda p: p.rest.children == 0 and p.held.tasks.children == p.held.accepted > 1
-              and p.after.children == 0, saw_tasks, "The idea"),
-        Trait("parent accepts", True, "the parent accepts, and nobody else",
-              lambda p: p.accepted.first > 0 and p.accepted.threads + p.accepted.children == 0,
-              saw_accepted, "Accept, fork, reap"),
-        Trait("child owns", False, "each child has one client's descriptor",
+              and p.after.children == 0, TASKS, "The idea"),
+        FIRST_ACCEPTS,
+        Trait(False, "each child has one client's descriptor",
               lambda p: p.held.in_children == p.held.accepted and p.held.most_in_one == 1,
-              saw_owners, "One becomes two"),
-        Trait("parent closes", False, "the parent has closed its own copies",
-              lambda p: p.held.in_first == 0, saw_owners, "One becomes two"),
-        Trait("no zombie", False, "every child that has ended is reaped",
-              lambda p: p.after.zombies == p.rest.zombies == 0, saw_tasks, "Accept, fork, reap"),
-        Trait("redis each", False, "a child opens its own connection to Redis, and it ends with it",
+              OWNERS, "One becomes two"),
+        Trait(False, "the parent has closed its own copies",
+              lambda p: p.held.in_first == 0, OWNERS, "One becomes two"),
+        Trait(False, "every child that has ended is reaped",
+              lambda p: p.after.zombies == p.rest.zombies == 0, ZOMBIES, "Accept, fork, reap"),
+        Trait(False, "a child opens its own connection to Redis, which ends with the child",
               lambda p: (p.redis.opened, p.redis.again, p.redis.most_by_one, p.redis.kept) ==
-              (portrait.PAGES, portrait.PAGES, 1, 0), saw_redis, "The child's whole life"),
-        Trait("death of one", False, "a child that is killed costs one client", others_live,
-              saw_death, "Where it breaks"),
+              (portrait.PAGES, portrait.PAGES, 1, 0), REDIS, "The child's whole life"),
+        Trait(False, "a child that is killed costs one client", others_live, DEATHS,
+              "Where it breaks"),
         FILE, SERVED,
     ],
     "preforking": [
-        Trait("made before", True, "processes that are there before a client is, and stay",
-              lambda p: p.rest.children > 1 and p.held.same_tasks, saw_same, "The idea"),
-        Trait("children accept", True, "they accept for themselves, and the parent never does",
+        Trait(True, "processes that are there before a client is, and stay",
+              lambda p: p.rest.children > 1 and p.held.changed == 0, SAME, "The idea"),
+        Trait(True, "they accept for themselves, and the parent never does",
               lambda p: p.accepted.children > 0 and p.accepted.first + p.accepted.threads == 0,
-              saw_accepted, "The code"),
-        Trait("replaced", True, "a worker that is killed is replaced",
-              lambda p: others_live(p) and p.death.children == p.rest.children, saw_death,
+              ACCEPTS, "The code"),
+        Trait(True, "a worker that is killed is replaced",
+              lambda p: others_live(p) and p.death.children == p.rest.children, DEATHS,
               "The code"),
-        Trait("one client each", False, "a client takes one worker, and whoever comes later waits",
+        Trait(False, "a client takes one worker, and later clients wait",
               lambda p: p.held.accepted == min(p.rest.children, p.held.clients)
-              and p.held.most_in_one == 1, saw_owners, "The idea"),
-        Trait("redis each", False, "a worker has one connection to Redis, and keeps it",
-              lambda p: one_each(p, p.rest.children), saw_redis, "The code"),
+              and p.held.most_in_one == 1, OWNERS, "The idea"),
+        Trait(False, "a worker has one connection to Redis, and keeps it",
+              lambda p: one_each(p, p.rest.children), REDIS, "The code"),
         FILE, SERVED,
     ],
     "threading": [
-        Trait("thread each", True, "a thread for each client, and none without",
+        Trait(True, "a thread for each client, and none without",
               lambda p: p.rest.threads == 1 and p.held.tasks.threads == p.held.accepted + 1 > 2
-              and p.after.threads == 1, saw_tasks, "The idea"),
-        Trait("main accepts", True, "the first thread accepts, and nobody else",
-              lambda p: p.accepted.first > 0 and p.accepted.threads + p.accepted.children == 0,
-              saw_accepted, "The code"),
-        Trait("no child", True, "all are in one process",
-              lambda p: p.rest.children + p.held.tasks.children + p.after.children == 0
-              and p.held.in_first == p.held.accepted, saw_tasks, "The idea"),
-        Trait("pool", False, "threads come and go, and share connections to Redis that stay",
+              and p.after.threads == 1, TASKS, "The idea"),
+        FIRST_ACCEPTS._replace(heading="The code"),
+        NO_CHILD,
+        Trait(False, "threads come and go, and share connections to Redis that stay",
               lambda p: 1 <= p.redis.opened <= portrait.PAGES and p.redis.again == 0
-              and p.redis.kept == p.redis.opened, saw_redis, "The code"),
+              and p.redis.kept == p.redis.opened, REDIS, "The code"),
         FILE, SERVED,
     ],
     "prethreading": [
-        Trait("made before", True, "threads that are there before a client is, and stay",
-              lambda p: p.rest.threads > 2 and p.held.same_tasks, saw_same, "The idea"),
-        Trait("threads accept", True, "they accept for themselves",
+        Trait(True, "threads that are there before a client is, and stay",
+              lambda p: p.rest.threads > 2 and p.held.changed == 0, SAME, "The idea"),
+        Trait(True, "they accept for themselves",
               lambda p: p.accepted.threads > 0 and p.accepted.children == 0
-              and p.accepted.threads >= p.accepted.first, saw_accepted, "The code"),
-        Trait("no child", True, "all are in one process",
-              lambda p: p.rest.children + p.held.tasks.children + p.after.children == 0
-              and p.held.in_first == p.held.accepted, saw_tasks, "The idea"),
-        Trait("one client each", False, "a client takes one thread, and whoever comes later waits",
+              and p.accepted.threads >= p.accepted.first, ACCEPTS, "The code"),
+        NO_CHILD,
+        Trait(False, "a client takes one thread, and later clients wait",
               lambda p: min(p.rest.threads - 1, p.held.clients) <= p.held.accepted
-              <= p.rest.threads, saw_held, "The idea"),
-        Trait("redis each", False, "a thread has one connection to Redis, and keeps it",
-              lambda p: one_each(p, p.rest.threads), saw_redis, "The code"),
+              <= p.rest.threads, CLIENTS, "The idea"),
+        Trait(False, "a thread has one connection to Redis, and keeps it",
+              lambda p: one_each(p, p.rest.threads), REDIS, "The code"),
         FILE, SERVED,
     ],
     "poll": loop(
-        Trait("polls", True, "it sleeps in poll() with all of its clients",
-              lambda p: p.held.most_polled >= p.held.clients, saw_epoll, "Who waits for what")),
+        Trait(True, "it sleeps in poll() with all of its clients",
+              lambda p: p.held.most_polled >= p.held.clients, EPOLL, "Who waits for what")),
     "epoll": loop(
-        Trait("epolls", True, "epoll watches all of its clients",
-              lambda p: p.held.in_epoll == p.held.clients, saw_epoll, "Telling the kernel"),
-        Trait("no scan", False, "no call names them all",
-              lambda p: p.held.most_polled < p.held.clients, saw_epoll, "The idea")),
+        Trait(True, "epoll watches all of its clients",
+              lambda p: p.held.in_epoll == p.held.clients, EPOLL, "Telling the kernel"),
+        Trait(False, "no call names them all",
+              lambda p: p.held.most_polled < p.held.clients, EPOLL, "The idea")),
 }
 
 Verdict = namedtuple("Verdict", "trait holds saw")
 
 
 def judge(model, seen):
-    """A Verdict for each trait. What a server has not let us see, it misses."""
+    """A Verdict for each trait. A trait that the server has not let us see is missed."""
     return [_judge(trait, seen) for trait in TRAITS[model]]
 
 
 def _judge(trait, seen):
     try:
-        return Verdict(trait, bool(trait.holds(seen)), trait.saw(seen))
-    except (AttributeError, TypeError):  # a scene that was not reached is None
+        return Verdict(trait, bool(trait.holds(seen)), trait.saw.format(**vars(seen)))
+    except AttributeError:  # a scene that was not reached is None
         return Verdict(trait, False, "it did not get so far: %s" % (seen.trouble or "no reason"))
 
 
@@ -245,21 +198,6 @@ def points(verdicts, most):
     return min(got, most * MOST_WITHOUT / 25)
 
 
-def matrix(portraits, most=25):
-    """{server: {model: points}} of {server: its Portrait}."""
-    return {server: {model: points(judge(model, seen), most) for model in TRAITS}
-            for server, seen in portraits.items()}
-
-
 def read(model, trait):
     """What to read, as in table.pointer()."""
     return "%s/README.md: %s" % (places.CHAPTERS[model], trait.heading)
-
-
-def table(points_of):
-    """The matrix in Markdown, as README.md has it."""
-    rows = [["the server, as", *TRAITS], ["---", *["--:"] * len(TRAITS)]]
-    for server, each in points_of.items():
-        rows.append([server, *("**%d**" % each[model] if model == server else "%d" % each[model]
-                               for model in TRAITS)])
-    return "".join("| %s |\n" % " | ".join(row) for row in rows)

@@ -1,17 +1,15 @@
-"""portrait: what a server looks like from outside, led through four scenes; exactly, untimed.
+"""portrait: what a server looks like from outside, in four scenes. All of it is counted, not timed.
 
-Nothing in here knows the seven models: the same scenes for every server, and what was seen is
-written down as it is. models.py says what each model should look like.
-
-    portrait.py BINARY yes|no      prints it as JSON; whether the program knows --workers
+    portrait.py BINARY yes|no      prints the Portrait as JSON; yes: the program knows --workers
 
     rest    one client has come and gone
     held    more clients than it has processes or threads, each in the middle of a request
     redis   three pages at once while Redis is frozen, and a file meanwhile; then the same again
-    death   three clients held, and the process of one of them killed, if that is a child
+    death   three clients are held, and the process that serves one of them is killed, if it is a child
 
-Where nothing may be about to happen any more, it has settled: for a quarter of a second its
-processes, threads, descriptors and connections have stayed the same, and at the end all of them
+Nothing in here knows the seven models: every server goes through the same scenes, and models.py says
+what each model should look like. A scene goes on when the server has settled: for a quarter of a
+second its processes, threads, descriptors and connections have stayed the same, and all of them
 sleep. strace(1) writes down who accepts, connects and polls; the rest is in /proc.
 """
 
@@ -23,38 +21,37 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter, namedtuple
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Optional
-from urllib.parse import urlsplit
 
 import cage
 import places  # noqa: F401  (finds lib, diag, served and client)
 import diag
 from client import Client
-from lib import Trouble, meter, processes, redis, servers
+from lib import Trouble, meter, processes, redis
 from outcome import Missed
-from served import parse_trace
+from served import Server, Traced, parse_trace
 
 WORKERS = 4
-LEAST_CLIENTS = 6  # more than that
-MOST_CLIENTS = 130  # and than the hundred that 03 and 05 have by themselves
+LEAST_CLIENTS = 6
+MOST_CLIENTS = 130  # more than the hundred workers that 03 and 05 have by themselves
 PAGES = 3
 ANSWER_SECONDS = 20
-MEANWHILE_SECONDS = 2  # a file that has not come by then waits for those before it
+MEANWHILE_SECONDS = 2  # a file that has not come by then waits for the pages before it
 SETTLED_SECONDS = 0.25
 PATIENCE_SECONDS = 10
 REPLACED_SECONDS = 3
 LOOK_SECONDS = 0.02
 
-CALLS = "/^(accept|accept4|socket|connect|poll|ppoll)$"
+CALLS = "accept,accept4,socket,connect,poll,ppoll"
 BEGINS = b"GET %s HTTP/1.1\r\nHost: grade\r\n"
 ENDS = b"Connection: close\r\n\r\n"
 
 
 @dataclass
 class Tasks:
-    """Who is there: children of the first process, and its threads."""
+    """Children of the first process, and its threads."""
 
     children: int
     threads: int
@@ -63,28 +60,28 @@ class Tasks:
 
 @dataclass
 class Held:
-    """What so many clients in the middle of a request come to."""
+    """What clients in the middle of a request come to."""
 
     clients: int
     accepted: int
-    served: int  # when they had said the rest of it
+    served: int  # after they had sent the rest of it
     tasks: Tasks
-    same_tasks: bool  # as before they came, and as after they went
+    changed: int  # processes and threads that were not there at rest, meanwhile and afterwards
     in_first: int  # clients of whom the first process has a descriptor
     in_children: int
     in_both: int
     most_in_one: int  # clients a process
     nonblocking: int
-    in_epoll: int  # whom an epoll instance of the process watches
+    in_epoll: int  # clients that an epoll instance of the process watches
     most_polled: int  # descriptors in one poll()
 
 
 @dataclass
 class Accepted:
-    """By whom, of the clients who came."""
+    """Which threads accepted the clients."""
 
     first: int  # the thread that the program began as
-    threads: int  # others of its process
+    threads: int  # other threads of its process
     children: int
 
 
@@ -96,55 +93,29 @@ class Asked:
     again: int  # more of them, the second time
     most_by_one: int  # by one process or thread
     kept: int  # still there when all clients were gone
-    served: int  # pages, of 2 * PAGES
-    file_meanwhile: bool
+    files: int  # served meanwhile, of one
 
 
 @dataclass
 class Death:
     """Of the child that served one of three clients."""
 
-    others_served: int  # of the other two
-    next_served: bool
-    children: int  # when the rest was over, or as soon as there were as many as before
+    killed: int  # 0: no child served it
+    others_served: int = 0  # of the other two
+    next_served: int = 0  # of one
+    children: int = 0  # when the rest was over, or as soon as there were as many as before
 
 
 @dataclass
 class Portrait:
+    name: str = ""  # what the server calls itself
     rest: Optional[Tasks] = None
     held: Optional[Held] = None
-    after: Optional[Tasks] = None  # they went
+    after: Optional[Tasks] = None  # when the held clients had gone
     accepted: Optional[Accepted] = None
     redis: Optional[Asked] = None
-    death: Optional[Death] = None  # None: no child serves
+    death: Optional[Death] = None
     trouble: str = ""  # why it is not finished
-
-
-def paint(binary, redis_server, folder, has_workers, prefix=()):
-    """The Portrait of a server. `prefix` is put before its command."""
-    trace = os.path.join(folder, "trace")
-    options = ["--timeout", "60", "--keep-alive", "60"]
-    options += ["--workers", str(WORKERS)] if has_workers else []
-    command = [*prefix, "strace", "-D", "-f", "-q", "-s", "0", "-e", "trace=" + CALLS, "-o", trace]
-    portrait = Portrait()
-    try:
-        with servers.Server(binary, redis_server.where, None, os.path.join(folder, "printed"),
-                            options, command) as server:
-            Painter(server, redis_server, trace, portrait).paint()
-    except (Trouble, Missed, OSError) as error:
-        portrait.trouble = str(error)
-    return portrait
-
-
-# ---- a client ------------------------------------------------------------------------------
-
-
-def status_of(client):
-    """That of the next answer, when it is whole; None if there is none in time."""
-    with contextlib.suppress(Missed, OSError):
-        answer = client.hear()
-        return answer and answer.status
-    return None
 
 
 # ---- what the kernel shows -----------------------------------------------------------------
@@ -156,48 +127,30 @@ def inodes(port):
             and each.state != diag.LISTEN}
 
 
-Descriptors = namedtuple("Descriptors", "sockets epolls")  # {inode: number}, [number]
-
-
 def descriptors(pid):
-    sockets, epolls = {}, []
+    """{descriptor: what it stands for, as "socket:[4711]"}."""
+    found = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/%d/fd" % pid):
             with contextlib.suppress(OSError):
-                target = os.readlink("/proc/%d/fd/%s" % (pid, name))
-                if target.startswith("socket:["):
-                    sockets[int(target[len("socket:["):-1])] = int(name)
-                elif target == "anon_inode:[eventpoll]":
-                    epolls.append(int(name))
-    return Descriptors(sockets, epolls)
+                found[int(name)] = os.readlink("/proc/%d/fd/%s" % (pid, name))
+    return found
 
 
-def is_nonblocking(pid, number):
-    found = re.search(r"^flags:\s+(\d+)", meter.read("/proc/%d/fdinfo/%d" % (pid, number)),
-                      re.MULTILINE)
+def is_nonblocking(pid, descriptor):
+    found = re.search(r"^flags:\s+(\d+)", fdinfo(pid, descriptor), re.MULTILINE)
     return bool(found) and bool(int(found.group(1), 8) & os.O_NONBLOCK)
 
 
-def watched(pid, epolls):
-    """The descriptors that these epoll instances watch."""
-    infos = (meter.read("/proc/%d/fdinfo/%d" % (pid, number)) for number in epolls)
+def watched(pid):
+    """The descriptors that the epoll instances of a process watch."""
+    infos = [fdinfo(pid, descriptor) for descriptor, target in descriptors(pid).items()
+             if target == "anon_inode:[eventpoll]"]
     return {int(number) for info in infos for number in re.findall(r"^tfd:\s+(\d+)", info, re.M)}
 
 
-def threads(pid):
-    with contextlib.suppress(OSError):
-        return {int(name) for name in os.listdir("/proc/%d/task" % pid)}
-    return set()
-
-
-def state(path):
-    """Of a process or thread, in /proc: its letter; empty if it is gone."""
-    return meter.read(path + "/stat").rpartition(") ")[2][:1]
-
-
-def children(pid):
-    """{pid: its state}. A tracer is none of them: it has left the family."""
-    return {stat.pid: stat.state for stat in meter.everybody() if stat.parent == pid}
+def fdinfo(pid, descriptor):
+    return meter.read("/proc/%d/fdinfo/%d" % (pid, descriptor))
 
 
 # ---- strace's record -----------------------------------------------------------------------
@@ -232,30 +185,45 @@ def most_polled(text):
 
 # ---- the scenes ----------------------------------------------------------------------------
 
-Look = namedtuple("Look", "threads children")  # the ids of the first process', {pid: state}
+
+@dataclass
+class Look:
+    """At one moment."""
+
+    threads: set  # of the first process
+    children: dict  # {pid: its state, a letter}
+    asleep: bool
+
+    @property
+    def tasks(self):
+        zombies = list(self.children.values()).count("Z")
+        return Tasks(len(self.children) - zombies, len(self.threads), zombies)
+
+    def changed(self, rest):
+        return len(self.threads ^ rest.threads) + len(self.children.keys() ^ rest.children.keys())
 
 
 class Painter:
+    """Leads a server through the scenes, and fills the portrait."""
+
     def __init__(self, server, redis_server, trace, portrait):
         self._server = server
-        self._pid = server.pid
-        self._port = urlsplit(server.url).port
         self._redis = redis_server
         self._trace = trace
         self._portrait = portrait
-        self._threads = set()  # all that were seen
+        self._threads = set()  # all that the first process had so far
 
     def paint(self):
         with contextlib.ExitStack() as self._clients:
             rest = self._rest()
             self._hold(rest)
             self._ask_redis()
-            self._kill(rest)
+            self._kill(len(rest.children))
 
     # -- tools
 
     def _come(self, text):
-        client = Client("127.0.0.1", self._port, ANSWER_SECONDS)
+        client = Client("127.0.0.1", self._server.port, ANSWER_SECONDS)
         self._clients.callback(client.close)
         client.say(text)
         return client
@@ -264,47 +232,39 @@ class Painter:
         return meter.read(self._trace)
 
     def _mark(self):
-        """Where the record goes on. Its last line is only begun: who sleeps in accept4()."""
+        """Where the record goes on. Its last line may be unfinished: a thread sleeps in accept4()."""
         return self._record().rfind("\n") + 1
 
     def _look(self):
-        found = Look(threads(self._pid), children(self._pid))
-        self._threads |= found.threads
-        return found
+        threads = self._server.thread_states()
+        children = {stat.pid: stat.state for stat in self._server.child_stats()}
+        self._threads |= threads.keys()
+        awake = {*threads.values(), *children.values()} & set("RDtT")
+        return Look(set(threads), children, not awake)
 
     def _settle(self):
-        """Waits until nothing is about to happen any more; the last Look."""
+        """Waits until nothing changes any more. Returns the last Look."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         before, since = None, 0
         while True:
+            self._server.must_live()
             look = self._look()
-            now = (look.threads, set(look.children), self._connections(look))
+            pids = [self._server.pid, *look.children]
+            now = (look.threads, set(pids), inodes(self._server.port),
+                   [len(descriptors(pid)) for pid in pids])
             if now != before:
                 before, since = now, time.monotonic()
-            quiet = time.monotonic() - since >= SETTLED_SECONDS and self._all_sleep(look)
+            quiet = time.monotonic() - since >= SETTLED_SECONDS and look.asleep
             if quiet or time.monotonic() > deadline:
                 return look
-            self._server.must_live()
             time.sleep(LOOK_SECONDS)
-
-    def _connections(self, look):
-        pids = [self._pid, *sorted(look.children)]
-        return frozenset(inodes(self._port)), [len(descriptors(pid).sockets) for pid in pids]
-
-    def _all_sleep(self, look):
-        states = {state("/proc/%d/task/%d" % (self._pid, thread)) for thread in look.threads}
-        return not (states | set(look.children.values())) & set("RDtT")
-
-    def _tasks(self, look):
-        zombies = list(look.children.values()).count("Z")
-        return Tasks(len(look.children) - zombies, len(look.threads), zombies)
 
     # -- rest
 
     def _rest(self):
         self._must_serve(b"/")
         look = self._settle()
-        self._portrait.rest = self._tasks(look)
+        self._portrait.rest = look.tasks
         return look
 
     def _must_serve(self, path):
@@ -315,47 +275,47 @@ class Painter:
     # -- held
 
     def _hold(self, rest):
-        tasks = self._portrait.rest
-        number = min(MOST_CLIENTS, max(LEAST_CLIENTS, tasks.children + tasks.threads + 1))
+        number = min(MOST_CLIENTS, max(
+            LEAST_CLIENTS, rest.tasks.children + rest.tasks.threads + 1))
         record = self._mark()
         clients = [self._come(BEGINS % b"/") for _ in range(number)]
         look = self._settle()
         held = self._who_has(clients, look)
         held.most_polled = most_polled(self._record()[record:])
-        held.tasks = self._tasks(look)
         for client in clients:
             client.say(ENDS)
-        held.served = [*map(status_of, clients)].count(200)
+        held.served = count_served(clients)
         self._portrait.accepted = self._by_whom(self._record()[record:])
         after = self._settle()
-        self._portrait.after = self._tasks(after)
-        held.same_tasks = all(each.threads == rest.threads and set(each.children) ==
-                              set(rest.children) for each in (look, after))
+        self._portrait.after = after.tasks
+        held.changed = look.changed(rest) + after.changed(rest)
         self._portrait.held = held
 
     def _who_has(self, clients, look):
-        known = inodes(self._port)
-        ours = {known[client.port()] for client in clients if client.port() in known}
-        has = {pid: descriptors(pid) for pid in [self._pid, *look.children]}
-        mine = {pid: {inode: number for inode, number in each.sockets.items() if inode in ours}
-                for pid, each in has.items()}
-        first = set(mine.pop(self._pid))
-        others = set().union(*mine.values())
-        mine[self._pid] = {inode: has[self._pid].sockets[inode] for inode in first - others}
+        """The Held, as far as descriptors tell it."""
+        known = inodes(self._server.port)
+        ours = {"socket:[%d]" % known[client.port()] for client in clients
+                if client.port() in known}
+        has = {pid: {descriptor: target for descriptor, target in descriptors(pid).items()
+                     if target in ours} for pid in [self._server.pid, *look.children]}
+        in_first = set(has[self._server.pid].values())
+        in_children = set().union(*(each.values() for pid, each in has.items()
+                                    if pid != self._server.pid))
+        has[self._server.pid] = {descriptor: target for descriptor, target  # but for mere copies
+                                 in has[self._server.pid].items() if target not in in_children}
         return Held(
-            clients=len(clients), accepted=len(ours), served=0, tasks=None, same_tasks=False,
-            in_first=len(first), in_children=len(others), in_both=len(first & others),
-            most_in_one=max(map(len, mine.values())),
-            nonblocking=sum(is_nonblocking(pid, number) for pid, each in mine.items()
-                            for number in each.values()),
-            in_epoll=sum(len(set(each.values()) & watched(pid, has[pid].epolls))
-                         for pid, each in mine.items()),
+            clients=len(clients), accepted=len(ours), served=0, tasks=look.tasks, changed=0,
+            in_first=len(in_first), in_children=len(in_children),
+            in_both=len(in_first & in_children), most_in_one=max(map(len, has.values())),
+            nonblocking=sum(is_nonblocking(pid, descriptor) for pid, each in has.items()
+                            for descriptor in each),
+            in_epoll=sum(len(each.keys() & watched(pid)) for pid, each in has.items()),
             most_polled=0)
 
     def _by_whom(self, record):
-        """Threads and children apart: who was never seen in the first process is a child's."""
+        """A thread that was never seen in the first process is a child's."""
         found = accepts(record)
-        first = found.pop(self._pid, 0)
+        first = found.pop(self._server.pid, 0)
         others = sum(count for thread, count in found.items() if thread in self._threads)
         return Accepted(first, others, sum(found.values()) - others)
 
@@ -363,104 +323,93 @@ class Painter:
 
     def _ask_redis(self):
         record = self._mark()
-        served, meanwhile = self._ask_frozen_redis()
-        self._settle()
+        files = self._ask_frozen_redis()
         first = connects(self._record()[record:])
-        served_again, _ = self._ask_frozen_redis()
-        self._settle()
+        self._ask_frozen_redis()
         both = connects(self._record()[record:])
         self._portrait.redis = Asked(
             opened=sum(first.values()), again=sum((both - first).values()),
-            most_by_one=max(both.values(), default=0), kept=self._redis_clients(),
-            served=served + served_again, file_meanwhile=meanwhile)
+            most_by_one=max(both.values(), default=0), files=files,
+            kept=len(self._redis.ask("CLIENT", "LIST").splitlines()) - 1)  # one is ours
 
     def _ask_frozen_redis(self):
-        """Pages that were served, and whether a file was meanwhile."""
-        with self._frozen():
+        """How many files were served meanwhile, of one."""
+        pid = int(re.search(r"process_id:(\d+)", self._redis.ask("INFO", "server")).group(1))
+        os.kill(pid, signal.SIGSTOP)
+        try:
             pages = [self._come(BEGINS % b"/guestbook" + ENDS) for _ in range(PAGES)]
             self._settle()
             file = self._come(BEGINS % b"/" + ENDS)
             file.seconds = MEANWHILE_SECONDS
-            meanwhile = status_of(file) == 200
-        return [*map(status_of, pages)].count(200), meanwhile
-
-    @contextlib.contextmanager
-    def _frozen(self):
-        pid = int(re.search(r"process_id:(\d+)", self._redis.ask("INFO", "server")).group(1))
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
+            files = count_served([file])
         finally:
             os.kill(pid, signal.SIGCONT)
-
-    def _redis_clients(self):
-        """Connections to Redis, without the one that asks."""
-        return len(self._redis.ask("CLIENT", "LIST").splitlines()) - 1
+        count_served(pages)  # waits for them
+        self._settle()
+        return files
 
     # -- death
 
-    def _kill(self, rest):
+    def _kill(self, children):
         clients = [self._come(BEGINS % b"/") for _ in range(PAGES)]
         look = self._settle()
-        known = inodes(self._port)
-        owners = {pid: set(descriptors(pid).sockets) for pid in look.children}
-        victim = next((pid for pid, sockets in owners.items()
-                       if known.get(clients[0].port()) in sockets), None)
+        socket = "socket:[%s]" % inodes(self._server.port).get(clients[0].port())
+        victim = next((pid for pid in look.children if socket in descriptors(pid).values()), None)
+        self._portrait.death = death = Death(killed=int(victim is not None))
         if victim is None:
             return
         os.kill(victim, signal.SIGKILL)
         for client in clients[1:]:
             client.say(ENDS)
-        served = [*map(status_of, clients[1:])].count(200)
-        try:
+        death.others_served = count_served(clients[1:])
+        with contextlib.suppress(Trouble, Missed, OSError):
             self._must_serve(b"/")
-            next_served = True
-        except (Trouble, Missed, OSError):
-            next_served = False
-        self._portrait.death = Death(served, next_served, self._await_children(len(rest.children)))
-
-    def _await_children(self, count):
-        """How many live, at the latest after the time in which one should have been replaced."""
+            death.next_served = 1
         deadline = time.monotonic() + REPLACED_SECONDS
         while True:
-            living = [pid for pid, letter in children(self._pid).items() if letter != "Z"]
-            if len(living) == count or time.monotonic() > deadline:
-                return len(living)
+            death.children = len(self._server.children())
+            if death.children == children or time.monotonic() > deadline:
+                return
             time.sleep(LOOK_SECONDS)
+
+
+def count_served(clients):
+    return [*map(status_of, clients)].count(200)
+
+
+def status_of(client):
+    """That of the next answer, when it is whole; None if there is none in time."""
+    with contextlib.suppress(Missed, OSError):
+        answer = client.hear()
+        return answer and answer.status
+    return None
 
 
 # ---- of a program --------------------------------------------------------------------------
 
 
-def of_program(binary, has_workers, prefix=()):
+def paint(binary, has_workers, folder):
     """The Portrait of a server, with a Redis of its own."""
-    with tempfile.TemporaryDirectory(prefix="portrait-", dir=os.environ.get("FOLDERS")) as folder:
-        return paint(binary, redis.start_private(folder, None), folder, has_workers, prefix)
-
-
-def to_dict(portrait):
-    return asdict(portrait)
-
-
-PARTS = {"rest": Tasks, "after": Tasks, "accepted": Accepted, "redis": Asked, "death": Death}
-
-
-def from_dict(known):
-    """A Portrait that was written down."""
-    portrait = Portrait(trouble=known["trouble"])
-    for name, kind in PARTS.items():
-        if known[name]:
-            setattr(portrait, name, kind(**known[name]))
-    if known["held"]:
-        portrait.held = Held(**dict(known["held"], tasks=Tasks(**known["held"]["tasks"])))
+    private = redis.start_private(folder, None)
+    options = ["--timeout", "60", "--keep-alive", "60"]
+    options += ["--workers", str(WORKERS)] if has_workers else []
+    traced = Traced(CALLS, os.path.join(folder, "trace"))
+    portrait = Portrait()
+    try:
+        with Server(binary, private.where, os.path.join(folder, "server"), options,
+                    [*cage.LIMITS, *traced]) as server:
+            portrait.name = server.printed().partition(":")[0]
+            Painter(server, private, traced.trace, portrait).paint()
+    except (Trouble, Missed, OSError) as error:
+        portrait.trouble = str(error)
     return portrait
 
 
 def main(binary, workers):
-    """Prints the portrait as JSON; `workers`: yes or no."""
     try:
-        with processes.tidied():
-            print(json.dumps(to_dict(of_program(binary, workers == "yes", cage.LIMITS))))
+        with processes.tidied(), tempfile.TemporaryDirectory(
+                prefix="portrait-", dir=os.environ.get("FOLDERS")) as folder:
+            print(json.dumps(asdict(paint(binary, workers == "yes", folder))))
     except Trouble as trouble:
         sys.exit(str(trouble))
 

@@ -56,7 +56,7 @@ class Graded(unittest.TestCase):
     def test_who_never_begins_gets_nothing_and_soon(self):
         result = self.result(self.script(SILENT), "forking")
         self.assertEqual(0, result["points"])
-        self.assertIn("its first line", result["failures"][0]["evidence"])
+        self.assertIn("did not serve its first client", result["failures"][0]["evidence"])
         self.assertEqual([20, 25, 25, 20, 10], [section["of"] for section in result["sections"]])
         self.assertEqual({section["name"] for section in result["sections"]},
                          {failure["section"] for failure in result["failures"]})
