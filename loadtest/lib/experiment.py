@@ -131,6 +131,7 @@ class Experiment:
                 run = Run(self, options, hosts)
                 try:
                     self.measure(run)
+                    run.kept.complete()
                 finally:
                     run.close()
                     self._publish(run)
@@ -172,6 +173,9 @@ class Experiment:
                             "network namespaces for the time of the run (root only)")
         parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
                             help="in the guestbook (%d)" % len(redis.SEED))
+        parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
+                            help="leave the results there; if this run was interrupted there, it "
+                            "goes on")
         parser.add_argument("--seed", metavar="N", type=positive,
                             help="of the shuffle, to repeat an order (a new one)")
         parser.add_argument("--redis", metavar="WHERE", type=redis_address,

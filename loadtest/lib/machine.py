@@ -1,5 +1,7 @@
 """machine: cores to pin to, limits, and what a report must say of the machine."""
 
+import glob
+import hashlib
 import os
 import platform
 import re
@@ -80,6 +82,7 @@ def environment():
         ("ports", read("/proc/sys/net/ipv4/ip_local_port_range").strip()),
         ("tcp_tw_reuse", read("/proc/sys/net/ipv4/tcp_tw_reuse").strip()),
         ("ZeroHTTPd", _revision()),
+        ("sources", sources()),
         ("python", platform.python_version()),
     ]
 
@@ -91,6 +94,15 @@ def _revision():
                           "describe", "--always", "--dirty"])
     except Trouble:
         return "unknown revision"
+
+
+def sources():
+    """A fingerprint of the code that is measured. Comments and layout do not change it."""
+    digest = hashlib.sha256()
+    for pattern in ("0*/main.c", "common/*.[ch]", "loadtest/*.c", "templates/*/*"):
+        for path in sorted(glob.glob(os.path.join(TOP, pattern))):
+            digest.update(re.sub(r"/\*[\s\S]*?\*/|//.*|\s+", "", read(path)).encode())
+    return digest.hexdigest()[:12]
 
 
 def read(path):

@@ -18,6 +18,7 @@ import sys
 import time
 
 from lib import Trouble, cells, delay, machine, meter, redis, servers, subjects
+from lib.kept import Kept
 from lib.progress import Progress
 
 PAGE = "/guestbook"
@@ -36,17 +37,20 @@ class Run:
         self.hosts = hosts
         self.descriptors = machine.raise_descriptor_limit()
         self.cores = hosts.cores
-        self.folder = new_folder()
+        self.folder = new_folder(options.into)
+        self.kept = Kept(options.into, (sys.argv[1:], quick, machine.sources()))
         self.rounds = options.rounds or (experiment.quick_rounds if quick else experiment.rounds)
         self.seconds = options.seconds or (experiment.quick_seconds if quick
                                            else experiment.seconds)
         self.warmup_seconds = 0.2 * self.seconds
         self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds)
-        self.asked = {}  # requests of each counted spot, as the first round found them
+        self.asked = self.kept.asked  # requests of each counted spot, as the first round found them
         self.path = options.url
         self.root = machine.TOP  # its public/ is what all serve
         self.entries = options.entries
-        self.seed = options.seed or random.SystemRandom().randrange(1, 10000)
+        self.seed, self.began = self.kept.begin(
+            options.seed or random.SystemRandom().randrange(1, 10000),
+            time.strftime("%Y-%m-%d %H:%M:%S %z"))
         self.servers = with_revisions(options.servers, options.against)
         self.left_out = []  # sentences: what was not measured, and why
         self.servers = [name for name in self.servers if self._can_be_measured(name)]
@@ -56,7 +60,6 @@ class Run:
         self.cells = []
         self.wrong = []  # sentences: what went wrong outside of a cell
         self.planned = 0
-        self.began = time.strftime("%Y-%m-%d %H:%M:%S %z")
         self._others = meter.others_percent()
         self.redis = self._open_redis()
         self._page = None
@@ -156,10 +159,12 @@ class Run:
                 if spot in hopeless:
                     record.plan(self.planned - 1)
                     continue
-                record.begin("round %d, %s" % (number, spot))
-                cell = cells.Cell(spot, number)
-                cells.measure(cell, self)
-                record.keep(cell, "%s: %s" % (spot, outcome(cell)))
+                cell = record.recall(spot=spot, round=number)
+                if not cell:
+                    record.begin("round %d, %s" % (number, spot))
+                    cell = cells.Cell(spot, number)
+                    cells.measure(cell, self)
+                    record.keep(cell, "%s: %s" % (spot, outcome(cell)))
                 if not cell.load:
                     hopeless.add(spot)
 
@@ -248,10 +253,22 @@ class Record:
     def begin(self, what):
         self._progress.begin(what)
 
+    def recall(self, **wanted):
+        """The cell that an earlier sitting has measured, or None."""
+        cell = self._run.kept.recall(**wanted)
+        if cell:
+            self._take(cell)
+            self._progress.cells -= 1
+        return cell
+
     def keep(self, cell, what):
+        self._run.kept.keep(cell, self._run.asked)
+        self._take(cell)
+        self._progress.cell_done(what)
+
+    def _take(self, cell):
         self._run.cells.append(cell)
         self._write(self._run.experiment.raw(cell))
-        self._progress.cell_done(what)
 
     def _write(self, row):
         print(*row, sep="\t", file=self._tsv, flush=True)
@@ -274,8 +291,11 @@ def with_revisions(wanted, revisions):
     return result
 
 
-def new_folder():
-    """build/loadtest/STAMP, new."""
+def new_folder(wanted=None):
+    """The one that is wanted, or build/loadtest/STAMP, new."""
+    if wanted:
+        os.makedirs(os.path.join(wanted, "raw"), exist_ok=True)
+        return wanted
     stamp = time.strftime("%Y-%m-%d-%H%M%S")
     for number in range(1, 100):
         name = stamp if number == 1 else "%s-%d" % (stamp, number)

@@ -9,7 +9,7 @@ from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import cells, rounds, run
+from lib import cells, kept, rounds, run
 from lib.cells import Spot
 
 NAMES = ["iterative", "forking", "poll", "epoll", "floor"]
@@ -28,7 +28,8 @@ class Hopeless(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(cells, "measure", measure):
             it = object.__new__(run.Run)
-            vars(it).update(folder=folder, cells=[], seconds=1.0, planned=0,
+            vars(it).update(folder=folder, cells=[], seconds=1.0, planned=0, asked={},
+                            kept=kept.Kept(None, None),
                             experiment=SimpleNamespace(columns=[], raw=lambda cell: []))
             it.measure_cells([(number, spot) for number in (1, 2, 3) for spot in (good, bad)])
         self.assertEqual([(cell.round, cell.spot) for cell in it.cells],
