@@ -14,6 +14,11 @@ load: $(NEED)-compare
 ## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
 EXPERIMENTS  = compare sweep cost
 BESIDE_PEERS = connections files burst ramp
+## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
+#  All of them take hours, on a machine that does nothing else.
+results: deps-experiments all instruments
+	@PLAIN=$(PLAIN) loadtest/publish $(ONLY)
+
 $(EXPERIMENTS): deps-compare
 $(BESIDE_PEERS): deps-experiments
 $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
@@ -25,4 +30,4 @@ instruments: $(INSTRUMENTS)
 $(INSTRUMENTS): %: %.o
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
-.PHONY: load instruments $(EXPERIMENTS) $(BESIDE_PEERS)
+.PHONY: load instruments results $(EXPERIMENTS) $(BESIDE_PEERS)

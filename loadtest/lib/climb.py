@@ -45,6 +45,7 @@ class Step:
     offered: int  # new connections a second
     seconds: float  # for so long
     probe: bool = False  # it was to find the range
+    round: int = 1
     began: float = 0.0  # since 1970
     report: Optional[h2load.Report] = None  # without its answers; None: it could not be offered
     load: Optional[Load] = None

@@ -162,7 +162,8 @@ class Experiment:
         parser.add_argument("--quick", action="store_true", default=bool(os.environ.get("QUICK")),
                             help="fewer and shorter rounds (also: QUICK=1 in the environment)")
         parser.add_argument("--against", metavar="REV", action="append", default=[],
-                            help="our servers of another revision as well; may be repeated")
+                            help="our servers of another revision as well, or with a stored change "
+                            "(new-redis); may be repeated")
         parser.set_defaults(url=None, elsewhere=None)
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,

@@ -2,6 +2,7 @@
 
     epoll           one of the seven, as built here
     epoll@v1.0      the same of another revision of this project (git archive, built apart)
+    epoll@new-redis today's, with a change that is stored: loadtest/results/new-redis/change.patch
     floor           the least a server can do
     nginx           a peer, tuned; nginx:default as its package comes
 
@@ -138,11 +139,19 @@ class Elsewhere:
 # ---- other revisions of this project --------------------------------------------------------
 
 
+def _change(revision):
+    """The stored change of this name, as the path of a patch; or None."""
+    path = os.path.join(machine.TOP, "loadtest", "results", revision, "change.patch")
+    return path if os.path.exists(path) else None
+
+
 def _tree(revision):
-    return os.path.join(machine.BUILD, "against", _commit(revision))
+    change = "-" + revision if _change(revision) else ""
+    return os.path.join(machine.BUILD, "against", _commit(revision) + change)
 
 
 def _commit(revision):
+    revision = "HEAD" if _change(revision) else revision
     try:
         return machine.output_of(["git", "-C", machine.TOP, "rev-parse", "--verify",
                                   "--short=12", revision + "^{commit}"])
@@ -160,5 +169,7 @@ def build(revision):
         archive = subprocess.run(["git", "-C", machine.TOP, "archive", _commit(revision)],
                                  stdout=subprocess.PIPE, check=True).stdout
         subprocess.run(["tar", "-x", "-C", new], input=archive, check=True)
+        if _change(revision):
+            machine.output_of(["patch", "-s", "-p1", "-d", new, "-i", _change(revision)])
         os.rename(new, tree)
     machine.output_of(["make", "-s", "-C", tree, "DEPS=no", "all"], seconds=300)

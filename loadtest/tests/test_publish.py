@@ -1,0 +1,136 @@
+"""What remains of the runs that are stored, and how one is made. And the ladder, which is one."""
+
+import importlib.machinery
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from lib import machine
+
+PATH = os.path.join(os.path.dirname(HERE), "publish")
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("publish", PATH)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("publish", loader))
+    loader.exec_module(module)
+    return module
+
+
+publish = load()
+COMMAND = "loadtest/compare --quick --rounds 2 --servers epoll,floor --levels 20"
+RUN = ("some", 1, COMMAND, "a test")
+
+
+class Publish(unittest.TestCase):
+    def setUp(self):
+        top = tempfile.TemporaryDirectory()
+        self.addCleanup(top.cleanup)
+        for name in ("STORE", "WORK"):
+            patch = mock.patch.object(publish, name, os.path.join(top.name, name))
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.work, self.there = (os.path.join(folder, "some")
+                                 for folder in (publish.WORK, publish.STORE))
+
+    def stored(self, table="| a |", **facts):
+        facts = {"ZeroHTTPd": "v1", "sources": machine.sources(), "command": COMMAND, **facts}
+        os.makedirs(self.there, exist_ok=True)
+        for name, text in (("environment.txt", "".join("%s: %s\n" % pair for pair in facts.items())),
+                           ("table.md", table)):
+            with open(os.path.join(self.there, name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+class Remaining(Publish):
+    def test_a_run_that_is_not_there(self):
+        self.assertEqual(publish.why(RUN), "missing")
+
+    def test_one_that_is_right(self):
+        self.stored()
+        self.assertFalse(publish.why(RUN))
+
+    def test_one_of_another_command_or_of_other_servers(self):
+        self.stored(command="loadtest/compare")
+        self.assertEqual(publish.why(RUN), "made by another command")
+        self.stored(sources="0")
+        self.assertIn("v1", publish.why(RUN))
+
+    def test_a_noisy_one_unless_clients_are_turned_away_in_it(self):
+        self.stored(table="Pages a second, in a noisy hour: the floor drifted by 20 %:")
+        self.assertIn("noisy", publish.why(RUN))
+        with mock.patch.object(publish, "TURNED_AWAY", ["some"]):
+            self.assertIn("noisy", publish.why(RUN))
+            self.stored(table="- (1) by Little's law few were waiting")
+            self.assertFalse(publish.why(RUN))
+        self.assertIn("noisy", publish.why(RUN))
+
+    def test_every_run_has_a_name_of_its_own_and_a_program(self):
+        self.assertEqual(len({run[0] for run in publish.RUNS}), len(publish.RUNS))
+        for run in publish.RUNS:
+            self.assertTrue(os.access(os.path.join(machine.TOP, run[2].split()[0]), os.X_OK))
+
+
+class Making(Publish):
+    def test_what_it_leaves(self):
+        with mock.patch.object(publish, "NOISE", []):
+            self.assertFalse(publish.make(RUN))
+        publish.store(RUN)
+        self.assertEqual(sorted(os.listdir(self.there)), [
+            "cells.tsv", "chart-1.svg", "chart-2.svg", "environment.txt", "table.md"])
+        with mock.patch.object(publish, "NOISE", []):
+            self.assertFalse(publish.why(RUN))
+
+    def test_a_change_stays_and_an_old_chart_goes(self):
+        self.stored()
+        for name in ("chart.svg", "change.patch"):
+            os.rename(os.path.join(self.there, "table.md"), os.path.join(self.there, name))
+            self.stored()
+        os.makedirs(self.work)
+        for name in ("table.md", "environment.txt", "chart-1.svg", "memory.tsv"):
+            with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
+                file.write("new\n")
+        publish.store(RUN)
+        self.assertEqual(sorted(os.listdir(self.there)), [
+            "change.patch", "chart.svg", "environment.txt", "memory.tsv", "table.md"])
+
+    def test_what_fails_is_not_complete(self):
+        self.assertIn("end", publish.make(("some", 1, "loadtest/compare --quick --against nothing", "")))
+
+    def test_ctrl_c_ends_it_and_leaves_what_is_done(self):
+        program = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.path[:0] = %r; import test_publish; "
+             "p = test_publish.publish; p.WORK = %r; p.make(%r)" % (
+                 [HERE, os.path.dirname(HERE)], publish.WORK, RUN)], stderr=subprocess.DEVNULL)
+        kept = os.path.join(self.work, "raw", "kept.pickle")
+        while program.poll() is None and not os.path.exists(kept):
+            pass
+        program.send_signal(signal.SIGINT)
+        self.assertEqual(program.wait(), 130)
+        self.assertTrue(os.path.exists(kept))
+
+
+class Ladder(unittest.TestCase):
+    def test_what_it_leaves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([os.path.join(machine.TOP, "05_prethreading/ladder/climb"),
+                                   "--clients", "4", "--rounds", "1", "--into", folder, "copy"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                                  check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(os.listdir(folder)), [
+                "cells.tsv", "chart.svg", "environment.txt", "table.md"])
+            with open(os.path.join(folder, "table.md"), encoding="utf-8") as file:
+                self.assertIn("| prethreading copy |", file.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
