@@ -28,7 +28,7 @@ What a program is made of:
     knee, offered, climb, fetched, filling, seeds   the parts of one program or two
 What it came to:
     table, chart, report   Markdown, pictures, and the page with both
-    gnuplot, scale, labels   what the pictures are drawn with
+    gnuplot, scale, panels   what the pictures are drawn with
     progress    what runs, and how long is left
 """
 

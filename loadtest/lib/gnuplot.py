@@ -1,8 +1,8 @@
 """gnuplot: draws what a list of its commands says, and hands it over as SVG for a page.
 
-The SVG stands inside HTML, several times on one page: so its ids begin with a name of its own,
-it is as wide as its place allows, and what gnuplot says of itself gives way to a title and a
-description for people who hear the page instead of seeing it.
+The SVG stands inside HTML, several times on one page, or alone as a file. So its ids begin with a
+name of its own, it asks for nothing, it has colours for a dark page as well, and what gnuplot says
+of itself gives way to a title and a description for people who hear the page instead of seeing it.
 """
 
 import html
@@ -13,8 +13,17 @@ import subprocess
 
 from lib import Trouble
 
-FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"  # what is there, never fetched
+COMMON = ('fill="none"', 'color="black"', 'stroke="currentColor"', 'stroke-linecap="butt"',
+          'stroke-linejoin="miter"')
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 LIMIT_SECONDS = 60
+
+# As in the chapters' drawings. Any other colour is lightened for a dark page where it needs that.
+PAPER, INK, FAINT, GRID, OTHERS = "#ffffff", "#1f2328", "#525c66", "#e6eaed", "#c8cfd6"
+ON_LIGHT, ON_DARK = "#000000", PAPER  # letters on a bar; dark bars are light ones on a dark page
+DARK = {PAPER: "#10151c", INK: "#e8ecf1", FAINT: "#a7b1bc", GRID: "#262f39", OTHERS: "#46515e",
+        ON_LIGHT: ON_LIGHT}
+LIGHT_ENOUGH = 150  # of 255
 
 
 def available():
@@ -26,21 +35,25 @@ def quoted(text):
     return "'%s'" % " ".join(str(text).split()).replace("'", "''")
 
 
-def colour(rgb):
-    """'#0072B2' as gnuplot takes it."""
-    return "rgb '%s'" % rgb
+def brightness(rgb):
+    """Of '#0072b2', as an eye sees it: 0 to 255."""
+    red, green, blue = (int(rgb[at:at + 2], 16) for at in (1, 3, 5))
+    return 0.3 * red + 0.59 * green + 0.11 * blue
 
 
-def font(size, bold=False):
-    return "font 'Arial%s,%d'" % (":Bold" if bold else "", size)
+def for_dark(rgb):
+    """The colour that takes this one's place on a dark page."""
+    white = max(0.0, (LIGHT_ENOUGH - brightness(rgb)) / (255 - brightness(rgb) or 1))
+    return DARK.get(rgb) or "#" + "".join(
+        "%02x" % round(part + (255 - part) * white) for part in bytes.fromhex(rgb[1:]))
 
 
 def draw(commands, size, name, title, description):
     """The picture as SVG text; None if there is no gnuplot. Trouble if it does not understand."""
     if not available():
         return None
-    terminal = ("set terminal svg dynamic noenhanced size %d,%d name 'gnuplot' font 'Arial,15' "
-                "background '#ffffff'" % size)
+    terminal = ("set terminal svg noenhanced size %d,%d name 'gnuplot' font 'Arial,15' "
+                "background '%s'" % (*size, PAPER))
     script = "\n".join(["set encoding utf8", terminal, *commands, ""])
     try:  # -d: nobody's ~/.gnuplot
         done = subprocess.run(["gnuplot", "-d"], input=script, stdout=subprocess.PIPE,
@@ -50,22 +63,36 @@ def draw(commands, size, name, title, description):
         raise Trouble("gnuplot: %s" % error) from error
     if done.returncode or "</svg>" not in done.stdout:
         raise Trouble("gnuplot: %s" % (done.stderr.strip() or "status %d" % done.returncode))
-    return for_a_page(done.stdout, name, title, description)
+    return for_a_page(done.stdout, size, name, title, description)
 
 
-def for_a_page(svg, name, title, description):
+def for_a_page(svg, size, name, title, description):
     """gnuplot's SVG, fit to stand inside HTML beside others."""
-    view = re.search(r'viewBox="[^"]*"', svg).group()
     body = svg[svg.index("<g id="):]  # past its head, title and description
-    body = re.sub(r"<title>.*?</title>", "", body, flags=re.DOTALL)  # a tip on every line drawn
-    body = re.sub(r"\t<g [^>]*>\s*<text></text>\s*</g>\n", "", body)  # a marker without a name
-    body = re.sub(r'<g fill="none"[^>]*>\s*</g>\n?', "", body)  # nothing in it
-    body = re.sub(r"\t?<filter.*?</filter>\n", "", body, flags=re.DOTALL)  # for boxed text: unused
+    body = body.replace("<rect ", '<rect stroke="none" ', 1)  # the paper
+    for useless in (r"<title>.*?</title>",  # a tip on every line drawn
+                    r"\t<g [^>]*>\s*<text></text>\s*</g>\n",  # a marker without a name
+                    r"\t?<filter.*?</filter>\n",  # for boxed text, which there is none of
+                    r"<g [^>]*>\s*</g>\n?"):  # nothing in it
+        body = re.sub(useless, "", body, flags=re.DOTALL)
     body = re.sub(r'\b(id=["\']|href=["\']#)', lambda found: found.group() + name + "-", body)
-    body = re.sub(r'font-family="Arial(:Bold)?"', lambda found: 'font-family="%s"%s' % (
-        FONT, ' font-weight="bold"' if found.group(1) else ""), body)
+    body = body.replace('font-family="Arial:Bold"', 'font-weight="bold"')
+    for everywhere in (*COMMON, 'font-family="Arial"'):  # stands once, at the head
+        body = body.replace(" " + everywhere, "")
+    body = re.sub(r"rgb\( *(\d+), *(\d+), *(\d+)\)", lambda found: "#%02x%02x%02x" % tuple(
+        map(int, found.groups())), body)
     head = ('<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-            '%s role="img" aria-labelledby="%s-title %s-description">\n'
-            '<title id="%s-title">%s</title>\n<desc id="%s-description">%s</desc>\n' % (
-                view, name, name, name, html.escape(title), name, html.escape(description)))
+            'viewBox="0 0 {1} {2}" width="{1}" height="{2}" font-family="{6}" {7} role="img" '
+            'aria-labelledby="{0}-title {0}-description">\n<title id="{0}-title">{3}</title>\n'
+            '<desc id="{0}-description">{4}</desc>\n<style>\n{5}\n</style>\n'.format(
+                name, *size, html.escape(title), html.escape(description), _dark_style(body),
+                FONT, " ".join(COMMON)))
     return head + body
+
+
+def _dark_style(body):
+    rules = ["svg [{0}='{1}'] {{ {0}: {2} }}".format(where, rgb, for_dark(rgb))
+             for where, rgb in sorted(set(re.findall(
+                 r"""\b(fill|stroke|color) ?= ?["'](#[0-9a-f]{6})["']""", body)))
+             if for_dark(rgb) != rgb]
+    return "@media (prefers-color-scheme: dark) {\n%s\n}" % "\n".join(rules)

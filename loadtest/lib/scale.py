@@ -4,86 +4,66 @@ import math
 
 
 class Scale:
-    """An axis that is `length` pixels long and goes from `low` to `high`.
+    """An axis: `low` and `high` are its ends, with some room beyond the figures, given as a share.
 
-    On a logarithmic one there is no place for zero or less: at() gives None."""
+    A linear axis begins at 0 if no figure is below it: a part of an axis exaggerates."""
 
-    def __init__(self, low, high, log, length):
-        self.low, self.high, self.log, self.length = low, high, log, length
+    def __init__(self, axis, figures, below=0.0, above=0.0):
+        self.axis = axis
+        figures = [*figures] if axis.log or axis.ticks else [0, *figures]
+        low, high = map(self._even, (min(figures), max(figures)))
+        if axis.log and high - low < 1:  # a decade at least: it has three ticks
+            low, high = (low + high - 1) / 2, (low + high + 1) / 2
+        elif low == high:
+            high += 1
+        room = high - low
+        self._low, self._length = low - below * room, room * (1 + below + above)
+        self._last = 1 - above / (1 + below + above) + 1e-9  # tick: not in the room above
+        ends = self._low, self._low + self._length
+        self.low, self.high = (10 ** end for end in ends) if axis.log else ends
+
+    def _even(self, value):
+        """Equal steps of this are equal on paper."""
+        return math.log10(value) if self.axis.log else float(value)
 
     def at(self, value):
-        """The place of a figure, in pixels from the beginning."""
-        if self.log and value <= 0:
-            return None
-        low, high, value = map(math.log if self.log else float, (self.low, self.high, value))
-        return (value - low) / (high - low) * self.length
+        """The place of a figure, from 0 to 1."""
+        return (self._even(value) - self._low) / self._length
 
+    def ticks(self, few):
+        """Where a text stands, from left to right: of many the ends, and a few between them that
+        are far apart and round."""
+        every = range(len(self.axis.ticks)) if self.axis.even else (
+            sorted(self.axis.ticks or self._round(few)))
+        ticks = [tick for tick in every if (tick > 0 or not self.axis.log)
+                 and -1e-9 <= self.at(tick) <= self._last]
+        if len(ticks) <= few + 1:
+            return ticks
+        first, last = self.at(ticks[0]), self.at(ticks[-1])
+        places = [first + (last - first) * each / (few - 1) for each in range(1, few - 1)]
+        return sorted({ticks[0], ticks[-1], *(min(ticks, key=lambda tick: (
+            round(abs(self.at(tick) - place), 1), ("%e" % tick)[0] not in "15",
+            abs(self.at(tick) - place))) for place in places)})
 
-def limits(figures, log):
-    """(low, high), round numbers that leave room for all figures. A linear axis begins at 0 if
-    nothing is below it: a part of an axis exaggerates."""
-    if log:
-        figures = [figure for figure in figures if figure > 0] or [1, 10]
-        low, high = _step_below(min(figures)), _step_above(max(figures))
-        return (low, high) if low < high else (low, _step_above(high * 1.5))
-    low, high = min([0, *figures]), max([0, *figures])
-    step = _linear_step(low, high)
-    return step * math.floor(low / step), max(step, step * math.ceil(high / step - 1e-9))
+    def _round(self, few):
+        """1, 2 or 5 times a power of ten."""
+        if self.axis.log:
+            digits = (1,) if self._length > 2 else (1, 2, 5)
+            return [digit * 10.0 ** power for power in range(
+                math.floor(self._low), math.ceil(self._low + self._length)) for digit in digits]
+        rough = self._length / few
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough)
+        return [step * number for number in range(math.ceil(self.low / step - 1e-9),
+                                                  math.floor(self.high / step + 1e-9) + 1)]
 
-
-def round_ticks(low, high, log):
-    """Round numbers from low to high: few enough to be read, many enough to guide."""
-    if not log:
-        step = _linear_step(low, high)
-        return [step * n for n in range(math.ceil(low / step - 1e-9),
-                                        math.floor(high / step + 1e-9) + 1)]
-    decades = range(math.floor(math.log10(low) - 1e-9), math.ceil(math.log10(high) + 1e-9) + 1)
-    wide = math.log10(high / low) > 3.5
-    digits = (1,) if wide else (1, 2, 5)
-    ticks = [digit * 10.0 ** decade for decade in decades for digit in digits]
-    return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
-
-
-def _linear_step(low, high):
-    """1, 2 or 5 times a power of ten, four to eight times in the range."""
-    rough = (high - low or 1) / 6
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough * 0.8)
-
-
-def _step_below(figure):
-    power = 10.0 ** math.floor(math.log10(figure) + 1e-9)
-    return next(digit * power for digit in (5, 2, 1) if digit * power <= figure * (1 + 1e-9))
-
-
-def _step_above(figure):
-    power = 10.0 ** math.floor(math.log10(figure) + 1e-9)
-    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= figure * (1 - 1e-9))
-
-
-def thinned(places):
-    """Which of the texts along an axis can stand there without touching each other.
-
-    `places`: a list of (value, place in pixels, width of its text). The ends come first, then
-    the rounder numbers. Returns a set of values."""
-    chosen = []
-    ends = (places[0], places[-1]) if places else ()
-    for each in sorted(places, key=lambda each: (each not in ends, _roughness(each[0]), -each[1])):
-        if all(abs(each[1] - other[1]) >= (each[2] + other[2]) / 2 for other in chosen):
-            chosen.append(each)
-    return {value for value, _, _ in chosen}
-
-
-def _roughness(value):
-    """0 for 1, 10, 100; 1 for 5, 50; 2 for 2, 20; then the others, those of one digit first."""
-    digits = ("%.6g" % abs(value * 10 ** 6)).split("e")[0].replace(".", "").strip("0")
-    return ["1", "5", "2"].index(digits) if digits in ("1", "5", "2") else 2 + len(digits)
+    def text(self, tick):
+        return number(self.axis.ticks[tick] if self.axis.even else tick)
 
 
 def number(value):
     """A round number as people write it: 1,000 and 0.5."""
-    text = format(value, ",.6f").rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return format(value, ",.10g")
 
 
 def figure(value):

@@ -1,0 +1,223 @@
+"""panels: what all charts are made of: a head of text, and below it one panel or more, with axes.
+
+A chart is put together as commands for gnuplot, which lays out the panels and draws what is in
+them. It is also looked at on a phone, so it is narrow for the size of its letters.
+"""
+
+import math
+import textwrap
+
+from lib import gnuplot
+from lib.gnuplot import FAINT, GRID, INK, PAPER, quoted
+from lib.scale import figure
+
+WIDTH, EDGE = 600, 10
+LINE = 20  # from one line of text to the next
+TITLE, TEXT, SMALL = 17, 15, 13  # sizes of letters
+COLUMNS = 2  # of panels
+HEIGHT, PANEL_HEIGHT, GAP, BETWEEN = 330, 90, 16, 34  # of one panel; of each of several
+CLOSE = 0.2  # of a panel: too close for two figures
+ROW = 24  # of bars
+
+
+def width(text, size=TEXT):
+    """About so many pixels, rather too many than too few."""
+    return len(text) * size * 0.58
+
+
+def at(x, y):
+    """A place in a panel, by its axes."""
+    return "%.12g,%.12g" % (x, y)
+
+
+def _on_paper(x, y):
+    """A place in the picture, in pixels from its upper left corner."""
+    return "screen px(%g),py(%g)" % (x, y)
+
+
+def _colour(rgb):
+    return "lc rgb '%s'" % rgb
+
+
+class Panels:
+    """Its head at once; then place() or place_rows(), what is in it, and panel(), for each."""
+
+    def __init__(self, name, title, above="", key=()):
+        self._name, self._title = name, title
+        self._commands = ["unset key", "set border 1 " + _colour(INK), "set tics scale 0 textcolor "
+                          "rgb '%s'" % INK, "set grid lt 1 lw 1 " + _colour(GRID)]
+        self._across = self._up = None
+        self._count = self._drawn = 0
+        self._few = (6, 6)  # ticks
+        self._boxes, self._plots = [], []
+        self._down = EDGE
+        for line in textwrap.wrap(title, int((WIDTH - 2 * EDGE) / width("x", TITLE))):
+            self.label(line, _on_paper(EDGE, self._down + 10), "left", INK, TITLE, True)
+            self._down += LINE + 3
+        if above:
+            self.label(above, _on_paper(EDGE, self._down + 10), "left", FAINT)
+            self._down += LINE
+        self._add_key(key)
+
+    def _add_key(self, entries):
+        """Names, each with a piece of its line or with its marker, in as many rows as they need."""
+        x = EDGE
+        for text, look in entries:
+            sample = 32 if look.dash else 16
+            if x > EDGE and x + sample + 8 + width(text) > WIDTH - EDGE:
+                x, self._down = EDGE, self._down + LINE
+            y = self._down + 12
+            if look.dash:
+                self._stroke(_on_paper(x, y), _on_paper(x + sample, y),
+                             "lw 2 dt %s %s" % (look.dash, _colour(look.colour)))
+            if look.point:
+                self.label("", _on_paper(x + sample / 2, y), "left point pt %d ps %s %s" % (
+                    look.point, 0.8 if look.dash else 1.2, _colour(look.colour)))
+            self.label(text, _on_paper(x + sample + 8, y), "left")
+            x += sample + 8 + width(text) + 16
+        self._down += LINE if entries else 0
+
+    # ---- the room for panels ----------------------------------------------------------------
+
+    def place(self, across, up, panels=1, right=0, above=0):
+        """Makes room for so many, all with the same axes, which are written once."""
+        self._up, self._count = up, panels
+        height = HEIGHT
+        if panels > 1:
+            self._few, height, above = (3, 4), PANEL_HEIGHT, LINE
+        left = max(width(up.text(tick)) for tick in up.ticks(self._few[1]))
+        self._frame(across, left, right, above, height)
+        self._commands.append("set yrange [%.12g:%.12g]" % (up.low, up.high))
+
+    def place_rows(self, across, groups, figures):
+        """One, with a row for each bar: (group, name) -> its place upwards. So much room is left
+        at the right as the longest of the figures takes."""
+        self._count, rows, down, headings = 1, {}, 0, []
+        for group, names in groups.items():
+            if len(groups) > 1:
+                headings.append((group, down + 0.6))
+                down += 1.1
+            rows.update(((group, name), down + each + 0.5) for each, name in enumerate(names))
+            down += len(names)
+        self._frame(across, max(width(name) for _, name in rows), max(map(width, figures)), -10,
+                    ROW * down)
+        for group, row in headings:
+            self.label(group, "screen px(%d), first %g" % (EDGE, row), "left", bold=True)
+        ticks = ("%s %g" % (quoted(name), row) for (_, name), row in rows.items())
+        self._commands += ["set yrange [%g:0]" % down, "set grid noytics",
+                           "set ytics (%s)" % ",".join(ticks)]
+        return rows
+
+    def _frame(self, across, left, right, above, height):
+        columns = min(COLUMNS, self._count)
+        rows = math.ceil(self._count / columns)
+        left, right, top = EDGE + left + 8, WIDTH - EDGE - right - 16, self._down + above + 14
+        self._across, self.pixels = across, right - left
+        self._down = top + rows * height + (rows - 1) * BETWEEN
+        self.label(across.axis.title, _on_paper((left + right) / 2, self._down + 1.9 * LINE),
+                   "center", FAINT)
+        self._commands += [
+            "set multiplot layout %d,%d margins screen px(%g),px(%g),py(%g),py(%g) "
+            "spacing screen px(%g),1-py(%g)" % (
+                rows, columns, left, right, self._down, top, GAP, BETWEEN),
+            "set xtics offset 0,0.3", "set xrange [%.12g:%.12g]" % (across.low, across.high)]
+        self._commands += ["set logscale " + which for which, scale in (
+            ("x", across), ("y", self._up)) if scale and scale.axis.log]
+
+    # ---- what is in the next panel ----------------------------------------------------------
+
+    def label(self, text, place, how, rgb=INK, size=TEXT, bold=False):
+        self._commands.append("set label %s at %s %s font 'Arial%s,%d' textcolor rgb '%s'" % (
+            quoted(text), place, how, ":Bold" * bold, size, rgb))
+
+    def _stroke(self, start, end, how):
+        self._commands.append("set arrow from %s to %s nohead %s" % (start, end, how))
+
+    def box(self, left, right, low, high, rgb):
+        self._boxes.append((left, right, low, high, int(rgb[1:], 16)))
+
+    def line(self, points, look, wide, marked=False):
+        """Broken where a point is None; with markers, and with the ranges of the figures."""
+        how = "%s lw %s" % (_colour(look.colour), wide)
+        self._plot(points, "with lines dt %s %s" % (look.dash, how))
+        if marked:
+            self._plot(points, "using 1:3:(0):($4-$3) with vectors nohead " + how)
+            self._plot(points, "with points pt %d ps %g %s" % (
+                look.point, 0.4 if self._count > 1 else 0.6, how))
+
+    def dots(self, points, look):
+        self._plot(points, "with points pt 7 ps 0.25 " + _colour(look.colour))
+
+    def range(self, point, row):
+        """Of a bar: light around dark, so that it is seen on both."""
+        for wide, rgb in ((4, PAPER), (1.5, INK)) if point.low < point.high else ():
+            self._plot([(point.middle, row, point.low, point.high)],
+                       "with xerrorbars pt 0 lw %s %s" % (wide, _colour(rgb)))
+
+    def mark(self, value, text, line):
+        """An upright line with its name beside its upper end, in that line of text."""
+        top = 1 + line * LINE / HEIGHT
+        how = "right offset -0.5,0" if self._across.at(value) > 0.2 else "left offset 0.5,0"
+        self.label(text, "%.12g, graph %.4f" % (value, top + 0.5 * LINE / HEIGHT), how)
+        self._stroke("%.12g, graph 0" % value, "%.12g, graph %.4f" % (value, top + LINE / HEIGHT),
+                     "front dt (4,3) " + _colour(INK))
+
+    def tell(self, points, name):
+        """Writes the panel's name above it, and the figures next to ticks at their points."""
+        self.label(name, "graph 0, graph 1", "left offset 0,0.8", bold=True)
+        told = -1.0
+        for tick in self._across.ticks(self._few[0]):
+            place, near = min(((self._across.at(point.x), point) for point in points if point),
+                              key=lambda each: abs(each[0] - self._across.at(tick)))
+            if place - told > CLOSE:
+                self.label(figure(near.middle), at(*near[:2]), "center front offset 0,0.7",
+                           size=SMALL)
+                told = place
+
+    def name_ends(self, ends, looks):
+        """Each line's name beside its last point; none over another."""
+        places = {key: self._up.at(point.middle) for key, point in ends.items()}
+        names, apart, free = sorted(places, key=places.get), LINE / HEIGHT, -1.0
+        for key in names:  # upwards, each as far from the one below as it must be
+            places[key] = free = max(places[key], free + apart)
+        free = 1.0 + apart
+        for key in reversed(names):  # and down again from the upper edge
+            places[key] = free = min(places[key], free - apart)
+        for key, point in ends.items():
+            place, how = "graph 1", "left offset 0.7,0"
+            if self._across.at(point.x) < 0.9:
+                place, how = "first %.12g" % point.x, "center offset 0,0.7"
+            self.label(key, "%s, graph %.4f" % (place, places[key]), how, looks[key].colour,
+                       bold=True)
+
+    def panel(self):
+        """Draws it; what comes then is in the next one."""
+        columns, each = min(COLUMNS, self._count), self._drawn
+        self._drawn += 1
+        self._ticks("x", self._across, self._few[0], each + columns >= self._count)
+        if self._up:
+            self._ticks("y", self._up, self._few[1], each % columns == 0)
+        plots, self._plots = self._plots, []
+        self._plot(self._boxes, "using 1:3:1:2:3:4:5 with boxxyerror fs solid 1 noborder "
+                   "lc rgb variable")
+        self._commands += ["plot " + ", ".join(self._plots + plots or ["NaN"]), "unset label",
+                           "unset arrow"]
+        self._boxes, self._plots = [], []
+
+    def _ticks(self, which, scale, few, are_written):
+        self._commands.append("set %stics (%s)" % (which, ", ".join("%s %.12g" % (
+            quoted(scale.text(tick) if are_written else ""), tick) for tick in scale.ticks(few))))
+
+    def _plot(self, rows, how):
+        """Of these rows of figures; None is a gap."""
+        if any(rows):
+            name = "$rows%d" % len(self._commands)
+            self._commands.append("\n".join([name + " << END", *(
+                " ".join("%.12g" % each for each in row or ()) for row in rows), "END"]))
+            self._plots.append("%s %s" % (name, how))
+
+    def draw(self, description):
+        """The SVG; None if there is no gnuplot."""
+        size = WIDTH, math.ceil(self._down + 2.4 * LINE + EDGE)
+        places = ["px(x) = x / %d.0" % size[0], "py(y) = 1 - y / %d.0" % size[1]]
+        return gnuplot.draw(places + self._commands, size, self._name, self._title, description)
