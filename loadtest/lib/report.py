@@ -86,7 +86,7 @@ class Report:
         """A picture with its figures as a table below it, closed. Where there is no picture
         (None, as lib.chart says), one line says why, and the table is open."""
         self.pictures += [svg] if svg else []
-        picture = '<div class="chart" tabindex="0">\n%s</div>' % svg if svg else (
+        picture = '<div class="chart">\n%s</div>' % svg if svg else (
             "<p>%s</p>" % why_no_picture())
         figures = _details("The figures of this chart", table.as_html(header, rows), not svg)
         self._page.append('<figure>\n%s\n<figcaption>%s</figcaption>\n%s\n</figure>' % (

@@ -35,6 +35,8 @@ def sample():
     for name in ("bars", "again"):
         report.add_chart(chart.bars(name, EVIL, chart.Axis("requests a second"), {
             "": {"epoll": 14652, "poll": 14553, "forking": 2932}}), "Bars " + EVIL, HEADER, rows)
+    report.add_table(["server", *("%d clients" % n for n in range(14))],
+                     [["epoll", *("%d" % 12345 for n in range(14))]], "Wider than a screen")
     report.add_raw("cells.tsv", ["server", "clients", "notes"], [
         ["epoll", 20, None], ["poll", 20, "a sentence that is rather too long for one line"]] * 40)
     report.add_environment([("kernel", EVIL), ("cores", 2)])
@@ -155,10 +157,25 @@ class Browser(unittest.TestCase):
             self.assertEqual(page.value("document.documentElement.scrollWidth"),
                              page.value("document.documentElement.clientWidth"))
             page.value("document.querySelectorAll('details').forEach(each => each.open = false)")
+            if device == "phone":
+                self.check_wide_table(page)
             page.save_screenshot(os.path.join(folder, "report-%s.png" % device))
         if shutil.which("gnuplot"):
             self.assertGreater(page.value(
                 "document.querySelector('.chart svg').getBoundingClientRect().height"), 100)
+
+    def check_wide_table(self, page):
+        """It scrolls in its own box to its last cell, and the names stay in sight."""
+        page.value("box = [...document.querySelectorAll('.wide')].find("
+                   "each => each.ariaLabel == 'Wider than a screen'); box.scrollLeft = 99999; 1")
+        seen = page.value("[box, ...box.querySelectorAll('tbody tr > :is(:first-child, :last-child)')]"
+                          ".map(each => each.getBoundingClientRect())"
+                          ".map(each => [each.left, each.right].map(Math.round))")
+        (left, right), name, last = seen
+        self.assertGreater(page.value("box.scrollLeft"), 0)
+        self.assertEqual(name[0], left)
+        self.assertEqual(last[1], right)
+        page.value("box.scrollLeft = 0")
 
 
 if __name__ == "__main__":
