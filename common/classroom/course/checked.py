@@ -7,12 +7,9 @@ passed, 11 not yet, 12 a limit of a process's ended the program, 13 skipped.
 """
 
 import ctypes
-import fcntl
 import os
 import resource
 import signal
-import socket
-import struct
 import subprocess
 import sys
 
@@ -26,7 +23,6 @@ LIMITS = {-signal.SIGXCPU: "CPU time", -signal.SIGXFSZ: "the size of a file"}
 MOST_IN_MEMORY = "256m"  # of files in /tmp and its like
 
 PR_SET_DUMPABLE = 4
-SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 
 class Caged(checks.Exercise):
@@ -62,10 +58,9 @@ class Caged(checks.Exercise):
 
 def opened(redis):
     """Lets other users come to its socket."""
-    if redis.where.startswith("unix:"):
-        path = redis.where[len("unix:"):]
-        os.chmod(os.path.dirname(path), 0o711)
-        os.chmod(path, 0o777)
+    path = redis.where[len("unix:"):]
+    os.chmod(os.path.dirname(path), 0o711)
+    os.chmod(path, 0o777)
     return redis
 
 
@@ -75,8 +70,7 @@ def opened(redis):
 def furnish(folder):
     """A network that is loopback and nothing else, and empty folders where everybody may write; of
     what was in them only `folder` is left."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     kept = os.open(folder, os.O_PATH)
     for place in ("/tmp", "/var/tmp", "/dev/shm"):
         if os.path.isdir(place):

@@ -10,7 +10,6 @@ import gzip
 import io
 import os
 import re
-import stat
 import tarfile
 import zlib
 from collections import namedtuple
@@ -38,19 +37,20 @@ def read(folder, known):
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        student = plain(ARCHIVE.sub("", entry.name))
-        if student in found:
-            raise Unreadable("%s is there twice in %s" % (student, folder))
+        one = HandedIn(plain(ARCHIVE.sub("", entry.name)), {}, [])
+        if one.student in found:
+            raise Unreadable("%s is there twice in %s" % (one.student, folder))
         if entry.is_dir(follow_symlinks=False):
-            found[student] = HandedIn(student, *from_folder(entry.path, known))
+            read_folder(one, entry.path, known)
         elif entry.is_file(follow_symlinks=False) and ARCHIVE.search(entry.name):
-            found[student] = HandedIn(student, *from_archive(entry.path, known))
+            read_archive(one, entry.path, known)
         else:
-            found[student] = HandedIn(student, {}, ["neither a folder nor a .tar.gz: not read"])
+            one.notes.append("neither a folder nor a .tar.gz: not read")
+        found[one.student] = one._replace(notes=one.notes[:MOST_NOTES])
     if not found:
         raise Unreadable("%s is empty: there shall be a folder or a .tar.gz for each student" %
                          folder)
-    return [one._replace(notes=one.notes[:MOST_NOTES]) for one in found.values()]
+    return list(found.values())
 
 
 def plain(text):
@@ -58,55 +58,51 @@ def plain(text):
     return re.sub(r"[^\w .,@+-]", "?", text)
 
 
-# ---- a folder ------------------------------------------------------------------------------
+def keep(one, key, bytes):
+    if len(bytes) > MOST_SOURCE:
+        one.notes.append("%s is not read: more than %d KiB" % (key, MOST_SOURCE >> 10))
+    else:
+        one.sources[key] = bytes
 
 
-def from_folder(folder, known):
-    sources, notes = {}, []
+def read_folder(one, folder, known):
     for exercise in known:
-        for beginning in ([".mine"], []):
-            words = [*beginning, exercise.chapter, exercise.name + ".c"]
-            try:
-                bytes = read_file(folder, words)
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # a link where a folder should be is none
-            except OSError as error:
-                notes.append("%s is not read: %s" % ("/".join(words), error.strerror))
+        for beginning in (".mine", "."):
+            path = os.path.normpath(os.path.join(folder, beginning, exercise.chapter,
+                                                 exercise.name + ".c"))
+            if not os.path.lexists(path):
+                continue
+            is_plain = os.path.isfile(path) and not leads_elsewhere(path, folder)
+            if is_plain and os.access(path, os.R_OK):
+                with open(path, "rb") as file:
+                    keep(one, exercise.key, file.read(MOST_SOURCE + 1))
             else:
-                keep(exercise.key, bytes, sources, notes)
-                break
-    return sources, notes
+                one.notes.append("%s is not read: no plain file" % exercise.key)
+            break
 
 
-def read_file(folder, words):
-    """A file below the folder, none of whose parts may be a link."""
-    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for word in words:
-            kind = os.O_NONBLOCK if word is words[-1] else os.O_DIRECTORY  # no waiting for a FIFO
-            there = os.open(word, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=here)
-            os.close(here)
-            here = there
-        if not stat.S_ISREG(os.fstat(here).st_mode):
-            raise OSError(0, "no plain file")
-        with open(os.dup(here), "rb") as file:
-            return file.read(MOST_SOURCE + 1)
-    finally:
-        os.close(here)
+def leads_elsewhere(path, folder):
+    """Is a part of the path, below the folder, a link?"""
+    return os.path.realpath(path) != os.path.join(os.path.realpath(folder),
+                                                  os.path.relpath(path, folder))
 
 
-# ---- an archive ----------------------------------------------------------------------------
-
-
-def from_archive(path, known):
-    sources, notes = {}, []
+def read_archive(one, path, known):
+    files = {(each.chapter, each.name + ".c"): each.key for each in known}
     try:
         with tarfile.open(fileobj=io.BytesIO(uncompressed(path)), mode="r:") as archive:
             for member in archive:
-                take(archive, member, known, sources, notes)
+                words = member.name.split("/")
+                key = files.get(tuple(words[-2:]))
+                if not words[0] or ".." in words:
+                    one.notes.append("%s is not read: it leads out of its folder" %
+                                     plain(member.name[-80:]))
+                elif key and member.isreg():
+                    keep(one, key, archive.extractfile(member).read(MOST_SOURCE + 1))
+                elif key:
+                    one.notes.append("%s is not read: no plain file" % key)
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
-        notes.append("the archive cannot be read to its end: %s" % error)
-    return sources, notes
+        one.notes.append("the archive cannot be read to its end: %s" % error)
 
 
 def uncompressed(path):
@@ -118,25 +114,3 @@ def uncompressed(path):
     if len(bytes) > MOST_ARCHIVE:
         raise ValueError("more than %d MiB" % (MOST_ARCHIVE >> 20))
     return bytes
-
-
-def take(archive, member, known, sources, notes):
-    """One member, if it is an exercise's file, in whatever folder of the archive."""
-    words = member.name.split("/")
-    if not words[0] or ".." in words:
-        notes.append("%s is not read: it leads out of its folder" % plain(member.name[-80:]))
-        return
-    for exercise in known:
-        if words[-2:] == [exercise.chapter, exercise.name + ".c"]:
-            if member.isreg():
-                bytes = archive.extractfile(member).read(MOST_SOURCE + 1)
-                keep(exercise.key, bytes, sources, notes)
-            else:
-                notes.append("%s is not read: no plain file" % plain("/".join(words[-2:])))
-
-
-def keep(key, bytes, sources, notes):
-    if len(bytes) > MOST_SOURCE:
-        notes.append("%s is not read: more than %d KiB" % (key, MOST_SOURCE >> 10))
-    else:
-        sources[key] = bytes

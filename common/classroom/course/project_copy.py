@@ -1,7 +1,8 @@
 """project_copy: the project once more, without what gives the answers away.
 
 What is left out lies in folders of its own (ANSWERS), or stands in a document between
-`<!-- not in a course -->` and `<!-- in a course again -->`.
+`<!-- not in a course -->` and `<!-- in a course again -->`. What git does not know is nobody's
+business but the teacher's, and is left out as well.
 """
 
 import fnmatch
@@ -13,8 +14,6 @@ import subprocess
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-OURS = ["0[1-9]_*", "common", "loadtest", "public", "templates", ".ci", ".github", "Makefile",
-        "*.md", "LICENSE", ".clang-*", ".gitignore", "Containerfile", ".devcontainer"]  # of the top folder; nobody's notes beside it
 ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/mutants/*"]
 BUILT = ["build/plain/common/*.[od]", "build/plain/0[1-9]_*/main.[od]", "build/plain/loadtest/*"]
 
@@ -22,51 +21,38 @@ NOT_IN_A_COURSE = re.compile(r"<!-- not in a course -->\n?.*?<!-- in a course ag
                              re.DOTALL)
 
 
-def gives_away(path):
-    """Does this file, named from the top, hold answers?"""
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in ANSWERS)
+class Unknown(Exception):
+    """Why the project's files cannot be told."""
 
 
-def files(top=TOP):
-    """All of the project's, from the top; answers too, and new ones that git does not know."""
-    for first in sorted(os.listdir(top)):
-        if not any(fnmatch.fnmatchcase(first, pattern) for pattern in OURS):
-            continue
-        if os.path.isfile(os.path.join(top, first)):
-            yield first
-        for folder, folders, names in os.walk(os.path.join(top, first)):
-            folders[:] = sorted(set(folders) - {"__pycache__"})
-            for name in sorted(names):
-                yield os.path.relpath(os.path.join(folder, name), top)
-
-
-def built(top=TOP):
-    """What make has built of all servers, as far as it has."""
-    return [os.path.relpath(path, top) for pattern in BUILT
-            for path in glob.glob(os.path.join(top, pattern))]
-
-
-def known_to_git(top=TOP):
-    """The same, but not what somebody has just tried out; None where git does not know the
-    project."""
+def git(folder, *words):
+    """What git prints. It is not told what git tells its hooks: of another repository, perhaps."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(["git", "-C", top, "ls-files", "-z"], env=without_git(), check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    except FileNotFoundError:
-        return None
-    return {os.fsdecode(path) for path in done.stdout.split(b"\0") if path} or None
+        return subprocess.run(["git", "-C", folder, "-c", "safe.directory=*", *words], check=True,
+                              env=environment, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Unknown("git does not know the files of %s: %s" % (folder, error)) from error
 
 
-def without_git():
-    """The environment without what git tells its hooks: of another repository, perhaps."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+def files():
+    """All of the project's files that hold no answers; paths from the top."""
+    known = git(TOP, "ls-files", "-z").split("\0")
+    return [path for path in known if os.path.isfile(os.path.join(TOP, path))
+            and not any(fnmatch.fnmatchcase(path, pattern) for pattern in ANSWERS)]
 
 
-def copy(paths, target, top=TOP):
-    """Copies these files, with their times, so that make builds nothing anew; whoever can come to
-    the folder may read them."""
+def built():
+    """What make has built of all servers, as far as it has."""
+    return [os.path.relpath(path, TOP) for pattern in BUILT
+            for path in glob.glob(os.path.join(TOP, pattern))]
+
+
+def copy(paths, target):
+    """Copies these files, with their times, so that make builds nothing anew. Every user who can come
+    to the folder may read them."""
     for path in paths:
-        source, copied = os.path.join(top, path), os.path.join(target, path)
+        source, copied = os.path.join(TOP, path), os.path.join(target, path)
         os.makedirs(os.path.dirname(copied), mode=0o755, exist_ok=True)
         shutil.copy2(source, copied)
         if path.endswith(".md"):
