@@ -6,19 +6,12 @@ after the other; each asks for a page, reads it and falls silent. What has grown
     pss       of the server's processes: what they use, a page shared by n as 1/n for each
     stacks    the kernel's, one for each thread, whether it has a process to itself or not
     tables    by which the kernel finds a process' pages (VmPTE)
-    slab      the kernel's own objects: sockets, descriptors, what it knows of a process. Both ends
-              of a connection are on this machine, so the client's are in it as well: the floor
-              shows how much that is, and what a server needs beyond it is its own
-    buffers   of sockets
 
-The last two are of the whole machine (Slab in /proc/meminfo, mem in /proc/net/sockstat): another's
-coming and going shows in them. With 1,000 connections that matters less than with 100.
+The sockets themselves, in the kernel, are not in it: they cost every server the same.
 """
 
 import contextlib
 import math
-import os
-import re
 import select
 import time
 from dataclasses import dataclass
@@ -26,11 +19,9 @@ from typing import Dict
 
 from lib import Trouble, meter, web
 
-OWN = ["pss", "stacks", "tables"]  # the server's
-MACHINE = ["slab", "buffers"]
-FIGURES = [*OWN, *MACHINE]
+FIGURES = ["pss", "stacks", "tables"]
 FIRST = 20  # clients before it begins
-PAUSE_SECONDS = 0.25  # more than a tick: who is given up is given up by then
+PAUSE_SECONDS = 0.25  # more than a tick: by then the server has given up whom it gives up
 HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100}  # connections at once, at most
 LEAST_KEPT = 0.9  # a worker whose tick falls into a knock gives its silent client up
 
@@ -104,16 +95,14 @@ def is_open(client):
 def look(pid):
     """FIGURES of the server whose first process is `pid`; in bytes."""
     pids = meter.Tree(pid).pids()
-    meminfo = meter.read("/proc/meminfo")
     threads = sum(stat.threads for stat in meter.everybody(pids=pids))
     rollups, statuses = ([meter.read("/proc/%d/%s" % (pid, name)) for pid in pids]
                          for name in ("smaps_rollup", "status"))
     return {
         "pss": sum(meter.parse_pss(text) or 0 for text in rollups),
-        "stacks": threads * stack_size(meminfo, meter.read("/proc/loadavg")),
+        "stacks": threads * stack_size(meter.read("/proc/meminfo"),
+                                       meter.read("/proc/loadavg")),
         "tables": sum(meter.kib(text, "VmPTE") or 0 for text in statuses),
-        "slab": meter.kib(meminfo, "Slab") or 0,
-        "buffers": parse_sockstat(meter.read("/proc/net/sockstat")),
     }
 
 
@@ -122,9 +111,3 @@ def stack_size(meminfo, loadavg):
     a power of two, so that one who has just come or gone does not matter."""
     threads = int(loadavg.split()[3].partition("/")[2])
     return 2 ** round(math.log2(meter.kib(meminfo, "KernelStack") / threads))
-
-
-def parse_sockstat(text):
-    """Bytes in the buffers of TCP. They are counted in pages."""
-    found = re.search(r"^TCP: .*\bmem (\d+)", text, re.MULTILINE)
-    return int(found.group(1)) * os.sysconf("SC_PAGE_SIZE") if found else 0

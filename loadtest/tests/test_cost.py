@@ -84,19 +84,14 @@ class Processor(unittest.TestCase):
 class Memory(unittest.TestCase):
     def setUp(self):
         zero = dict.fromkeys(idle.FIGURES, 1 << 20)
-        some = dict(zero, pss=(1 << 20) + 1024 * 10 * 600, slab=(1 << 20) + 1024 * 2 * 600)
+        some = dict(zero, pss=(1 << 20) + 1024 * 10 * 600)
         self.run_ = types.SimpleNamespace(
             options=types.SimpleNamespace(idle=[100, 600, 1000]),
             idle={("epoll", 600): [idle.Idle(600, zero, some)]})
 
     def test_a_row_of_kib_a_connection(self):
         self.assertEqual(cost.memory_row(self.run_, "epoll", 600, table.Notes()),
-                         ["epoll", "600", "10.0", "0.0", "0.0", "10.0", "2.0", "0.0", "1.0", "2.0"])
-
-    def test_of_few_connections_the_machine_s_figures_say_nothing(self):
-        self.run_.idle["epoll", 100] = self.run_.idle["epoll", 600]
-        row = cost.memory_row(self.run_, "epoll", 100, table.Notes())
-        self.assertEqual(row[6:8], ["-", "-"])
+                         ["epoll", "600", "10.0", "0.0", "0.0", "10.0", "1.0", "2.0"])
 
     def test_who_cannot_hold_so_many_has_one_row_that_says_so(self):
         notes = table.Notes()
@@ -108,17 +103,9 @@ class Memory(unittest.TestCase):
 
 
 class Parser(unittest.TestCase):
-    def test_its_share_of_the_server_s_own_work_and_of_all(self):
-        run = types.SimpleNamespace(instructions={"kept page": {"page": 900.0, "parser": 100.0}},
-                                    cells=[cell(300.0)])
-        text = cost.parser_text(run)
-        self.assertIn("takes 10 % of the server's own", text)
-        self.assertIn("30 % of its CPU time is its own", text)
-        self.assertIn("about 3.0 % of the whole", text)
-
-    def test_without_a_measured_load_nothing_is_said_of_the_kernel(self):
-        run = types.SimpleNamespace(instructions={"kept page": {"parser": 1.0}}, cells=[])
-        self.assertNotIn("kernel", cost.parser_text(run))
+    def test_a_row_has_instructions_and_their_share_of_all(self):
+        found = {"a file": {"parser": 1000.4, "rest": 3000.0}}
+        self.assertEqual(cost.instruction_row("parser", found), ["parser", "1,000", "25.0 %"])
 
 
 class Options(unittest.TestCase):

@@ -29,11 +29,6 @@ class Kernel(unittest.TestCase):
         self.assertEqual(meter.kib("SecPageTables:  7 kB\nPageTables:  9 kB\n", "PageTables"), 9216)
         self.assertIsNone(meter.kib("SecPageTables:  7 kB\n", "PageTables"))
 
-    def test_the_buffers_of_tcp_are_counted_in_pages(self):
-        self.assertEqual(idle.parse_sockstat(sample("sockstat")),
-                         7502 * os.sysconf("SC_PAGE_SIZE"))
-        self.assertEqual(idle.parse_sockstat("sockets: used 1\nUDP: inuse 0 mem 3\n"), 0)
-
     def test_a_kernel_stack_is_all_of_them_by_all_threads(self):
         self.assertEqual(idle.stack_size(sample("meminfo"), sample("loadavg")), 16384)
 
