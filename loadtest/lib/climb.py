@@ -12,20 +12,21 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Dict, List, Optional
 
-from lib import Trouble, h2load, meter, redis, work
+from lib import Trouble, h2load, knee, meter, redis, work
 from lib.load import Load
 
 LATE_MS = 50  # a load whose p99 is above is not held
-TIMEOUT_SECONDS = 2  # for those who are not answered at all
+TIMEOUT_SECONDS = 2  # for requests that are not answered at all
 FIRST, MOST = 100, 25600  # between them the range is looked for; above, h2load itself is the limit
-BEYOND = 1.25  # so much higher than what breaks a server goes the climb
+CLOSE = 0.25  # the load that breaks a server is known as well as this, as a share, when the climb begins
+BEYOND = 1.5  # so much higher than that load goes the climb
 SETTLE_SECONDS = 5.0
 BINS_A_DECADE = 10
 
 
 @dataclass(frozen=True)
 class Way:
-    """Who is asked, and how."""
+    """Which server is asked, and how."""
 
     subject: str
     instances: Optional[int] = None  # behind the balancer; None: it is asked itself
@@ -49,8 +50,8 @@ class Step:
     began: float = 0.0  # since 1970
     report: Optional[h2load.Report] = None  # without its answers; None: it could not be offered
     load: Optional[Load] = None
-    starts: array = field(default_factory=lambda: array("d"))  # when who was answered had asked
-    times: array = field(default_factory=lambda: array("d"))  # and how many ms that took
+    starts: array = field(default_factory=lambda: array("d"))  # when an answered request was sent
+    times: array = field(default_factory=lambda: array("d"))  # and how many ms its answer took
     reading: Optional[meter.Reading] = None
     hosts: Dict[str, float] = field(default_factory=dict)  # of a lab: percent of a core
     counts: Optional[redis.Counts] = None
@@ -123,24 +124,12 @@ def _settle(store):
 
 
 def highest(breaks, first=FIRST, most=MOST):
-    """To where a climb should go. `breaks(load)` tries a load: it is doubled until it breaks, and
-    then the gap is halved twice. Returns BEYOND times the least load that broke; or `most`, if
-    none did."""
-    held, load = 0, first
-    while not breaks(load):
-        if load >= most:
-            return most
-        held, load = load, min(2 * load, most)
-    broke = load
-    for _ in range(2):
-        middle = even((held + broke) / 2)
-        if not held < middle < broke:
-            break
-        if breaks(middle):
-            broke = middle
-        else:
-            held = middle
-    return even(BEYOND * broke)
+    """To where a climb should go: BEYOND times the least load that breaks the server, or `most` if
+    none does. `breaks(load)` tries one."""
+    search = knee.Search(first, most, CLOSE, tries=1)
+    for load in iter(search.next_rate, None):
+        search.tell(load, not breaks(load))
+    return even(min(BEYOND * search.ceiling, most))
 
 
 def heights(low, high, steps):
@@ -149,13 +138,6 @@ def heights(low, high, steps):
         return [even(high)]
     each = (high - low) / (steps - 1)
     return sorted({even(low + each * number) for number in range(steps)})
-
-
-def one_more(steps):
-    """In a list, the next step, as high as the last one: a chance has made the range too low. An
-    empty list, if that is beyond MOST."""
-    more = even(2 * steps[-1] - steps[-2]) if len(steps) > 1 else even(BEYOND * steps[-1])
-    return [more] if steps[-1] < more <= MOST else []
 
 
 def even(load):
@@ -167,16 +149,16 @@ def even(load):
                key=lambda each: abs(each - load))
 
 
-def knee(steps):
-    """The step with the highest load that was held, or None."""
+def top(steps):
+    """The knee: the step with the highest load that was held, or None."""
     return max((step for step in steps if not step.why_not), default=None,
                key=lambda step: step.offered)
 
 
 def broke(steps):
     """The step with the least load above the knee; None: the climb ended before."""
-    top = knee(steps)
-    return min((step for step in steps if not top or step.offered > top.offered), default=None,
+    held = top(steps)
+    return min((step for step in steps if not held or step.offered > held.offered), default=None,
                key=lambda step: step.offered)
 
 
@@ -196,13 +178,10 @@ def offered_over_time(steps):
 def replies_over_time(steps, width):
     """[(second, replies a second)], in slices of `width` seconds from where each step begins; by
     when each reply was complete. After each step a gap."""
-    line = []
-    for step in steps:
-        ends = [start + ms / 1000 - step.began for start, ms in zip(step.starts, step.times)]
-        slices = _sliced(ends, ends, width)
-        line += [(second + step.began - steps[0].began, len(found) / length)
-                 for second, length, found in slices] + _gap(slices, step, steps)
-    return line
+    def ends(step):
+        return [start + ms / 1000 for start, ms in zip(step.starts, step.times)]
+
+    return _over_time(steps, ends, width, lambda found: len(found) / width)
 
 
 def times_over_time(steps):
@@ -212,31 +191,26 @@ def times_over_time(steps):
 
 
 def medians_over_time(steps, width):
-    """[(second, ms)], the median of each such slice; None where nobody asked."""
+    """[(second, ms)], the median of each such slice; None where nothing was asked."""
+    return _over_time(steps, lambda step: step.starts, width,
+                      lambda found: statistics.median(found) if found else None)
+
+
+def _over_time(steps, moments, width, figure):
+    """The figure of the times in each slice, by moments(step). A last slice that is not half full
+    is left out."""
     line = []
     for step in steps:
-        slices = _sliced([start - step.began for start in step.starts], step.times, width)
-        line += [(second + step.began - steps[0].began,
-                  statistics.median(found) if found else None)
-                 for second, _, found in slices] + _gap(slices, step, steps)
+        seconds = [moment - step.began for moment in moments(step)]
+        slices = [[] for _ in range(round(max(seconds, default=0.0) / width))]
+        for second, ms in zip(seconds, step.times):
+            if second < width * len(slices):
+                slices[int(second / width)].append(ms)
+        ahead = step.began - steps[0].began
+        points = [(ahead + width * (number + 0.5), figure(found))
+                  for number, found in enumerate(slices)]
+        line += points + [(second, None) for second, _ in points[-1:]]
     return line
-
-
-def _sliced(seconds, values, width):
-    """Values by their second: [(the middle of a slice, its length, the values in it)]. The last
-    slice ends with the last value; one of less than half the width is left out."""
-    slices = {}
-    for second, value in zip(seconds, values):
-        slices.setdefault(int(second / width), []).append(value)
-    last = max(seconds, default=0.0)
-    lengths = [(number, min(width, last - number * width))
-               for number in range(max(slices, default=-1) + 1)]
-    return [(number * width + length / 2, length, slices.get(number, []))
-            for number, length in lengths if length >= width / 2]
-
-
-def _gap(slices, step, steps):
-    return [(slices[-1][0] + step.began - steps[0].began, None)] if slices else []
 
 
 # ---- all of them ------------------------------------------------------------------------------

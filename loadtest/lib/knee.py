@@ -6,7 +6,7 @@ forgives the machine's hiccup.
 """
 
 TRIES = 2
-GIVE_UP = 1 / 8  # who does not serve so much of the first rate does not serve
+GIVE_UP = 1 / 8  # a server that does not serve so much of the first rate does not serve
 
 
 class Search:
@@ -39,17 +39,14 @@ class Search:
 
     def next_rate(self):
         """None: the knee is found, or there is none in reach."""
-        rate = self._wanted()
-        return None if rate is None or rate in self._good or self._too_much(rate) else rate
-
-    def _wanted(self):
-        knee, ceiling = self.knee, self.ceiling
+        knee, ceiling = self.knee or 0, self.ceiling
         if ceiling == float("inf"):
-            return min(2 * knee, self._most) if knee else self._first
-        low = knee or 0
-        if ceiling - low <= self._close * low or ceiling <= GIVE_UP * self._first:
+            rate = min(2 * knee, self._most) if knee else self._first
+        elif ceiling - knee <= self._close * knee or ceiling <= GIVE_UP * self._first:
             return None
-        return round_down((low + ceiling) / 2)
+        else:
+            rate = round_down((knee + ceiling) / 2)
+        return None if rate in self._good or self._too_much(rate) else rate
 
 
 def round_down(rate):
