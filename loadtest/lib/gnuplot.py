@@ -23,7 +23,14 @@ PAPER, INK, FAINT, GRID, OTHERS = "#ffffff", "#1f2328", "#525c66", "#e6eaed", "#
 ON_LIGHT, ON_DARK = "#000000", PAPER  # letters on a bar; dark bars are light ones on a dark page
 DARK = {PAPER: "#10151c", INK: "#e8ecf1", FAINT: "#a7b1bc", GRID: "#262f39", OTHERS: "#46515e",
         ON_LIGHT: ON_LIGHT}
-LIGHT_ENOUGH = 150  # of 255
+LIGHT_ENOUGH = 120  # of 255
+OVER_LINES = 13  # letters of this size have some paper around them
+STYLE = """\
+[font-size="%d.00"] text { stroke: %s; stroke-width: 3px; paint-order: stroke }
+@media (prefers-color-scheme: dark) {
+[font-size="%d.00"] text { stroke: %s }
+%%s
+}""" % (OVER_LINES, PAPER, OVER_LINES, DARK[PAPER])
 
 
 def available():
@@ -85,14 +92,13 @@ def for_a_page(svg, size, name, title, description):
             'viewBox="0 0 {1} {2}" width="{1}" height="{2}" font-family="{6}" {7} role="img" '
             'aria-labelledby="{0}-title {0}-description">\n<title id="{0}-title">{3}</title>\n'
             '<desc id="{0}-description">{4}</desc>\n<style>\n{5}\n</style>\n'.format(
-                name, *size, html.escape(title), html.escape(description), _dark_style(body),
+                name, *size, html.escape(title), html.escape(description), _style(body),
                 FONT, " ".join(COMMON)))
     return head + body
 
 
-def _dark_style(body):
-    rules = ["svg [{0}='{1}'] {{ {0}: {2} }}".format(where, rgb, for_dark(rgb))
-             for where, rgb in sorted(set(re.findall(
-                 r"""\b(fill|stroke|color) ?= ?["'](#[0-9a-f]{6})["']""", body)))
-             if for_dark(rgb) != rgb]
-    return "@media (prefers-color-scheme: dark) {\n%s\n}" % "\n".join(rules)
+def _style(body):
+    """Puts dark colours in the place of those that are in the picture."""
+    found = set(re.findall(r"""\b(fill|stroke|color) ?= ?["'](#[0-9a-f]{6})["']""", body))
+    return STYLE % "\n".join("svg [{0}='{1}'] {{ {0}: {2} }}".format(where, rgb, for_dark(rgb))
+                             for where, rgb in sorted(found) if for_dark(rgb) != rgb)

@@ -8,12 +8,12 @@ import math
 import textwrap
 
 from lib import gnuplot
-from lib.gnuplot import FAINT, GRID, INK, PAPER, quoted
+from lib.gnuplot import FAINT, GRID, INK, OVER_LINES, PAPER, quoted
 from lib.scale import figure
 
 WIDTH, EDGE = 600, 10
 LINE = 20  # from one line of text to the next
-TITLE, TEXT, SMALL = 17, 15, 13  # sizes of letters
+TITLE, TEXT, SMALL = 17, 15, 12  # sizes of letters
 COLUMNS = 2  # of panels
 HEIGHT, PANEL_HEIGHT, GAP, BETWEEN = 330, 90, 16, 34  # of one panel; of each of several
 CLOSE = 0.2  # of a panel: too close for two figures
@@ -74,7 +74,7 @@ class Panels:
                 self.label("", _on_paper(x + sample / 2, y), "left point pt %d ps %s %s" % (
                     look.point, 0.8 if look.dash else 1.2, _colour(look.colour)))
             self.label(text, _on_paper(x + sample + 8, y), "left")
-            x += sample + 8 + width(text) + 16
+            x += sample + 8 + width(text) + 20
         self._down += LINE if entries else 0
 
     # ---- the room for panels ----------------------------------------------------------------
@@ -171,7 +171,7 @@ class Panels:
                               key=lambda each: abs(each[0] - self._across.at(tick)))
             if place - told > CLOSE:
                 self.label(figure(near.middle), at(*near[:2]), "center front offset 0,0.7",
-                           size=SMALL)
+                           size=OVER_LINES)
                 told = place
 
     def name_ends(self, ends, looks):

@@ -80,7 +80,7 @@ class Styles(unittest.TestCase):
     def test_what_is_dark_is_light_on_a_dark_page(self):
         self.assertLess(gnuplot.brightness(gnuplot.for_dark(gnuplot.PAPER)), 30)
         for rgb in (gnuplot.INK, gnuplot.FAINT, *(look.colour for look in chart.STYLES.values())):
-            self.assertGreater(gnuplot.brightness(gnuplot.for_dark(rgb)), 145)
+            self.assertGreater(gnuplot.brightness(gnuplot.for_dark(rgb)), 115)
 
 
 class WithoutGnuplot(unittest.TestCase):
