@@ -6,13 +6,14 @@ load: $(NEED)-compare
 	@PLAIN=$(PLAIN) common/tools/load
 
 ## compare      the seven side by side under load: two tables, in about three minutes (QUICK=1: 45 s)
+## dials        the seven with Redis further away, with work to do, with more cores: three tables
 ## sweep        how throughput holds from 20 clients to 15,000
 ## connections  how many new connections a second before errors, beside lighttpd, nginx and Apache
 ## files        one client: 5,000 small files, and a large one, beside the same
 ## burst        100 clients on one file for ten seconds, beside the same and the least a server can do
 ## ramp         load that rises in steps whatever the replies do: how much of it does a server hold?
 ## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
-EXPERIMENTS  = compare sweep cost
+EXPERIMENTS  = compare dials sweep cost
 BESIDE_PEERS = connections files burst ramp
 ## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
 #  All of them take hours, on a machine that does nothing else.
@@ -22,7 +23,7 @@ results: deps-experiments all instruments
 $(EXPERIMENTS): deps-compare
 $(BESIDE_PEERS): deps-experiments
 $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
-	@PLAIN=$(PLAIN) loadtest/$@
+	@PLAIN=$(PLAIN) loadtest/$(if $(filter dials,$@),compare --dials,$@)
 
 ## instruments  what the load tests bring with them: a Redis further away, the least a server can do
 INSTRUMENTS = $(addprefix $(OUT)/loadtest/,slow_redis floor)

@@ -34,16 +34,15 @@ KINDS = {"Connect": "connect", "Receive": "reset", "Exceptions": "reset"}  # Len
 
 
 def command(url, clients, csv, requests=None, seconds=None, kept=False):
-    """So many requests, or as many as fit into so many seconds."""
+    """So many requests, or as many of them as fit into so many seconds."""
     words = ["ab", "-q", "-l", "-r", "-s", str(STALL_SECONDS), "-c", str(clients), "-e", csv]
     if seconds is not None:
         words += ["-t", "%d" % max(1, round(seconds))]
-        requests = MOST_REQUESTS
-    words += ["-n", str(requests)]  # behind -t, or that would make it 50,000
+    words += ["-n", str(requests or MOST_REQUESTS)]  # behind -t, or that would make it 50,000
     return words + (["-k"] if kept else []) + [url]
 
 
-def run(url, clients, core, save_as, *, requests=None, seconds=None, kept=False, limit=None,
+def run(url, clients, cores, save_as, *, requests=None, seconds=None, kept=False, limit=None,
         prefix=()):
     """Loads `url`. Returns the Load; what ab wrote stays in `save_as` with .txt, .err and .csv.
     Trouble if ab gave up, or took more than `limit` seconds. `prefix` leads to another host."""
@@ -52,7 +51,7 @@ def run(url, clients, core, save_as, *, requests=None, seconds=None, kept=False,
         os.remove(csv)
     words = [*prefix, *command(url, clients, csv, requests, seconds, kept)]
     try:
-        text = load.run("ab", words, core, save_as, limit)
+        text = load.run("ab", words, cores, save_as, limit)
     except Trouble as trouble:
         done = re.search(r"Total of (\d+) requests completed", processes.printed(save_as + ".err")
                          + processes.printed(save_as + ".txt"))

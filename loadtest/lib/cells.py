@@ -5,18 +5,41 @@ many requests the cell itself shall have. Only the cell is counted, and then it 
 makes its figures worthless is in `wrong`, what a reader should know of them in `remarks`.
 """
 
+import math
 import os
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from lib import Trouble, ab, meter, redis, subjects, table, work, wrk
 from lib.load import Load
 
-FEW = 20  # requests before a timed run: Redis may be a long way off
-TIMED_LEAST_SECONDS = 2
+FEW = 20  # requests that anybody answers soon enough, wherever Redis is
+WARM_UP_MOST_SECONDS = 2  # if two for each client took longer, those few are the warm-up
 SUSPECT = 0.10  # so far from Little's law a cell is suspect
 NOT_WAITING = ("by Little's law not as many clients as were asked for were waiting for an answer at a "
                "time")
+
+
+class Dials(NamedTuple):
+    """What a cell may turn while all else stays."""
+
+    delay_ms: Optional[int] = None  # of a relay between our servers and Redis; None: there is none
+    work_ms: float = 0  # of CPU time that our servers add to a page
+    cores: int = 1  # that the server may use
+
+    def words(self):
+        """Of those that are turned."""
+        texts = "Redis %g ms away", "%g ms of work a page", "%d cores"
+        return [text % value for text, value, rest in zip(texts, self, Dials()) if value != rest]
+
+    def in_file_name(self):
+        """As in "-d10-w2-c2"."""
+        return "".join("-%s%g" % (letter, value)
+                       for letter, value, rest in zip("dwc", self, Dials()) if value != rest)
+
+    def options(self):
+        """For our servers."""
+        return ["--work", "%g" % self.work_ms] if self.work_ms else []
 
 
 @dataclass(frozen=True)
@@ -27,14 +50,13 @@ class Spot:
     generator: str  # "ab": a new connection a request; "ab -k" and "wrk": kept ones
     clients: int
     backlog: Optional[int] = None  # of our servers; None: their own
-    delay_ms: Optional[int] = None  # of a relay between our servers and Redis; None: there is none
-    timed: bool = False  # ab for so many seconds, not for so many requests
+    dials: Dials = Dials()
     instances: Optional[int] = None  # behind the balancer; None: it is asked itself
 
     def __str__(self):
         words = ["%s, %s clients" % (self.subject, format(self.clients, ",")), self.generator]
         words += ["backlog %d" % self.backlog] if self.backlog else []
-        words += ["Redis %d ms away" % self.delay_ms] if self.delay_ms is not None else []
+        words += self.dials.words()
         words += ["balancer before %d" % self.instances] if self.instances else []
         return ", ".join(words)
 
@@ -46,6 +68,7 @@ class Cell:
     spot: Spot
     round: int
     asked: int = 0  # requests; 0: as many as fit
+    least: int = 0  # requests that there should be
     load: Optional[Load] = None  # None: it could not be measured
     counts: Optional[redis.Counts] = None
     reading: Optional[meter.Reading] = None
@@ -90,57 +113,65 @@ def file_name(cell):
     spot = cell.spot
     name = "%s-%s-%d-%d" % (spot.subject, spot.generator.replace(" ", ""), spot.clients, cell.round)
     name += "-b%d" % spot.backlog if spot.backlog else ""
-    name += "-d%d" % spot.delay_ms if spot.delay_ms is not None else ""
+    name += spot.dials.in_file_name()
     name += "-i%d" % spot.instances if spot.instances else ""
     return name.replace("/", "_")
 
 
 def _load(cell, server, run, save_as):
-    """Warms up, measures, and judges."""
-    cell.asked = _warm_up(cell, server, run, save_as)
-    before = run.redis.counts()
-    with run.hosts.watch() as cell.hosts, run.meter(server) as watch:
+    """Warms up, measures, and judges. wrk is told when to end, and not after how many requests: if
+    that was too soon it is asked once more, for longer."""
+    spot = cell.spot
+    cell.least = run.per_client * spot.clients
+    _warm_up(cell, server, run, save_as)
+    _measure(cell, server, run, save_as)
+    seconds = run.asked[spot]
+    if spot.generator == "wrk" and cell.load.requests < cell.least and seconds < run.most_seconds:
+        longer = 1.2 * seconds * cell.least / cell.load.requests
+        run.asked[spot] = min(math.ceil(longer), run.most_seconds)
+        _measure(cell, server, run, save_as)
+    judge(cell, run.asks_redis(spot), run.experiment.size(run))
+
+
+def _measure(cell, server, run, save_as):
+    spot, before = cell.spot, run.redis.counts()
+    with run.hosts.watch() as cell.hosts, run.meter(server, spot.dials.cores) as watch:
         cell.load = _generate(cell, server, run, save_as)
     cell.reading = watch.reading
     cell.counts = run.redis.counts_since(before)
-    judge(cell, run.asks_redis(cell.spot), run.experiment.size(run))
 
 
 def _warm_up(cell, server, run, save_as):
-    """Loads the server for a moment; returns how many requests a counted cell shall have. The same
-    spot gets as many in every round."""
-    spot = cell.spot
-    few = max(2 * spot.clients, 200)  # so that each client has its second turn
-    if spot.timed or spot.generator == "wrk":
-        _ab(spot, server, run, save_as + "-warmup", clients=min(spot.clients, FEW), requests=FEW)
-        return 0
-    if spot in run.asked:
-        few = max(few, round(run.asked[spot] * run.warmup_seconds / run.seconds))
-    load = _ab(spot, server, run, save_as + "-warmup", requests=few)
-    if spot not in run.asked:
-        more = max(few, round(load.rate * run.warmup_seconds))
-        load = _ab(spot, server, run, save_as + "-warmup", requests=more)
-        run.asked[spot] = max(round(load.rate * run.seconds), spot.clients)
-    return run.asked[spot]
+    """Loads the server for a moment, and finds out how many requests the cell shall have; for wrk,
+    how many seconds. The same spot gets as many in every round."""
+    spot, save_as = cell.spot, save_as + "-warmup"
+    load = _ab(spot, server, run, save_as, clients=min(spot.clients, FEW), requests=FEW)
+    if spot.generator == "wrk":
+        run.asked.setdefault(spot, run.seconds)
+        return
+    for _ in range(1 if spot in run.asked else 2):  # the first rate is that of a cold server
+        requests = max(2 * spot.clients, 200, round(load.rate * run.warmup_seconds))
+        if requests < load.rate * WARM_UP_MOST_SECONDS:
+            load = _ab(spot, server, run, save_as, requests=requests)
+    run.asked.setdefault(spot, max(round(load.rate * run.seconds), cell.least))
 
 
 def _generate(cell, server, run, save_as):
-    """The load that counts."""
-    spot, place = cell.spot, run.hosts.place("load")
+    """The load that counts. ab ends after so many requests, or else by the clock."""
+    spot, asked = cell.spot, run.asked[cell.spot]
     if spot.generator == "wrk":
-        load = wrk.run(server.url + run.path, spot.clients, max(1, round(run.seconds)),
-                       place.core, save_as, prefix=place.prefix)
-    elif spot.timed:
-        load = _ab(spot, server, run, save_as, seconds=max(run.seconds, TIMED_LEAST_SECONDS))
-    else:
-        load = _ab(spot, server, run, save_as, requests=cell.asked)
-    return _alive(load, server)
+        place = run.hosts.place("load", spot.dials.cores)
+        return _alive(wrk.run(server.url + run.path, spot.clients, max(1, round(asked)),
+                              place.cores, save_as, prefix=place.prefix), server)
+    load = _ab(spot, server, run, save_as, requests=asked, seconds=run.most_seconds)
+    cell.asked = 0 if load.seconds >= run.most_seconds else asked
+    return load
 
 
 def _ab(spot, server, run, save_as, clients=None, requests=None, seconds=None):
-    place = run.hosts.place("load")
+    place = run.hosts.place("load", spot.dials.cores)
     try:
-        return _alive(ab.run(server.url + run.path, clients or spot.clients, place.core, save_as,
+        return _alive(ab.run(server.url + run.path, clients or spot.clients, place.cores, save_as,
                              requests=requests, seconds=seconds, kept=spot.generator != "ab",
                              limit=run.limit_seconds, prefix=place.prefix), server)
     except Trouble:
@@ -175,8 +206,14 @@ def judge(cell, asks_redis, size=None):
     if asks_redis:
         unequal = work.unequal(load.requests, cell.counts, in_flight)
         cell.wrong += [unequal] if unequal else []
+    if spot.dials.cores > 1 and cell.reading.shared:
+        cell.remarks.append("%d cores: shared with %s and Redis" % (
+            spot.dials.cores, spot.generator))
     cell.off = meter.off(spot.clients, load.rate, load.mean_ms)
-    if cell.off > SUSPECT:
+    if load.requests + load.failed < cell.least:
+        cell.remarks.append("it ended by the clock, with fewer than %d requests for each client" % (
+            cell.least / spot.clients))
+    elif cell.off > SUSPECT:
         cell.remarks.append(NOT_WAITING)
     note_kernel(cell, cell.reading.kernel)
 
@@ -185,7 +222,7 @@ COLUMNS = ["round", "subject", "generator", "clients", "backlog", "delay_ms", "a
            "failed", "errors", "seconds", "requests_per_second", "mean_ms", "p50_ms", "p90_ms",
            "p99_ms", "max_ms", "incr", "get", "lrange", "visitors", "little_off", "verdict",
            "wrong", "remarks",
-           *meter.COLUMNS, "instances", "hosts"]
+           *meter.COLUMNS, "instances", "hosts", "work_ms", "cores"]
 
 
 def hosts_text(busy):
@@ -197,7 +234,7 @@ def raw(cell):
     """A cell's figures, one for each of COLUMNS; empty where there is none."""
     spot, load = cell.spot, cell.load
     row = dict(round=cell.round, subject=spot.subject, generator=spot.generator,
-               clients=spot.clients, backlog=spot.backlog, delay_ms=spot.delay_ms,
+               clients=spot.clients, backlog=spot.backlog, **spot.dials._asdict(),
                asked=cell.asked or None, wrong="; ".join(cell.wrong),
                remarks="; ".join(cell.remarks), instances=spot.instances,
                hosts=hosts_text(cell.hosts) or None)

@@ -12,7 +12,7 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Dict, List, Optional
 
-from lib import Trouble, h2load, knee, meter, redis, work
+from lib import Trouble, cells, h2load, knee, meter, redis, work
 from lib.load import Load
 
 LATE_MS = 50  # a load whose p99 is above is not held
@@ -31,7 +31,7 @@ class Way:
     subject: str
     instances: Optional[int] = None  # behind the balancer; None: it is asked itself
     backlog: ClassVar[None] = None
-    delay_ms: ClassVar[None] = None
+    dials: ClassVar[cells.Dials] = cells.Dials()
 
     def __str__(self):
         return "%s, nginx before %d" % (self.subject, self.instances) if self.instances else (
@@ -92,7 +92,7 @@ def offer(step, server, run, save_as):
     step.began = time.time()
     try:
         with run.hosts.watch() as step.hosts, run.meter(server) as watch:
-            step.take(h2load.offer(server.url + run.path, step.offered, step.seconds, place.core,
+            step.take(h2load.offer(server.url + run.path, step.offered, step.seconds, place.cores,
                                    save_as, TIMEOUT_SECONDS, prefix=place.prefix))
         step.reading = watch.reading
         step.counts = run.redis.counts_since(before)

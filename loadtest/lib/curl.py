@@ -69,13 +69,13 @@ def list_of(urls, timeout_seconds):
     return "\n".join(lines) + "\n"
 
 
-def run(urls, core, save_as, limit_seconds, timeout_seconds=10):
+def run(urls, cores, save_as, limit_seconds, timeout_seconds=10):
     """Fetches the addresses, `timeout_seconds` for each at most. Returns the Report; the list and
     what curl wrote stay in `save_as` with .list, .tsv and .err."""
     with open(save_as + ".list", "w", encoding="utf-8") as file:
         file.write(list_of(urls, timeout_seconds))
     with open(save_as + ".tsv", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(command(save_as + ".list"), core, stdin=subprocess.DEVNULL,
+        process = processes.start(command(save_as + ".list"), cores, stdin=subprocess.DEVNULL,
                                   stdout=out, stderr=err)
         in_time = processes.wait(process, limit_seconds)
         processes.end(process)  # its status is only the last file's

@@ -23,11 +23,11 @@ class SlowRedis:
     goes to slow_redis-MS.log in `folder`. It ends when the pipe to its standard input does,
     which even our kill -9 cannot prevent."""
 
-    def __init__(self, redis, ms, core, folder, prefix=(), address="127.0.0.1"):
+    def __init__(self, redis, ms, cores, folder, prefix=(), address="127.0.0.1"):
         self.where = None
         self._redis = redis.where
         self._ms = ms
-        self._core = core
+        self._cores = cores
         self._prefix = list(prefix)
         self._address = address
         self._log = os.path.join(folder, "slow_redis-%d.log" % ms)
@@ -44,7 +44,7 @@ class SlowRedis:
         command = self._prefix + [path(), "--delay", str(self._ms), "--listen", listen,
                                   "--redis", self._redis]
         with open(self._log, "wb") as log:
-            self._process = processes.start(command, self._core, stdin=subprocess.PIPE,
+            self._process = processes.start(command, self._cores, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=log)
         ready = re.fullmatch(r"slow_redis: listening on (\S+)",
                              self._process.stdout.readline().decode().strip())

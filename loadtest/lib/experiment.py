@@ -210,7 +210,7 @@ def open_hosts(options, crowded):
     the machine's own settings would turn away, on a network apart, if that can be had."""
     apart = crowded and os.geteuid() == 0 and not options.redis and not options.elsewhere
     place = lab.Lab if options.lab else places.Apart if apart else places.Here
-    return place(machine.choose_cores())
+    return place()
 
 
 def check_tools(tools, options):
@@ -252,6 +252,17 @@ def delays(text):
     """Milliseconds; 0 is one, too."""
     return [int(number) if number == "0" else positive(number)
             for number in dict.fromkeys(text.split(","))]
+
+
+def works(text):
+    """The same with fractions."""
+    try:
+        found = list(dict.fromkeys(map(float, text.split(","))))
+    except ValueError:
+        found = [-1]
+    if not all(0 <= ms <= 1000 for ms in found):
+        raise argparse.ArgumentTypeError("'%s' is not all ms from 0 to 1000" % text)
+    return found
 
 
 def seconds(text):

@@ -73,7 +73,7 @@ class Report:
             percentiles=percentiles(good), connects=False)
 
 
-def offer(url, rate, seconds, core, save_as, timeout_seconds=5, prefix=()):
+def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=()):
     """Opens `rate` new connections a second for so long, a request on each. Returns the Report;
     what h2load wrote stays in `save_as` with .txt and .tsv. `prefix` leads to another host."""
     requests = max(1, round(rate * seconds))
@@ -81,7 +81,7 @@ def offer(url, rate, seconds, core, save_as, timeout_seconds=5, prefix=()):
     with open(log, "wb"):
         pass  # it may come to no answer, and write none
     words = [*prefix, *command(url, requests, timeout_seconds, log, rate)]
-    text = load.run("h2load", words, core, save_as, 2 * (seconds + timeout_seconds) + GRACE_SECONDS)
+    text = load.run("h2load", words, cores, save_as, 2 * (seconds + timeout_seconds) + GRACE_SECONDS)
     return parse(text, processes.printed(log))
 
 

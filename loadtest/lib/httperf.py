@@ -110,12 +110,12 @@ def command(url, rate, connections, timeout_seconds):
             "--timeout", "%g" % timeout_seconds]
 
 
-def run(url, rate, seconds, core, save_as, timeout_seconds=5):
+def run(url, rate, seconds, cores, save_as, timeout_seconds=5):
     """Offers `url` so many connections a second for so long. Returns the Report; what httperf
     wrote stays in `save_as` with .txt and .err. Trouble if it gave up."""
     words = command(url, rate, max(1, round(rate * seconds)), timeout_seconds)
     limit = 2 * seconds + timeout_seconds + GRACE_SECONDS
-    return parse(load.run("httperf", words, core, save_as, limit))
+    return parse(load.run("httperf", words, cores, save_as, limit))
 
 
 def parse(text):

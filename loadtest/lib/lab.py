@@ -47,8 +47,7 @@ def why_not():
 class Lab:
     """The hosts, for the time of a `with`."""
 
-    def __init__(self, cores=None):
-        self.cores = cores or machine.choose_cores()
+    def __init__(self):
         self._keeper = None
         self._hosts = {}  # name: (address, pid of the one that keeps it)
         self._started = []  # oldest first
@@ -60,7 +59,7 @@ class Lab:
         if reason:
             raise Trouble(reason)
         self._keeper = processes.start([os.path.join(machine.TOP, "loadtest/hosts"), *HOSTS],
-                                       self.cores.client, stdin=subprocess.PIPE,
+                                       self.cores().client, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, encoding="utf-8")
         for _ in HOSTS:
             words = self._keeper.stdout.readline().split()
@@ -95,13 +94,16 @@ class Lab:
         process stays the same one, and signals and exit status are the command's."""
         return ["nsenter", "--target", str(self.pid(host)), "--net"]
 
-    def core(self, host):
-        """The one that the host has to itself, or shares."""
-        return self.cores.server if host == "server" else self.cores.client
+    def cores(self, count=1):
+        """A machine.Cores: whatever is not the server shares one core."""
+        cores = machine.choose_cores(count)
+        return cores._replace(redis=cores.client)
 
-    def place(self, host):
-        """All of these together."""
-        return places.Place(self.core(host), tuple(self.prefix(host)), self.address(host))
+    def place(self, host, count=1):
+        """All of these together, beside a server that may use so many cores."""
+        cores = self.cores(count)
+        return places.Place(cores.server if host == "server" else cores.client,
+                            tuple(self.prefix(host)), self.address(host))
 
     def pids(self):
         """A process on each host."""
@@ -109,15 +111,17 @@ class Lab:
 
     def pinned(self):
         """What runs where, as a sentence."""
-        where = "one core, which all share" if self.cores.server is None else (
-            "`server` alone on core %d, `load`, `lb` and `redis` together on core %d" % self.cores)
+        cores = self.cores()
+        where = "one core, which all share" if not cores.server else (
+            "`server` alone on core %d, `load`, `lb` and `redis` together on core %d" % (
+                *cores.server, *cores.client))
         return ("The lab: the hosts load, lb, server and redis, each a network namespace with "
                 "somaxconn 65535 and ports from 1024 on, joined by a bridge; %s." % where)
 
-    def run_in(self, host, command, core=None, **popen_options):
-        """processes.start() on one of the hosts, on its core unless another is given."""
+    def run_in(self, host, command, cores=(), **popen_options):
+        """processes.start() on one of the hosts, on its core unless others are given."""
         process = processes.start(self.prefix(host) + command,
-                                  self.core(host) if core is None else core, **popen_options)
+                                  cores or self.place(host).cores, **popen_options)
         self._started.append(process)
         return process
 
@@ -129,7 +133,7 @@ class Lab:
                    "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
         log = os.path.join(folder, "redis.log")
         store = _DistantRedis("%s:%d" % (address, REDIS_PORT), self.prefix("redis"))
-        starting = servers.Started("Redis", None, log,
+        starting = servers.Started("Redis", (), log,
                                    launch=functools.partial(self.run_in, "redis"))
         starting.start(command)
         starting.await_ready(store.answers)
@@ -277,7 +281,7 @@ class Balancer(servers.Started):
 
     def __init__(self, lab, instances, folder):
         self._folder = os.path.abspath(folder)
-        super().__init__("nginx before %d" % len(instances), None,
+        super().__init__("nginx before %d" % len(instances), (),
                          os.path.join(self._folder, "nginx.log"),
                          launch=functools.partial(lab.run_in, "lb"))
         listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)

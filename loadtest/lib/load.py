@@ -41,11 +41,11 @@ class Load:
                          for kind in KINDS if self.errors.get(kind))
 
 
-def run(name, words, core, save_as, limit=None):
+def run(name, words, cores, save_as, limit=None):
     """Runs a load generator; what it prints stays in `save_as` with .txt and .err. Returns the first
     of these. Trouble if it gives up, or takes more than `limit` seconds."""
     with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(words, core, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        process = processes.start(words, cores, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         in_time = processes.wait(process, limit)
         status = processes.end(process)
     if not in_time:

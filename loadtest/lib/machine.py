@@ -19,18 +19,31 @@ BUILD = os.path.dirname(PLAIN) if IN_PLACE else PLAIN  # where a run leaves its 
 SPARE_DESCRIPTORS = 64  # what ab or a server has open beside its clients
 AB_MOST_CLIENTS = 20000  # ab refuses more
 
-Cores = namedtuple("Cores", "server client")  # None: not pinned
+Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
 
-def choose_cores():
-    """One core for the server; another for who asks and for Redis, so that neither steals time
-    from what is measured. On a single core nothing is pinned. Two hardware threads of one core
-    share its units, so the second comes from another core if there is one."""
-    allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        return Cores(None, None)
-    others = [core for core in allowed if core not in _hardware_threads_beside(allowed[0])]
-    return Cores(allowed[0], (others or allowed[1:])[0])
+def choose_cores(count=1):
+    """The first `count` for the server; the last for Redis, which is started once and stays; one
+    between them for who asks, with one thread. Where too few are left, those two share the last,
+    and with a server that has all of them, all three do. On a single core nothing is pinned."""
+    usable = usable_cores()
+    if len(usable) < 2:
+        return Cores((), (), ())
+    client = usable[-2] if count + 2 <= len(usable) else usable[-1]
+    return Cores(tuple(usable[:count]), (client,), (usable[-1],))
+
+
+def shared(cores):
+    """Has the server none of them to itself alone?"""
+    return bool({*cores.server} & {*cores.client})
+
+
+def usable_cores():
+    """Those we may use. Two hardware threads of one core share its units, so one of them counts;
+    all do if there is but one core."""
+    allowed = set(os.sched_getaffinity(0))
+    first = {min(allowed & _hardware_threads_beside(core)) for core in allowed}
+    return sorted(first if len(first) > 1 else allowed)
 
 
 def _hardware_threads_beside(core):

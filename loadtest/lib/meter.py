@@ -145,16 +145,21 @@ def threads_of(pids, proc="/proc"):
     return found
 
 
-def switches_between(before, after, cpu_seconds_used):
-    """The Switches of the threads that are there in the end. None if much of the CPU time was
-    not theirs: threads have come and gone, and their switches were more than these."""
+def threads_between(before, after):
+    """What each of the threads that are there in the end has done, as a Thread."""
     nothing = Thread(0.0, Switches(0, 0))
     pairs = [(before.get(name, nothing), thread) for name, thread in after.items()]
-    seconds = sum(late.seconds - early.seconds for early, late in pairs)
-    if not pairs or seconds < KNOWN_SHARE * cpu_seconds_used:
+    return [Thread(late.seconds - early.seconds, Switches(*(
+        now - then for now, then in zip(late.switches, early.switches)))) for early, late in pairs]
+
+
+def switches_of(threads, cpu_seconds_used):
+    """The Switches of them all. None if much of the CPU time was not theirs: threads have come and
+    gone, and their switches were more than these."""
+    seconds = sum(thread.seconds for thread in threads)
+    if not threads or seconds < KNOWN_SHARE * cpu_seconds_used:
         return None
-    return Switches(*(sum(late.switches[i] - early.switches[i] for early, late in pairs)
-                      for i in range(2)))
+    return Switches(*map(sum, zip(*(thread.switches for thread in threads))))
 
 
 # ---- memory ---------------------------------------------------------------------------------
@@ -169,19 +174,19 @@ class Memory(threading.Thread):
     MOST_SHARE = 0.02  # of one core
     MOST_ASKED = 64  # processes; the others are taken to be like them
 
-    def __init__(self, tree, core, proc="/proc"):
+    def __init__(self, tree, cores, proc="/proc"):
         super().__init__(daemon=True)
         self.looks = self.processes = self.threads = 0
         self.peak_pss = None  # bytes
         self.seconds = 0.0  # of CPU, spent on looking
         self._tree = tree
-        self._core = core
+        self._cores = cores
         self._proc = proc
         self._over = threading.Event()
 
     def run(self):
-        if self._core is not None:
-            os.sched_setaffinity(0, {self._core})  # this thread's alone
+        if self._cores:
+            os.sched_setaffinity(0, self._cores)  # this thread's alone
         rest = self.EVERY_SECONDS
         while not self._over.wait(rest):
             began = time.thread_time()
@@ -239,6 +244,11 @@ def core_ticks(core, text):
     """The kernel's account of a core, from /proc/stat; None if there is no such core."""
     found = re.search(r"^cpu%s +([\d ]+)$" % core, text, re.MULTILINE)
     return [int(word) for word in found.group(1).split()[:8]] if found else None
+
+
+def together(accounts):
+    """The sum of some cores' accounts: what is made of it is their mean."""
+    return [sum(column) for column in zip(*filter(None, accounts))]
 
 
 def core_between(before, after):
@@ -315,8 +325,10 @@ class Reading:
     peak_pss: Optional[int]  # bytes
     processes: int  # at most, when somebody looked
     threads: int
-    cores: machine.Cores  # a Core for each
+    cores: machine.Cores  # a Core for each: of several cores, their mean
     kernel: Dict[str, int]  # how often each of RECORD happened
+    own: Optional[float] = None  # percent of the server's cores, or of a core by its busiest thread
+    shared: bool = False  # does the server share one of its cores with who asks?
 
     @property
     def busy(self):
@@ -324,13 +336,13 @@ class Reading:
         return machine.Cores(*(core.busy for core in self.cores))
 
     def verdict(self):
-        return verdict(*self.busy)
+        return verdict(self.busy, self.own, self.shared)
 
     def raw(self):
         """One figure for each of COLUMNS; empty if unknown."""
         voluntary, involuntary = self.switches or (None, None)
         figures = [self.cpu_us, self.cpu_user_us, voluntary, involuntary, self.peak_pss,
-                   self.processes, self.threads, self.cores.server.busy, self.cores.client.busy,
+                   self.processes, self.threads, *self.busy,
                    self.cores.server.steal, self.cores.client.steal,
                    *(self.kernel.get(name) for name in RECORD)]
         return ["" if figure is None else "%.1f" % figure if isinstance(figure, float) else figure
@@ -339,7 +351,7 @@ class Reading:
 
 COLUMNS = ["server_cpu_us", "server_cpu_user_us", "voluntary_switches", "involuntary_switches",
            "peak_pss_bytes", "processes", "threads", "server_core_busy", "client_core_busy",
-           "server_core_steal", "client_core_steal", "listen_overflows", "listen_drops",
+           "redis_core_busy", "server_core_steal", "client_core_steal", "listen_overflows", "listen_drops",
            "tcp_timeouts", "syn_retransmits"]
 
 
@@ -352,7 +364,7 @@ class Meter:
     def __init__(self, pid, cores, hosts=(), others=()):
         self.reading = None
         self._pid = pid
-        self._cores = cores if pid else machine.Cores(None, cores.client)
+        self._cores = cores if pid else cores._replace(server=())
         self._hosts = hosts or [*filter(None, [pid]), "self"]
         self._tree = Tree(pid, others=others)
         self._memory = Memory(self._tree, cores.client)
@@ -371,8 +383,8 @@ class Meter:
 
     def _look_at_cores(self):
         text = read("/proc/stat")
-        return time.monotonic(), [None if core is None else core_ticks(core, text)
-                                  for core in self._cores]
+        return time.monotonic(), [together(core_ticks(core, text) for core in cores)
+                                  for cores in self._cores]
 
     def _accounts(self):
         stats = self._tree.stats()
@@ -385,17 +397,22 @@ class Meter:
             self._before, accounts)
         shares = machine.Cores(*map(core_between, cores_before, cores_after))
         used = max(0.0, cpu - cpu_before)
-        user = shares.server.user
+        shared = machine.shared(self._cores)
+        user = None if shared else shares.server.user
+        threads = threads_between(threads_before, threads)
         return Reading(
             seconds=ended - began,
             cpu_us=used * 1e6 if self._pid else None,
             cpu_user_us=None if user is None else used * 1e6 * user / 100,
-            switches=switches_between(threads_before, threads, used),
+            switches=switches_of(threads, used),
             peak_pss=self._memory.peak_pss,
             processes=self._memory.processes,
             threads=self._memory.threads,
             cores=shares,
-            kernel=more_of(record, record_before))
+            kernel=more_of(record, record_before),
+            own=100 * max([used / max(1, len(self._cores.server)),
+                           *(thread.seconds for thread in threads)]) / (ended - began),
+            shared=shared)
 
 
 # ---- what follows from it -------------------------------------------------------------------
@@ -404,22 +421,30 @@ FULL_PERCENT = 75  # a core so busy sets the limit
 IDLE_PERCENT = 50  # and so busy, it does not
 
 SERVER_BOUND, CLIENT_BOUND, MIXED = "server-bound", "client-bound", "mixed"
+REDIS_BOUND = "redis-bound"  # which can be told where it has a core of its own
+SHARED = "shared"  # cores with the load generator, and the server was not what filled them
 BOTH_WAIT = "waiting"  # for something else: a Redis far away, a disk
 NOT_PINNED = "not pinned"  # all share the cores: nobody can say whose the figure is
 NOT_SEEN = "not seen"  # the server is on another machine, and the client was not the limit
 
 
-def verdict(server_busy, client_busy):
-    """Whose the figure is, by how busy the two cores were, in percent; None: not known."""
-    if server_busy is None and client_busy is not None:
-        return CLIENT_BOUND if client_busy >= FULL_PERCENT else NOT_SEEN
-    if server_busy is None or client_busy is None:
+def verdict(busy, own=None, shared=False):
+    """Whose the figure is, by how busy each one's cores were, in percent; None: not known. `own`:
+    what the server itself used. One thread can fill one core, however many there are."""
+    if busy.client is None:
         return NOT_PINNED
-    if server_busy >= FULL_PERCENT:
+    if busy.server is None:
+        return CLIENT_BOUND if busy.client >= FULL_PERCENT else NOT_SEEN
+    full = max(own or 0, 0 if shared else busy.server)
+    if full >= FULL_PERCENT:
         return SERVER_BOUND
-    if server_busy >= IDLE_PERCENT:
+    if shared:
+        return SHARED
+    if full >= IDLE_PERCENT:
         return MIXED
-    return CLIENT_BOUND if client_busy >= IDLE_PERCENT else BOTH_WAIT
+    if max(busy.client, busy.redis) < IDLE_PERCENT:
+        return BOTH_WAIT
+    return CLIENT_BOUND if busy.client >= busy.redis else REDIS_BOUND
 
 
 def off(clients, rate, mean_ms):

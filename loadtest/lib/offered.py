@@ -80,11 +80,11 @@ def measure(step, run):
 
 
 def _offer(step, server, run, save_as):
-    url, core = server.url + run.path, run.cores.client
-    httperf.run(url, WARM_UP_RATE, WARM_UP_SECONDS, core, save_as + "-warmup")
+    url, cores = server.url + run.path, run.cores.client
+    httperf.run(url, WARM_UP_RATE, WARM_UP_SECONDS, cores, save_as + "-warmup")
     try:
         with meter.Meter(server.pid, run.cores) as watch:
-            step.report = httperf.run(url, step.rate, run.seconds, core, save_as)
+            step.report = httperf.run(url, step.rate, run.seconds, cores, save_as)
     finally:
         server.must_live()  # if it does not, that is the better reason
     step.reading = watch.reading

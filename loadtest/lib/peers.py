@@ -61,8 +61,8 @@ class Floor(_Started):
     of the file `file`, 65,536 at most, or with so many letters. It listens on loopback; or on
     `address`, which may be on a host that `prefix` leads to (see servers.Server)."""
 
-    def __init__(self, core, log, file=None, body=600, prefix=(), address=None):
-        super().__init__("floor", core, log)
+    def __init__(self, cores, log, file=None, body=600, prefix=(), address=None):
+        super().__init__("floor", cores, log)
         self._command = [*prefix, FLOOR, *(["--file", file] if file else ["--body", str(body)]),
                          *(["--bind", address] if address else [])]
 
@@ -76,8 +76,8 @@ class Peer(_Started):
     """One of NAMES in one of FLAVOURS, which serves the files of the folder `root`. What it
     writes goes to the folder `log` + ".d", its configuration among it."""
 
-    def __init__(self, name, flavour, root, core, log):
-        super().__init__(name, core, log)
+    def __init__(self, name, flavour, root, cores, log):
+        super().__init__(name, cores, log)
         self._flavour = flavour
         self._root = os.path.abspath(root)
         self._folder = os.path.abspath(log) + ".d"

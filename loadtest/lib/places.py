@@ -17,17 +17,14 @@ from lib import Trouble, machine, redis
 class Place(NamedTuple):
     """Where a process runs."""
 
-    core: Optional[int]  # None: on any
+    cores: Tuple[int, ...]  # none: on any
     prefix: Tuple[str, ...]  # to be written before its command, so that it runs there
     address: Optional[str]  # to listen on; None: loopback, which is what everybody does unasked
 
 
 class Here:
-    """This machine, for the time of a `with`: the server alone on its core, the rest on another.
+    """This machine, for the time of a `with`: the server alone on its core, the rest on others.
     lab.Lab is the other one of this kind."""
-
-    def __init__(self, cores):
-        self.cores = cores
 
     def __enter__(self):
         return self
@@ -35,13 +32,18 @@ class Here:
     def __exit__(self, *exception):
         pass
 
-    def place(self, host):
-        core = self.cores.server if host == "server" else self.cores.client
-        return Place(core, (), None)
+    def cores(self, count=1):
+        """A machine.Cores for a server that may use so many."""
+        return machine.choose_cores(count)
+
+    def place(self, host, count=1):
+        """That of a role, beside a server that may use so many cores."""
+        cores = self.cores(count)
+        return Place(getattr(cores, host, cores.client), (), None)
 
     def redis(self, folder):
         """A private Redis, its log in `folder`."""
-        return redis.start_private(folder, self.cores.client)
+        return redis.start_private(folder, self.cores().redis)
 
     def fetch(self, url):
         """What a GET of `url` brings."""
@@ -59,10 +61,12 @@ class Here:
 
     def pinned(self):
         """What runs where, as a sentence."""
-        if self.cores.server is None:
+        if not self.cores().server:
             return "Nothing was pinned: there is one core, and all share it."
-        return ("The server was pinned to core %d, the load generator and Redis to core %d."
-                % self.cores)
+        (server,), (client,), (store,) = self.cores()
+        return "The server was pinned to core %d, %s." % (server, (
+            "the load generator and Redis to core %d" % client if client == store else
+            "the load generator to core %d, Redis to core %d" % (client, store)))
 
 
 CLONE_NEWNET = 0x40000000  # unshare(2)

@@ -52,22 +52,22 @@ def signals_held():
 
 
 @contextlib.contextmanager
-def _on(core):
-    """This thread runs on one core, if one is given, and so does what it forks: a child inherits
-    it, and so does whatever the child forks."""
+def _on(cores):
+    """This thread runs on these cores, if any are given, and so does what it forks: a child
+    inherits them, and so does whatever the child forks."""
     before = os.sched_getaffinity(0)
-    if core is not None:
-        os.sched_setaffinity(0, {core})
+    if cores:
+        os.sched_setaffinity(0, cores)
     try:
         yield
     finally:
         os.sched_setaffinity(0, before)
 
 
-def start(command, core=None, **popen_options):
-    """Starts a process, on one core if one is given, and lists it. Returns its Popen, which
+def start(command, cores=(), **popen_options):
+    """Starts a process, on these cores if any are given, and lists it. Returns its Popen, which
     belongs to end()."""
-    with signals_held(), _on(core):
+    with signals_held(), _on(cores):
         process = subprocess.Popen(command, start_new_session=True, **popen_options)
         _running.append(process)
     return process

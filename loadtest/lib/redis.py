@@ -120,10 +120,10 @@ def command_calls(info):
     return {name: int(calls) for name, calls in re.findall(r"cmdstat_(\S+):calls=(\d+)", info)}
 
 
-def start_private(folder, core):
+def start_private(folder, cores):
     """A Redis for us alone, on a Unix socket, its log in `folder`. It needs no end(): it goes
     when the pipe to its keeper does, which even our kill -9 cannot prevent."""
-    keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"), folder], core,
+    keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"), folder], cores,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
     where = keeper.stdout.readline().strip()
     if not where:

@@ -8,6 +8,10 @@ the smallest and the largest stand beside it.
 import random
 import statistics
 
+from lib import table
+
+WIDE_PERCENT = 15  # rounds that differ by more are worth a note
+
 
 def order(spots, rounds, seed):
     """All turns, as (round, spot). `spots` come grouped: those that differ in their subject only
@@ -85,6 +89,18 @@ class Spot:
     def bound(self):
         """Whose limit the figure is: that of most rounds."""
         return statistics.mode(cell.reading.verdict() for cell in self.clean) if self.clean else ""
+
+
+def rate_text(spot, notes, kernel=True):
+    """The median rate, with its notes; those on what the kernel counted only if they are wanted."""
+    if spot is None:
+        return ""  # interrupted before
+    rate = spot.rate
+    wide = bool(rate) and 100 * rate.relative > WIDE_PERCENT
+    return (table.count(rate.median) if rate else "-") + notes.marks(
+        text for text in [*spot.wrong, *spot.remarks,
+                          *["rounds differ by more than %d %%" % WIDE_PERCENT] * wide]
+        if kernel or not text.startswith("the kernel"))
 
 
 def by_spot(cells):

@@ -12,17 +12,20 @@ ask, the page that the floor answers with. What it leaves in build/loadtest/STAM
 """
 
 import contextlib
+import math
 import os
 import random
+import statistics
 import sys
 import time
 
-from lib import Trouble, cells, delay, machine, meter, redis, servers, subjects
+from lib import Trouble, cells, delay, machine, meter, redis, rounds, servers, subjects
 from lib.kept import Kept
 from lib.progress import Progress
 
 PAGE = "/guestbook"
 OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
+LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
 LIMIT_FACTOR = 10  # a load that takes so many times as long as planned is given up
 LIMIT_LEAST_SECONDS = 60  # a client whose knock was not heard may wait for half of that
 
@@ -36,7 +39,7 @@ class Run:
         self.options = options
         self.hosts = hosts
         self.descriptors = machine.raise_descriptor_limit()
-        self.cores = hosts.cores
+        self.cores = hosts.cores()
         self.folder = new_folder(options.into)
         self.kept = Kept(options.into, (sys.argv[1:], quick, machine.sources()))
         self.rounds = options.rounds or (experiment.quick_rounds if quick else experiment.rounds)
@@ -44,7 +47,9 @@ class Run:
                                            else experiment.seconds)
         self.warmup_seconds = 0.2 * self.seconds
         self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds)
-        self.asked = self.kept.asked  # requests of each counted spot, as the first round found them
+        self.per_client, self.most_seconds = LEAST[quick]
+        self.most_seconds = max(self.most_seconds, math.ceil(3 * self.seconds))
+        self.asked = self.kept.asked  # requests, for wrk seconds, of each spot, by its first round
         self.path = options.url
         self.root = machine.TOP  # its public/ is what all serve
         self.entries = options.entries
@@ -99,10 +104,10 @@ class Run:
 
     def redis_for(self, spot):
         """Where its server shall ask: a context manager, since a relay may stand between."""
-        if not subjects.is_ours(spot.subject) or spot.delay_ms is None:
+        if not subjects.is_ours(spot.subject) or spot.dials.delay_ms is None:
             return contextlib.nullcontext(self.redis)
         place = self.hosts.place("redis")
-        return delay.SlowRedis(self.redis, spot.delay_ms, place.core, self.folder, place.prefix,
+        return delay.SlowRedis(self.redis, spot.dials.delay_ms, place.cores, self.folder, place.prefix,
                                place.address or "127.0.0.1")
 
     def open_subject(self, spot, where, log):
@@ -116,20 +121,21 @@ class Run:
 
     def _open_instance(self, spot, where, log):
         options = ["--backlog", str(spot.backlog)] if spot.backlog else []
-        return self.open(spot.subject, log, where, options)
+        return self.open(spot.subject, log, where, options + spot.dials.options(),
+                         cores=spot.dials.cores)
 
-    def open(self, subject, log, where=None, options=(), under=()):
+    def open(self, subject, log, where=None, options=(), under=(), cores=1):
         """A context manager: the subject, from its start to its end. Ours ask `where`, this run's
         Redis or another. `under`: a command that it is started by, strace's or valgrind's."""
-        place = self.hosts.place("server")
+        place = self.hosts.place("server", cores)
         return subjects.open_subject(
-            subject, place.core, log, redis=(where or self.redis).where, options=options,
+            subject, place.cores, log, redis=(where or self.redis).where, options=options,
             body=self._page_for(subject), root=self.root, prefix=(*place.prefix, *under),
             address=place.address)
 
-    def meter(self, server):
+    def meter(self, server, cores=1):
         """Measures what a load costs this server, for the time of a `with`."""
-        return meter.Meter(server.pid, self.cores, self.hosts.pids(), server.other_pids)
+        return meter.Meter(server.pid, self.hosts.cores(cores), self.hosts.pids(), server.other_pids)
 
     def _page_for(self, subject):
         """For the floor: a file with what our servers answer, to answer with. Else nothing."""
@@ -187,7 +193,7 @@ class Run:
 
     def pinned(self):
         """What runs where, as a sentence."""
-        server, client = self.cores
+        server, client = (cores[0] if cores else None for cores in self.cores[:2])
         if self.options.elsewhere:
             return ("The server at %s was there already; of the core it has, its memory and its "
                     "host nothing is known here.%s" % (
@@ -198,15 +204,34 @@ class Run:
                     "was there already and is where it is." % (server, client, self.options.redis))
         return self.hosts.pinned()
 
+    def drift(self):
+        """Percent between the slowest and the fastest round of the floor: of its cells the median,
+        and the most; nothing if there is no such cell with several rounds."""
+        floor = [cell for cell in self.cells if getattr(cell, "spot", None)
+                 and cell.spot.subject == "floor"]
+        spreads = [100 * spot.rate.relative for spot in rounds.by_spot(floor).values()
+                   if len(spot.clean) > 1]
+        return (statistics.median(spreads), max(spreads)) if spreads else ()
+
+    def caption(self, text):
+        """That of a table, which says so if the hour was a noisy one."""
+        noisy = self.drift() and self.drift()[0] > rounds.WIDE_PERCENT
+        return text + (", in a noisy hour: the floor drifted by %.0f %%" % self.drift()[0]
+                       if noisy else "")
+
     def fine_print(self, pace=None):
         """The paragraph below the table. `pace`: a sentence on how often and how long."""
         facts = dict(self.facts())
         sentences = ["%s, %s, %s." % (facts["processor"], facts["cores"], facts["kernel"]),
                      self.pinned(),
-                     pace or "%d round%s%s, shuffled by seed %d." % (
+                     pace or "%d round%s%s%s, shuffled by seed %d." % (
                          self.rounds, "" if self.rounds == 1 else "s",
                          " of about %g s a cell" % self.seconds if self.experiment.seconds_are
-                         else "", self.seed)]
+                         else "", ", longer if not every client had %d requests by then" % (
+                             self.per_client) if self.asked else "", self.seed)]
+        if self.drift():
+            sentences.append("The floor, which does nothing but answer, is the canary: between its "
+                             "rounds it drifted by %.0f %%, in one cell by %.0f %%." % self.drift())
         if self._others >= OTHERS_PERCENT:
             sentences.append("Before the run began, other work kept the cores %.0f %% busy: the "
                              "figures suffer from it." % self._others)

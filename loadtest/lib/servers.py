@@ -20,10 +20,10 @@ class Started:
 
     other_pids = ()  # it is one instance
 
-    def __init__(self, name, core, log, errors=None, launch=processes.start):
+    def __init__(self, name, cores, log, errors=None, launch=processes.start):
         self.name = name
         self.url = None
-        self._core = core
+        self._cores = cores
         self._log = log
         self._errors = errors
         self._launch = launch
@@ -48,7 +48,7 @@ class Started:
 
     def start(self, command):
         with open(self._log, "wb") as log, open(self._errors or os.devnull, "wb") as errors:
-            self._process = self._launch(command, self._core, cwd=machine.TOP, stdout=log,
+            self._process = self._launch(command, self._cores, cwd=machine.TOP, stdout=log,
                                          stderr=errors if self._errors else subprocess.STDOUT,
                                          stdin=subprocess.DEVNULL)
 
@@ -85,9 +85,9 @@ class Server(Started):
     written before its command: of what leads to another host, or watches it, strace or valgrind,
     and whose process becomes the server's."""
 
-    def __init__(self, binary, redis, core, log, options=(), prefix=(), address=None,
+    def __init__(self, binary, redis, cores, log, options=(), prefix=(), address=None,
                  errors=None):
-        super().__init__(os.path.basename(binary), core, log, errors)
+        super().__init__(os.path.basename(binary), cores, log, errors)
         self._command = [*prefix, binary, "--port", "0", "--redis", redis, *options,
                          *(["--bind", address] if address else [])]
 

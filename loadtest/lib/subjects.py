@@ -59,19 +59,19 @@ def end(server, name):
     return ["asked to stop, it ended with %s" % servers.how_it_ended(status)]
 
 
-def open_subject(name, core, log, *, redis=None, options=(), body=None, root=machine.TOP,
+def open_subject(name, cores, log, *, redis=None, options=(), body=None, root=machine.TOP,
                  prefix=(), address=None):
-    """A context manager: started on `core`, ended at the end of `with`. Ours ask `redis`; the
+    """A context manager: started on `cores`, ended at the end of `with`. Ours ask `redis`; the
     floor answers with the file `body`, and knows none of our options; ours and the peers serve the
     files of `root`/public. Ours and the floor may be on another host, where `prefix` leads to, and
     listen on its `address`."""
     if name == "floor":
-        return peers.Floor(core, log, body, prefix=prefix, address=address)
+        return peers.Floor(cores, log, body, prefix=prefix, address=address)
     if is_ours(name):
         options = [*options, *([] if root == machine.TOP else ["--root", root])]
-        return servers.Server(binary_of(name), redis, core, log, options, prefix, address)
+        return servers.Server(binary_of(name), redis, cores, log, options, prefix, address)
     plain, _, flavour = name.partition(":")
-    return peers.Peer(plain, flavour or "tuned", os.path.join(root, "public"), core, log)
+    return peers.Peer(plain, flavour or "tuned", os.path.join(root, "public"), cores, log)
 
 
 class Balanced:

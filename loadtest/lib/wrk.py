@@ -38,11 +38,11 @@ def command(url, clients, seconds):
             "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
-def run(url, clients, seconds, core, save_as, prefix=()):
+def run(url, clients, seconds, cores, save_as, prefix=()):
     """Asks for `url` for so long on so many connections. Returns the Load; what wrk wrote stays
     in `save_as` with .txt and .err. Trouble if wrk gave up. `prefix` leads to another host."""
     words = [*prefix, *command(url, clients, seconds)]
-    return parse(load.run("wrk", words, core, save_as, seconds + GRACE_SECONDS), clients)
+    return parse(load.run("wrk", words, cores, save_as, seconds + GRACE_SECONDS), clients)
 
 
 def parse(text, clients):

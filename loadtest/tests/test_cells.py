@@ -1,8 +1,11 @@
 """What makes a cell right, what is said of it otherwise, and how it is written down."""
 
+import contextlib
 import os
 import sys
 import unittest
+from types import SimpleNamespace
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -23,7 +26,7 @@ def counts(incr=1000, get=1000, lrange=1000, visitors=1000):
 
 
 def reading(kernel=None):
-    cores = machine.Cores(meter.Core(80.0, 0.0, 40.0), meter.Core(90.0, 0.0, 40.0))
+    cores = machine.Cores(meter.Core(80.0, 0.0, 40.0), *[meter.Core(90.0, 0.0, 40.0)] * 2)
     return meter.Reading(seconds=1.0, cpu_us=500000.0, cpu_user_us=200000.0, switches=None,
                          peak_pss=4 << 20, processes=1, threads=1, cores=cores,
                          kernel=kernel or {})
@@ -103,6 +106,53 @@ class Verdict(unittest.TestCase):
         self.assertEqual(cell.remarks, [])
 
 
+class EnoughRequests(unittest.TestCase):
+    """A server that answers so many requests a second, whoever asks."""
+
+    def measured(self, spot, rate, cell_seconds=1.0):
+        self.asked = []
+
+        def ab(_spot, _server, _run, _save_as, clients=20, requests=None, seconds=9999):
+            done = min(requests, round(rate * seconds))
+            self.asked.append((requests, done))
+            return load(done, done / rate, 1000 * clients / rate)
+
+        def wrk(_url, _clients, seconds, *_, **__):
+            self.asked.append((seconds, seconds * rate))
+            return load(seconds * rate, seconds, 1000 * spot.clients / rate)
+
+        run = SimpleNamespace(
+            per_client=20, most_seconds=30, seconds=cell_seconds, warmup_seconds=0.2, asked={}, path="",
+            redis=mock.Mock(), hosts=mock.MagicMock(), asks_redis=lambda spot: False,
+            experiment=SimpleNamespace(size=lambda run: None),
+            meter=lambda *_: contextlib.nullcontext(SimpleNamespace(reading=reading())))
+        cell = cells.Cell(spot, 1)
+        with mock.patch.object(cells, "_ab", ab), mock.patch.object(cells.wrk, "run", wrk):
+            cells._load(cell, mock.Mock(url=""), run, "")
+        return cell
+
+    def test_a_second_s_worth(self):
+        self.assertEqual(self.measured(SPOT, 5000).asked, 5000)
+
+    def test_but_twenty_for_each_client(self):
+        cell = self.measured(cells.Spot("epoll", "ab", 500), 5000)
+        self.assertEqual((cell.asked, cell.load.seconds, cell.wrong), (10000, 2.0, []))
+
+    def test_who_is_too_slow_for_that_has_half_a_minute_and_a_remark(self):
+        cell = self.measured(cells.Spot("iterative", "ab", 500), 7)
+        self.assertEqual((self.asked, cell.asked), ([(20, 20), (10000, 210)], 0))
+        self.assertEqual((cell.wrong, cell.remarks), ([], [
+            "it ended by the clock, with fewer than 20 requests for each client"]))
+
+    def test_wrk_is_asked_once_more_for_as_long_as_it_takes(self):
+        self.measured(cells.Spot("epoll", "wrk", 500), 20000)
+        self.assertEqual(self.asked[1:], [(1, 20000)])
+        self.measured(cells.Spot("iterative", "wrk", 500), 5000)
+        self.assertEqual(self.asked[1:], [(1, 5000), (3, 15000)])
+        self.assertEqual(len(self.measured(cells.Spot("iterative", "wrk", 500), 7).remarks), 1)
+        self.assertEqual(self.asked[1:], [(1, 7), (30, 210)])
+
+
 class RedisStatistics(unittest.TestCase):
     INFO = ("# Commandstats\r\n"
             "cmdstat_get:calls=5000,usec=497,usec_per_call=0.10,rejected_calls=0,failed_calls=0\r\n"
@@ -139,8 +189,9 @@ class RawFigures(unittest.TestCase):
 class Spots(unittest.TestCase):
     def test_they_say_what_they_are(self):
         self.assertEqual(str(SPOT), "epoll, 20 clients, ab")
-        self.assertEqual(str(cells.Spot("poll", "ab", 2000, backlog=10, delay_ms=50)),
-                         "poll, 2,000 clients, ab, backlog 10, Redis 50 ms away")
+        self.assertEqual(str(cells.Spot("poll", "ab", 2000, 10, cells.Dials(50, 0.1, 2))),
+                         "poll, 2,000 clients, ab, backlog 10, Redis 50 ms away, "
+                         "0.1 ms of work a page, 2 cores")
 
 
 class Limits(unittest.TestCase):

@@ -32,7 +32,7 @@ def cell(user_us=300.0, switches=None, subject="epoll"):
     load = Load(1000, {}, 1.0, 1.0, {50: 1.0, 90: 1.0, 99: 1.0, 100: 1.0}, True)
     core = meter.Core(80.0, 0.0, 30.0)
     reading = meter.Reading(1.0, 1000.0, user_us, switches, None, 1, 1,
-                            machine.Cores(core, core), {})
+                            machine.Cores(core, core, core), {})
     return cells.Cell(cells.Spot(subject, "wrk", 100), 1, load=load, reading=reading)
 
 

@@ -94,13 +94,13 @@ class Hosts(unittest.TestCase):
         self.assertEqual(machine_s_own(), self.before)
 
     def test_the_server_is_alone_on_its_core(self):
-        if self.lab.cores.server is None:
+        if not self.lab.cores().server:
             self.skipTest("there is one core")
         cores = {host: self.output(host, "grep", "Cpus_allowed_list",
                                    "/proc/self/status").split()[-1] for host in lab.HOSTS}
-        self.assertEqual(cores["server"], str(self.lab.cores.server))
+        self.assertEqual(cores["server"], str(*self.lab.cores().server))
         self.assertEqual({cores[host] for host in ("load", "lb", "redis")},
-                         {str(self.lab.cores.client)})
+                         {str(*self.lab.cores().client)})
 
     @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
     def test_a_page_comes_from_server_with_entries_from_redis(self):
@@ -115,7 +115,7 @@ class Hosts(unittest.TestCase):
     @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
     def test_redis_may_be_further_away(self):
         store = self.lab.redis(self.folder)
-        with delay.SlowRedis(store, 100, self.lab.core("redis"), self.folder,
+        with delay.SlowRedis(store, 100, self.lab.place("redis").cores, self.folder,
                              self.lab.prefix("redis"), self.lab.address("redis")) as slow:
             where, _ = self.instance("epoll", slow)
             seconds = self.output("load", "curl", "-sS", "-o", "/dev/null", "-w", "%{time_total}",

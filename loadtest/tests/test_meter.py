@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from lib import machine, meter, processes
 
-ALONE = machine.Cores(None, None)
+ALONE = machine.Cores((), (), ())
 
 BURN = """
 import sys, time
@@ -120,12 +120,13 @@ class ContextSwitches(unittest.TestCase):
     def test_the_difference_of_all_threads_new_ones_included(self):
         before = {1: self.thread(1.0, 10, 1)}
         after = {1: self.thread(2.0, 110, 3), 2: self.thread(0.5, 7, 5)}
-        self.assertEqual(meter.switches_between(before, after, 1.5), meter.Switches(107, 7))
+        self.assertEqual(meter.switches_of(
+            meter.threads_between(before, after), 1.5), meter.Switches(107, 7))
 
     def test_unknown_if_others_did_the_work(self):
         threads = {1: self.thread(1.0, 10, 1)}
-        self.assertIsNone(meter.switches_between(threads, threads, 0.5))
-        self.assertIsNone(meter.switches_between(threads, {}, 0.0))
+        for after, seconds in ((threads, 0.5), ({}, 0.0)):
+            self.assertIsNone(meter.switches_of(meter.threads_between(threads, after), seconds))
 
 
 class CoreShares(unittest.TestCase):
@@ -140,6 +141,12 @@ class CoreShares(unittest.TestCase):
         after = [120, 110, 115, 130, 110, 102, 103, 110]
         core = meter.core_between(before, after)
         self.assertEqual(core, meter.Core(busy=50.0, steal=10.0, user=60.0))
+
+    def test_of_several_cores_it_is_the_mean(self):
+        one, two = [0, 0, 0, 100, 0, 0, 0, 0], [100, 0, 0, 0, 0, 0, 0, 0]
+        core = meter.core_between([0] * 8, meter.together([one, None, two]))
+        self.assertEqual(core.busy, 50.0)
+        self.assertEqual(meter.core_between([], meter.together([])), meter.UNKNOWN)
 
     def test_unknown(self):
         for before, after in ((None, None), ([0] * 8, None), ([5] * 8, [5] * 8)):
@@ -247,11 +254,13 @@ class Alive(unittest.TestCase):
         process = self.start("print(flush=True); burn(60)")
         os.sched_setaffinity(process.pid, {core})
         process.stdout.readline()
-        with meter.Meter(process.pid, machine.Cores(core, core)) as measured:
-            time.sleep(0.3)
-        self.assertGreater(measured.reading.busy.server + measured.reading.cores.server.steal, 80)
-        self.assertEqual(measured.reading.verdict(), "server-bound")
-        self.assertIsNotNone(measured.reading.cpu_user_us)
+        for cores in (machine.Cores((core,), (), ()), machine.Cores(*[(core,)] * 3)):
+            with meter.Meter(process.pid, cores) as measured:
+                time.sleep(0.3)
+            reading = measured.reading
+            self.assertGreater(reading.busy.server + reading.cores.server.steal, 80)
+            self.assertEqual(reading.shared, bool(cores.client))
+            self.assertEqual(reading.cpu_user_us is None, reading.shared)
 
     def test_looking_at_a_crowd_costs_little(self):
         process = self.start("import os\nfor _ in range(500):\n"
@@ -279,7 +288,18 @@ class Verdicts(unittest.TestCase):
                                       (99, None, "not pinned"), (None, 74, "not seen"),
                                       (None, 75, "client-bound")):
             with self.subTest(server=server, client=client):
-                self.assertEqual(meter.verdict(server, client), whose)
+                self.assertEqual(meter.verdict(machine.Cores(server, client, client)), whose)
+
+    def test_redis_on_a_core_of_its_own(self):
+        self.assertEqual(meter.verdict(machine.Cores(40, 30, 90)), "redis-bound")
+
+    def test_one_thread_that_is_full_is_the_server_s_limit_on_any_number_of_cores(self):
+        self.assertEqual(meter.verdict(machine.Cores(49, 60, 20), own=98), "server-bound")
+
+    def test_of_cores_that_are_shared_only_what_the_server_used_is_the_server_s(self):
+        both_full = machine.Cores(100, 100, 100)
+        self.assertEqual(meter.verdict(both_full, own=60, shared=True), "shared")
+        self.assertEqual(meter.verdict(both_full, own=80, shared=True), "server-bound")
 
     def test_little_s_law(self):
         self.assertAlmostEqual(meter.off(100, 10000, 10), 0)

@@ -31,7 +31,7 @@ burst, connections = program("burst"), program("connections")
 
 
 def reading(busy=90.0, cpu_us=2e6):
-    cores = machine.Cores(meter.Core(busy, 0.0, 50.0), meter.Core(100.0, 0.0, 50.0))
+    cores = machine.Cores(meter.Core(busy, 0.0, 50.0), *[meter.Core(100.0, 0.0, 50.0)] * 2)
     return meter.Reading(seconds=30.0, cpu_us=cpu_us, cpu_user_us=None, switches=None,
                          peak_pss=None, processes=1, threads=1, cores=cores, kernel={})
 

@@ -106,14 +106,29 @@ class WhoseLimit(unittest.TestCase):
 
 
 class Here(unittest.TestCase):
-    def test_only_the_server_s_core_differs(self):
-        here = places.Here(machine.Cores(3, 5))
-        self.assertEqual(here.place("server"), places.Place(3, (), None))
-        for host in ("load", "lb", "redis"):
-            self.assertEqual(here.place(host), places.Place(5, (), None))
+    def cores(self, allowed, count=1, threads=None):
+        """On a machine that allows these; `threads`: of each, those of its core."""
+        with mock.patch.object(os, "sched_getaffinity", lambda _: set(allowed)), \
+                mock.patch.object(machine, "read", lambda path: (threads or {}).get(
+                    int(re.search(r"cpu(\d+)", path).group(1)), "")):
+            return tuple(places.Here().place(host, count).cores
+                         for host in ("server", "load", "redis"))
+
+    def test_the_server_s_cores_are_its_own_as_long_as_there_are_others(self):
+        for allowed, count, cores in (
+                ([4], 1, ((), (), ())), ([3, 5], 1, ((3,), (5,), (5,))),
+                ([3, 5], 2, ((3, 5), (5,), (5,))), (range(3), 1, ((0,), (1,), (2,))),
+                (range(3), 2, ((0, 1), (2,), (2,))), (range(8), 4, ((0, 1, 2, 3), (6,), (7,)))):
+            with self.subTest(allowed=allowed, count=count):
+                self.assertEqual(self.cores(allowed, count), cores)
+
+    def test_of_two_hardware_threads_one_counts(self):
+        threads = {0: "0-1", 1: "0-1", 2: "2,3", 3: "2,3"}
+        self.assertEqual(self.cores(range(4), 1, threads), ((0,), (2,), (2,)))
+        self.assertEqual(self.cores([0, 1], 1, threads), ((0,), (1,), (1,)))
 
     def test_there_are_no_hosts_to_watch(self):
-        with places.Here(machine.Cores(None, None)).watch() as busy:
+        with places.Here().watch() as busy:
             pass
         self.assertEqual(busy, {})
 
@@ -126,8 +141,8 @@ class Apart(unittest.TestCase):
             self.skipTest(WHY_NOT)
         before = machine_s_own()
         done = subprocess.run(
-            [sys.executable, "-c", "from lib import machine, places\n"
-             "with places.Apart(machine.Cores(0, 0)):\n"
+            [sys.executable, "-c", "from lib import places\n"
+             "with places.Apart():\n"
              "    print(open('/proc/sys/net/core/somaxconn').read())\n"
              "    import socket; door = socket.create_server(('127.0.0.1', 0))\n"
              "    socket.create_connection(door.getsockname())"],
@@ -149,7 +164,7 @@ class Apart(unittest.TestCase):
 
 class Elsewhere(unittest.TestCase):
     def test_only_the_load_generator_s_core_is_known(self):
-        with meter.Meter(None, machine.Cores(0, max(os.sched_getaffinity(0)))) as watch:
+        with meter.Meter(None, machine.choose_cores()) as watch:
             pass
         reading = watch.reading
         self.assertEqual((reading.cpu_us, reading.cpu_user_us, reading.peak_pss), (None,) * 3)

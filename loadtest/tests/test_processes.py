@@ -49,7 +49,7 @@ class Ending(unittest.TestCase):
         core = min(os.sched_getaffinity(0))
         script = "import os; print(os.sched_getaffinity(0))"
         ours = os.sched_getaffinity(0)
-        process = processes.start([sys.executable, "-c", script], core,
+        process = processes.start([sys.executable, "-c", script], (core,),
                                   stdout=subprocess.PIPE, encoding="utf-8")
         self.assertEqual(process.stdout.read().strip(), "{%d}" % core)
         self.assertEqual(os.sched_getaffinity(0), ours)  # we ourselves stay where we were

@@ -37,6 +37,24 @@ class Hopeless(unittest.TestCase):
         self.assertEqual(it.planned, 4)
 
 
+class Canary(unittest.TestCase):
+    def run_of(self, *rates):
+        """A run whose floor made these rates, round by round, at 20 clients and at 100."""
+        it = object.__new__(run.Run)
+        it.cells = [SimpleNamespace(spot=spot, load=SimpleNamespace(rate=rate, failed=0), wrong=[])
+                    for each in rates for spot, rate in zip(SPOTS[4::5], each)]
+        return it
+
+    def test_the_drift_is_that_of_most_of_its_cells(self):
+        self.assertEqual(self.run_of((100, 200), (110, 260), (100, 200)).drift(), (20, 30))
+        self.assertEqual(self.run_of((100, 200)).drift(), ())
+
+    def test_a_noisy_hour_is_in_the_caption(self):
+        self.assertEqual(self.run_of((100, 200), (110, 220)).caption("Pages"), "Pages")
+        self.assertEqual(self.run_of((100, 200), (120, 240)).caption("Pages"),
+                         "Pages, in a noisy hour: the floor drifted by 18 %")
+
+
 class Order(unittest.TestCase):
     def test_each_spot_has_one_turn_a_round(self):
         turns = rounds.order(SPOTS, 3, 7)

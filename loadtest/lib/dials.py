@@ -1,0 +1,141 @@
+"""dials: what is turned while all else stays. How far away Redis is, how long a page computes, and
+how many cores the server may use; and what each turn comes to, as a table and a chart.
+
+The load fits the dial. Far from Redis it takes many to keep a server busy: 500 clients, a new
+connection each (ab). Of work 20 clients bring enough, and over kept connections (wrk) the load
+generator takes little of a core that it shares.
+"""
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Tuple
+
+from lib import Trouble, chart, experiment, machine, rounds, servers
+from lib.cells import Dials, Spot
+from lib.table import count
+
+AXES = {"delay_ms": "ms that Redis takes longer to answer",
+        "work_ms": "ms of CPU time that each page computes",
+        "cores": "cores that the server may use"}
+DELAYS, WORKS, WORK_FOR_CORES, MOST_CORES = (0, 1, 10, 50), (0, 0.1, 1, 10), 2, 8
+TITLES = ("What a server does while it waits, or computes",
+          "How many pages a second, when Redis is further away, when a page takes computing, and "
+          "when there are more cores?")
+CALLS = 3  # of a page to Redis, one after the other
+
+
+def add_options(parser):
+    parser.add_argument("--delay", dest="delay_ms", metavar="LIST", type=experiment.delays,
+                        help="Redis is so many ms away: 0,1,10,50")
+    parser.add_argument("--work", dest="work_ms", metavar="LIST", type=experiment.works,
+                        help="each page computes for so many ms of CPU time: 0,0.1,1,10")
+    parser.add_argument("--cores", metavar="LIST", type=experiment.numbers,
+                        help="the server may use so many: 1,2")
+
+
+def check_options(options, parser):
+    if settings(options) != [Dials()] and options.elsewhere:
+        parser.error("--delay, --work and --cores are for servers that are started here")
+    wanted, usable = max(options.cores or [1]), len(machine.usable_cores())
+    if wanted > usable:
+        parser.error("--cores %d: there %s %d here" % (wanted, "is" if usable == 1 else "are", usable))
+
+
+def settings(options):
+    """All combinations of what is asked for."""
+    return [Dials(*each) for each in itertools.product(
+        *(getattr(options, name) or [rest] for name, rest in zip(Dials._fields, Dials())))]
+
+
+def turns(options):
+    """The dial with the most settings is turned, once for each combination of the others."""
+    every = settings(options)
+    dial = max(Dials._fields, key=lambda name: (
+        len({getattr(each, name) for each in every}), bool(getattr(options, name))))
+    groups = {}
+    for each in every:
+        groups.setdefault(each._replace(**{dial: None}), []).append(each)
+    return [Turn(dial, tuple(group)) for group in groups.values()]
+
+
+def all_turns():
+    """Those of `make dials`."""
+    most = min(len(machine.usable_cores()), MOST_CORES)
+    return [Turn("delay_ms", tuple(Dials(delay_ms=ms) for ms in DELAYS)),
+            Turn("work_ms", tuple(Dials(work_ms=ms) for ms in WORKS)),
+            Turn("cores", tuple(Dials(None, WORK_FOR_CORES, n) for n in range(1, most + 1)))]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One dial, from its first setting to its last."""
+
+    dial: str  # its name among those of Dials
+    settings: Tuple[Dials, ...]
+
+    @property
+    def load(self):
+        """Load generator and clients."""
+        return ("wrk", 20) if self.settings[0].delay_ms is None else ("ab", 500)
+
+    @property
+    def values(self):
+        return [getattr(setting, self.dial) for setting in self.settings]
+
+    def spot(self, name, setting=Dials()):
+        return Spot(name, *self.load, dials=setting)
+
+    def spots(self, names):
+        """The floor, which no dial concerns, is the canary."""
+        ours = [name for name in names if name != "floor"]
+        return [self.spot(name, setting) for setting in self.settings for name in ours
+                ] + [self.spot("floor")] * (len(ours) < len(names))
+
+    def add_to(self, report, run, spots, notes):
+        """A chart and a table."""
+        unit = "core" if self.dial == "cores" else "ms"
+        header = ["server", *("%g %s: pages/s" % (value, unit + "s" * (unit == "core" and value > 1))
+                              for value in self.values)]
+        grid = {name: [spots.get(self.spot(name, setting)) for setting in self.settings]
+                for name in run.servers if name != "floor"}
+        rows = [[name, *(rounds.rate_text(spot, notes) for spot in row)]
+                for name, row in grid.items()]
+        series = {name: [(value, spot.rate and spot.rate.range)
+                         for value, spot in zip(self.values, row) if spot]
+                  for name, row in grid.items()}
+        fixed = self.settings[0]._replace(**{self.dial: getattr(Dials(), self.dial)})
+        generator, clients = self.load
+        caption = run.caption(", ".join(["Pages a second, %d clients" % clients, {
+            "ab": "a new connection each", "wrk": "kept connections"}[generator], *fixed.words()]))
+        svg = chart.lines(self.dial + fixed.in_file_name(), caption,
+                          chart.Axis(AXES[self.dial], ticks=self.values, even=True),
+                          chart.Axis("pages a second", log=self.dial != "cores"), series)
+        report.add_chart(svg, caption, header, rows)
+        report.add_table(header, rows, "; ".join([caption, *self.bounds(run)]), notes)
+
+    def bounds(self, run):
+        """The constants that bound its cells, in words."""
+        delay, work, cores = (max(filter(None, column), default=0) for column in zip(*self.settings))
+        if delay:
+            workers, clients, wait = team(), self.load[1], CALLS * delay / 1000
+            yield "%d x %d ms: at most %s" % (CALLS, delay, ", ".join(
+                "%s %s" % (count(number / wait), whose) for number, whose in (
+                    (1, "pages/s one after the other"), (workers, "by %s workers" % workers),
+                    (clients, "by %d clients" % clients)) if number))
+        if work:
+            yield "%g ms: at most %s pages/s on a core" % (work, count(1000 / work))
+        for number in range(2, cores + 1):
+            if machine.shared(run.hosts.cores(number)):
+                yield "%d cores: shared with %s and Redis" % (number, self.load[0])
+
+
+def team():
+    """The workers of those that have a fixed number, who share as many connections to Redis; None:
+    they do not say."""
+    try:
+        text = machine.output_of([servers.path_of("preforking"), "--help"])
+    except Trouble:
+        return None
+    found = re.search(r"--workers N .*\((\d+)\)", text)
+    return int(found.group(1)) if found else None
