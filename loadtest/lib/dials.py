@@ -39,7 +39,7 @@ def check_options(options, parser):
         parser.error("--delay, --work and --cores are for servers that are started here")
     wanted, usable = max(options.cores or [1]), len(machine.usable_cores())
     if wanted > usable:
-        parser.error("--cores %d: there %s %d here" % (wanted, "is" if usable == 1 else "are", usable))
+        parser.error("--cores %d is more than there are: %d" % (wanted, usable))
 
 
 def settings(options):
@@ -94,9 +94,9 @@ class Turn:
 
     def add_to(self, report, run, spots, notes):
         """A chart and a table."""
-        unit = "core" if self.dial == "cores" else "ms"
-        header = ["server", *("%g %s: pages/s" % (value, unit + "s" * (unit == "core" and value > 1))
-                              for value in self.values)]
+        unit = "cores" if self.dial == "cores" else "ms"
+        header = ["server", *("%g %s: pages/s" % (value, "core" if (value, unit) == (1, "cores")
+                                                  else unit) for value in self.values)]
         grid = {name: [spots.get(self.spot(name, setting)) for setting in self.settings]
                 for name in run.servers if name != "floor"}
         rows = [[name, *(rounds.rate_text(spot, notes) for spot in row)]
@@ -116,7 +116,7 @@ class Turn:
 
     def bounds(self, run):
         """The constants that bound its cells, in words."""
-        delay, work, cores = (max(filter(None, column), default=0) for column in zip(*self.settings))
+        delay, work, cores = (max(each or 0 for each in column) for column in zip(*self.settings))
         if delay:
             workers, clients, wait = team(), self.load[1], CALLS * delay / 1000
             yield "%d x %d ms: at most %s" % (CALLS, delay, ", ".join(

@@ -81,7 +81,8 @@ def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=()):
     with open(log, "wb"):
         pass  # it may come to no answer, and write none
     words = [*prefix, *command(url, requests, timeout_seconds, log, rate)]
-    text = load.run("h2load", words, cores, save_as, 2 * (seconds + timeout_seconds) + GRACE_SECONDS)
+    limit = 2 * (seconds + timeout_seconds) + GRACE_SECONDS
+    text = load.run("h2load", words, cores, save_as, limit)
     return parse(text, processes.printed(log))
 
 

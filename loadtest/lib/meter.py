@@ -351,8 +351,8 @@ class Reading:
 
 COLUMNS = ["server_cpu_us", "server_cpu_user_us", "voluntary_switches", "involuntary_switches",
            "peak_pss_bytes", "processes", "threads", "server_core_busy", "client_core_busy",
-           "redis_core_busy", "server_core_steal", "client_core_steal", "listen_overflows", "listen_drops",
-           "tcp_timeouts", "syn_retransmits"]
+           "redis_core_busy", "server_core_steal", "client_core_steal", "listen_overflows",
+           "listen_drops", "tcp_timeouts", "syn_retransmits"]
 
 
 class Meter:

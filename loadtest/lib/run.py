@@ -107,8 +107,8 @@ class Run:
         if not subjects.is_ours(spot.subject) or spot.dials.delay_ms is None:
             return contextlib.nullcontext(self.redis)
         place = self.hosts.place("redis")
-        return delay.SlowRedis(self.redis, spot.dials.delay_ms, place.cores, self.folder, place.prefix,
-                               place.address or "127.0.0.1")
+        return delay.SlowRedis(self.redis, spot.dials.delay_ms, place.cores, self.folder,
+                               place.prefix, place.address or "127.0.0.1")
 
     def open_subject(self, spot, where, log):
         if self.options.elsewhere:
@@ -135,7 +135,8 @@ class Run:
 
     def meter(self, server, cores=1):
         """Measures what a load costs this server, for the time of a `with`."""
-        return meter.Meter(server.pid, self.hosts.cores(cores), self.hosts.pids(), server.other_pids)
+        return meter.Meter(server.pid, self.hosts.cores(cores), self.hosts.pids(),
+                           server.other_pids)
 
     def _page_for(self, subject):
         """For the floor: a file with what our servers answer, to answer with. Else nothing."""

@@ -109,7 +109,7 @@ class Verdict(unittest.TestCase):
 class EnoughRequests(unittest.TestCase):
     """A server that answers so many requests a second, whoever asks."""
 
-    def measured(self, spot, rate, cell_seconds=1.0):
+    def measured(self, spot, rate):
         self.asked = []
 
         def ab(_spot, _server, _run, _save_as, clients=20, requests=None, seconds=9999):
@@ -122,7 +122,7 @@ class EnoughRequests(unittest.TestCase):
             return load(seconds * rate, seconds, 1000 * spot.clients / rate)
 
         run = SimpleNamespace(
-            per_client=20, most_seconds=30, seconds=cell_seconds, warmup_seconds=0.2, asked={}, path="",
+            per_client=20, most_seconds=30, seconds=1.0, warmup_seconds=0.2, asked={}, path="",
             redis=mock.Mock(), hosts=mock.MagicMock(), asks_redis=lambda spot: False,
             experiment=SimpleNamespace(size=lambda run: None),
             meter=lambda *_: contextlib.nullcontext(SimpleNamespace(reading=reading())))
