@@ -69,7 +69,7 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=()):
     pale = {key: points for key, points in behind.items() if any(points)}
     plot = Panels(name, title, y.title, _key(together, looks, dots, behind_name if pale else ""))
     plot.place(across, up, 1 if together else len(names),
-               1.15 * max(map(width, names)) if together and not dots else 0)
+               1.15 * max(map(width, names)) if together and not dots else 0)  # bold
     for group in [together] if together else [[key] for key in names]:
         plot.line([point for key in names if key not in group for point in [*series[key], None]],
                   Style(OTHERS, 0), 1.2)
@@ -100,32 +100,28 @@ def _key(together, looks, dots, behind_name):
     return key + ([(behind_name, Style(FAINT, 0, DOTTED))] if behind_name else [])
 
 
-def bars(name, title, x, groups, behind=None, behind_name=""):
+def bars(name, title, x, groups):
     """Bars to the right, each with its figure: {group: {name: figure, ...}, ...}. A figure may
     also be a text, which then stands there instead of a bar. The axis is always a linear one: on
     any other a bar's length would mean nothing."""
     x = x._replace(log=False)
-    own, behind = ({(group, key): _point(x, x, 0, None if isinstance(each, str) else each)
-                    for group, figures in (every or {}).items() for key, each in figures.items()}
-                   for every in (groups, behind))
-    drawn = [point for point in [*own.values(), *behind.values()] if point]
-    if not any(own.values()):
+    figures = {(group, key): each for group in groups for key, each in groups[group].items()}
+    points = {where: _point(x, x, 0, None if isinstance(each, str) else each)
+              for where, each in figures.items()}
+    drawn = [point for point in points.values() if point]
+    if not drawn:
         return None
-    names = list(dict.fromkeys(key for _, key in own))
-    plot = Panels(name, title, "", [(behind_name, Style(OTHERS, 5, None))] if behind else ())
-    across = Scale(x, [each for point in drawn for each in point[1:]])
-    figures = [written(point.middle) for point in drawn]
-    for where, row in plot.place_rows(across, groups, figures).items():
-        point, pale, end = own[where], behind.get(where), 0
-        if pale:
-            plot.box(0, pale.middle, row - 0.45, row + 0.45, OTHERS)
-            end = pale.middle
+    names = list(dict.fromkeys(key for _, key in points))
+    plot = Panels(name, title)
+    rows = plot.place_rows(Scale(x, [each for point in drawn for each in point[1:]]), groups,
+                           [written(point.middle) for point in drawn])
+    for where, row in rows.items():
+        point, text, end, rgb = points[where], figures[where] or "no figure", 0, FAINT
         if point:
+            text, end, rgb = written(point.middle), point.high, INK
             plot.box(0, point.middle, row - 0.33, row + 0.33, style(where[1], names).colour)
             plot.range(point, row)
-            end = max(end, point.high)
-        plot.label(written(point.middle) if point else groups[where[0]][where[1]] or "no figure",
-                   at(end, row), "left offset 0.8,0", INK if point else FAINT)
+        plot.label(text, at(end, row), "left offset 0.8,0", rgb)
     plot.panel()
     return plot.draw("Bars: %s. Their length: %s." % (", ".join(names), x.title))
 

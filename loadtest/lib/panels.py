@@ -47,16 +47,13 @@ class Panels:
         self._commands = ["unset key", "set border 1 " + _colour(INK), "set tics scale 0 textcolor "
                           "rgb '%s'" % INK, "set grid lt 1 lw 1 " + _colour(GRID)]
         self._across = self._up = None
-        self._count = self._drawn = 0
-        self._few = (6, 6)  # ticks
+        self._count, self._drawn, self._few = 0, 0, (6, 6)  # few: ticks
         self._boxes, self._plots = [], []
         self._down = EDGE
-        for line in textwrap.wrap(title, int((WIDTH - 2 * EDGE) / width("x", TITLE))):
-            self.label(line, _on_paper(EDGE, self._down + 10), "left", INK, TITLE, True)
-            self._down += LINE + 3
-        if above:
-            self.label(above, _on_paper(EDGE, self._down + 10), "left", FAINT)
-            self._down += LINE
+        lines = textwrap.wrap(title, int((WIDTH - 2 * EDGE) / width("x", TITLE)))
+        for text, how in [*((line, (INK, TITLE, True)) for line in lines), (above, (FAINT,))]:
+            self.label(text, _on_paper(EDGE, self._down + 10), "left", *how)
+            self._down += LINE + 2 if text else 0
         self._add_key(key)
 
     def _add_key(self, entries):
@@ -92,17 +89,15 @@ class Panels:
     def place_rows(self, across, groups, figures):
         """One, with a row for each bar: (group, name) -> its place upwards. So much room is left
         at the right as the longest of the figures takes."""
-        self._count, rows, down, headings = 1, {}, 0, []
+        self._count, rows, down = 1, {}, 0
         for group, names in groups.items():
             if len(groups) > 1:
-                headings.append((group, down + 0.6))
+                self.label(group, "screen px(%d), first %g" % (EDGE, down + 0.6), "left", bold=True)
                 down += 1.1
             rows.update(((group, name), down + each + 0.5) for each, name in enumerate(names))
             down += len(names)
         self._frame(across, max(width(name) for _, name in rows), max(map(width, figures)), -10,
                     ROW * down)
-        for group, row in headings:
-            self.label(group, "screen px(%d), first %g" % (EDGE, row), "left", bold=True)
         ticks = ("%s %g" % (quoted(name), row) for (_, name), row in rows.items())
         self._commands += ["set yrange [%g:0]" % down, "set grid noytics",
                            "set ytics (%s)" % ",".join(ticks)]
@@ -175,20 +170,14 @@ class Panels:
                 told = place
 
     def name_ends(self, ends, looks):
-        """Each line's name beside its last point; none over another."""
-        places = {key: self._up.at(point.middle) for key, point in ends.items()}
-        names, apart, free = sorted(places, key=places.get), LINE / HEIGHT, -1.0
-        for key in names:  # upwards, each as far from the one below as it must be
-            places[key] = free = max(places[key], free + apart)
-        free = 1.0 + apart
-        for key in reversed(names):  # and down again from the upper edge
-            places[key] = free = min(places[key], free - apart)
-        for key, point in ends.items():
-            place, how = "graph 1", "left offset 0.7,0"
-            if self._across.at(point.x) < 0.9:
-                place, how = "first %.12g" % point.x, "center offset 0,0.7"
-            self.label(key, "%s, graph %.4f" % (place, places[key]), how, looks[key].colour,
+        """Each line's name at the right, at the height of its last point; none over another."""
+        apart, free, below = LINE / HEIGHT, 2.0, len(ends)
+        for key, point in sorted(ends.items(), key=lambda end: -end[1].middle):
+            below -= 1
+            height = max(min(free, self._up.at(point.middle)), below * apart)
+            self.label(key, "graph 1, graph %.4f" % height, "left offset 0.7,0", looks[key].colour,
                        bold=True)
+            free = height - apart
 
     def panel(self):
         """Draws it; what comes then is in the next one."""
