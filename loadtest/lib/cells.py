@@ -130,6 +130,8 @@ def _load(cell, server, run, save_as):
         longer = 1.2 * seconds * cell.least / cell.load.requests
         run.asked[spot] = min(math.ceil(longer), run.most_seconds)
         _measure(cell, server, run, save_as)
+    if spot.subject in run.commands and not run.asks_redis(spot):
+        cell.remarks.append("work not counted: it is asked for a page of its own")
     judge(cell, run.asks_redis(spot), run.experiment.size(run))
 
 
@@ -138,7 +140,7 @@ def _measure(cell, server, run, save_as):
     with run.hosts.watch() as cell.hosts, run.meter(server, spot.dials.cores) as watch:
         cell.load = _generate(cell, server, run, save_as)
     cell.reading = watch.reading
-    cell.counts = run.redis.counts_since(before)
+    cell.counts = run.counts_since(before, spot)
 
 
 def _warm_up(cell, server, run, save_as):
@@ -161,8 +163,9 @@ def _generate(cell, server, run, save_as):
     spot, asked = cell.spot, run.asked[cell.spot]
     if spot.generator == "wrk":
         place = run.hosts.place("load", spot.dials.cores)
-        return _alive(wrk.run(server.url + run.path, spot.clients, max(1, round(asked)),
-                              place.cores, save_as, prefix=place.prefix), server)
+        return _alive(wrk.run(server.url + run.path_of(spot.subject), spot.clients,
+                              max(1, round(asked)), place.cores, save_as, prefix=place.prefix),
+                      server)
     load = _ab(spot, server, run, save_as, requests=asked, seconds=run.most_seconds)
     cell.asked = 0 if load.seconds >= run.most_seconds else asked
     return load
@@ -171,9 +174,10 @@ def _generate(cell, server, run, save_as):
 def _ab(spot, server, run, save_as, clients=None, requests=None, seconds=None):
     place = run.hosts.place("load", spot.dials.cores)
     try:
-        return _alive(ab.run(server.url + run.path, clients or spot.clients, place.cores, save_as,
-                             requests=requests, seconds=seconds, kept=spot.generator != "ab",
-                             limit=run.limit_seconds, prefix=place.prefix), server)
+        return _alive(ab.run(server.url + run.path_of(spot.subject), clients or spot.clients,
+                             place.cores, save_as, requests=requests, seconds=seconds,
+                             kept=spot.generator != "ab", limit=run.limit_seconds,
+                             prefix=place.prefix), server)
     except Trouble:
         server.must_live()  # if it does not, that is the better reason
         raise

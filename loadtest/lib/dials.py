@@ -99,6 +99,7 @@ class Turn:
                                                   else unit) for value in self.values)]
         grid = {name: [spots.get(self.spot(name, setting)) for setting in self.settings]
                 for name in run.servers if name != "floor"}
+        grid = {name: row for name, row in grid.items() if any(row)}
         rows = [[name, *(rounds.rate_text(spot, notes) for spot in row)]
                 for name, row in grid.items()]
         series = {name: [(value, spot.rate and spot.rate.range)

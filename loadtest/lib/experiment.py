@@ -7,12 +7,13 @@ the turns, the report, and what happens at Ctrl-C are here; what a run stands on
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 from urllib.parse import urlsplit
 
-from lib import (Trouble, cells, lab, load, machine, places, processes, redis, rounds, servers,
-                 subjects)
+from lib import (Trouble, cells, lab, load, machine, peers, places, processes, redis, rounds,
+                 servers, subjects)
 from lib.run import PAGE, Run
 
 # How each says of which version it is, and where that needs to be found, if not behind its name.
@@ -84,7 +85,8 @@ class Experiment:
 
     def measure(self, run):
         """All turns. Programs with cells of another kind have their own; see Record."""
-        run.measure_cells(rounds.order(self.spots(run), run.rounds, run.seed))
+        spots = [spot for spot in self.spots(run) if run.has_place_for(spot)]
+        run.measure_cells(rounds.order(spots, run.rounds, run.seed))
 
     def report(self, run):
         """What it came to: a report.Report."""
@@ -164,7 +166,7 @@ class Experiment:
         parser.add_argument("--against", metavar="REV", action="append", default=[],
                             help="our servers of another revision as well, or with a stored change "
                             "(new-redis); may be repeated")
-        parser.set_defaults(url=None, elsewhere=None)
+        parser.set_defaults(url=None, elsewhere=None, command={}, page={})
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
                                 help="what is asked for (%s); http://HOST:PORT/PATH: of a server "
@@ -236,6 +238,16 @@ def names(text):
     except Trouble as trouble:
         raise argparse.ArgumentTypeError(str(trouble)) from None
     return listed
+
+
+def named(text):
+    """A new subject's name, and what is said of it."""
+    name, _, value = text.partition("=")
+    if not re.fullmatch(r"[\w.-]+", name) or name in [*servers.NAMES, *peers.NAMES, "floor"]:
+        raise argparse.ArgumentTypeError("'%s' is no name for another server" % name)
+    if not shlex.split(value):
+        raise argparse.ArgumentTypeError("'%s=' says nothing of it" % name)
+    return name, value
 
 
 def numbers(text):

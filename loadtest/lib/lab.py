@@ -24,7 +24,6 @@ from lib import Trouble, machine, meter, places, processes, redis, servers
 
 HOSTS = ["load", "lb", "server", "redis"]
 COMMANDS = ["ip", "nsenter", "unshare"]
-REDIS_PORT = 6379
 BALANCER_PORT = 8000
 REAPING_SECONDS = 0.1  # children that end with the load are waited for, and then counted
 
@@ -128,11 +127,11 @@ class Lab:
     def redis(self, folder):
         """A Redis on `redis`, its data and log in `folder`, until the lab ends."""
         address = self.address("redis")
-        command = [redis.SERVER, "--bind", address, "--port", str(REDIS_PORT),
+        command = [redis.SERVER, "--bind", address, "--port", str(redis.USUAL_PORT),
                    "--protected-mode", "no",  # nobody is near but our own hosts
                    "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
         log = os.path.join(folder, "redis.log")
-        store = _DistantRedis("%s:%d" % (address, REDIS_PORT), self.prefix("redis"))
+        store = _DistantRedis("%s:%d" % (address, redis.USUAL_PORT), self.prefix("redis"))
         starting = servers.Started("Redis", (), log,
                                    launch=functools.partial(self.run_in, "redis"))
         starting.start(command)

@@ -1,4 +1,4 @@
-"""peers: what the seven are held against. lighttpd, nginx, Apache, and the floor.
+"""peers: what the seven are held against. lighttpd, nginx, Apache, the floor, and any other.
 
 Each peer comes in two flavours, whose configurations are in loadtest/peers/:
 
@@ -14,6 +14,7 @@ import grp
 import os
 import pwd
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -54,6 +55,33 @@ class _Started(servers.Started):
     def start(self, command, rights=()):
         machine.raise_descriptor_limit()
         super().start(["setpriv", "--pdeathsig", "TERM", *rights, "--", *command])
+
+    def _listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", urlsplit(self.url).port), 1).close()
+            return True
+        except OSError:
+            return False
+
+
+class Command(_Started):
+    """Any server, by the command that starts it, with {port}, {redis} and {redis_port} in it. Its
+    port is free again when it starts: not everybody sets SO_REUSEADDR."""
+
+    def __init__(self, name, command, cores, log, redis):
+        super().__init__(name, cores, log)
+        self._command = command
+        self._redis = redis
+
+    def __enter__(self):
+        with _reserved_port() as port:
+            self.url = "http://127.0.0.1:%d" % port
+        for mark, value in (("{port}", str(port)), ("{redis}", self._redis),
+                            ("{redis_port}", self._redis.rpartition(":")[2])):
+            self._command = self._command.replace(mark, value)
+        self.start(shlex.split(self._command))
+        self.await_ready(self._listens)
+        return self
 
 
 class Floor(_Started):
@@ -108,13 +136,6 @@ class Peer(_Started):
             file.write(string.Template(processes.printed(source)).substitute(
                 placeholders(port, self._root, self._folder)))
         return path
-
-    def _listens(self):
-        try:
-            socket.create_connection(("127.0.0.1", urlsplit(self.url).port), 1).close()
-            return True
-        except OSError:
-            return False
 
     def _must_serve(self):
         """Asks for one of its files: not before there is an answer, who serves is ready."""

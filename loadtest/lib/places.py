@@ -41,9 +41,9 @@ class Here:
         cores = self.cores(count)
         return Place(getattr(cores, host, cores.client), (), None)
 
-    def redis(self, folder):
-        """A private Redis, its log in `folder`."""
-        return redis.start_private(folder, self.cores().redis)
+    def redis(self, folder, port=None):
+        """A private Redis, its log in `folder`; also on a port, if one is given."""
+        return redis.start_private(folder, self.cores().redis, port)
 
     def fetch(self, url):
         """What a GET of `url` brings."""

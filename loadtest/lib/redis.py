@@ -8,9 +8,11 @@ Only the guestbook's two keys are ever touched, by DEL and RPUSH. There is no FL
 CONFIG here: the Redis at the other end may be somebody's.
 """
 
+import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 from collections import namedtuple
 
@@ -27,6 +29,7 @@ SEED = [
     "2026-01-05T09:04:00Z\nBarbara\nOne process, five hundred guests, and it never sat down.",
 ]
 
+USUAL_PORT = 6379
 FAMILY = "valkey" if shutil.which("valkey-server") and not shutil.which("redis-server") else "redis"
 SERVER, CLI = FAMILY + "-server", FAMILY + "-cli"
 
@@ -34,15 +37,21 @@ Counts = namedtuple("Counts", "incr get lrange visitors")
 
 
 class Redis:
-    """A Redis that is there. `where` is what the servers' option --redis takes."""
+    """A Redis that is there. `where` is what the servers' option --redis takes; `port`, if it also
+    listens on one of loopback."""
 
-    def __init__(self, where):
+    def __init__(self, where, port=None):
         self.where = where
+        self._port = port
         if where.startswith("unix:"):
             self._cli = [CLI, "-s", where[len("unix:"):]]
         else:
             host, _, port = where.rpartition(":")
             self._cli = [CLI, "-h", host.strip("[]"), "-p", port]
+
+    def on_a_port(self):
+        """The same one, as those see it who cannot ask over a Unix socket."""
+        return Redis("127.0.0.1:%d" % self._port) if self._port else self
 
     def ask(self, *words):
         """One command; its reply as text. An error reply is text, too."""
@@ -89,7 +98,8 @@ class Redis:
 
     def _calls(self):
         calls = command_calls(self.ask("INFO", "commandstats"))
-        return [calls.get(command, 0) for command in ("incr", "get", "lrange")]
+        return [calls.get("incr", 0) + calls.get("incrby", 0),
+                *(calls.get(command, 0) for command in ("get", "lrange"))]
 
 
 class Nobody:
@@ -120,12 +130,22 @@ def command_calls(info):
     return {name: int(calls) for name, calls in re.findall(r"cmdstat_(\S+):calls=(\d+)", info)}
 
 
-def start_private(folder, cores):
-    """A Redis for us alone, on a Unix socket, its log in `folder`. It needs no end(): it goes
-    when the pipe to its keeper does, which even our kill -9 cannot prevent."""
-    keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"), folder], cores,
+def start_private(folder, cores, port=None):
+    """A Redis for us alone, on a Unix socket and perhaps a port, its log in `folder`. It needs no
+    end(): it goes when the pipe to its keeper does, which even our kill -9 cannot prevent."""
+    keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"),
+                              *(["--port", str(port)] if port else []), folder], cores,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
     where = keeper.stdout.readline().strip()
     if not where:
         raise Trouble("no Redis could be started")
-    return Redis(where)
+    return Redis(where, port)
+
+
+def free_port():
+    """Redis' usual one, if nobody has it: a server may know no other."""
+    for port in (USUAL_PORT, 0):
+        with socket.socket() as holder, contextlib.suppress(OSError):
+            holder.bind(("127.0.0.1", port))
+            return holder.getsockname()[1]
+    return None

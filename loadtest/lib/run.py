@@ -19,7 +19,7 @@ import statistics
 import sys
 import time
 
-from lib import Trouble, cells, delay, machine, meter, redis, rounds, servers, subjects
+from lib import Trouble, cells, delay, machine, meter, peers, redis, rounds, servers, subjects, web
 from lib.kept import Kept
 from lib.progress import Progress
 
@@ -57,6 +57,7 @@ class Run:
             options.seed or random.SystemRandom().randrange(1, 10000),
             time.strftime("%Y-%m-%d %H:%M:%S %z"))
         self.servers = with_revisions(options.servers, options.against)
+        self.commands = options.command  # of subjects that are neither ours nor peers, by their names
         self.left_out = []  # sentences: what was not measured, and why
         self.servers = [name for name in self.servers if self._can_be_measured(name)]
         self.levels = [level for level in options.levels if self._can_be_had(level)]
@@ -68,9 +69,12 @@ class Run:
         self._others = meter.others_percent()
         self.redis = self._open_redis()
         self._page = None
+        self._by_close = {name for name in self.commands if self._ends_by_close(name)}
 
     def _can_be_measured(self, name):
-        reason = None if self.options.elsewhere else subjects.why_not(name)
+        if self.options.elsewhere or name in self.commands:
+            return True
+        reason = subjects.why_not(name)
         if not reason and subjects.is_peer(name):
             if self.options.lab:
                 reason = "of the peers there is only the floor in the lab"
@@ -88,26 +92,64 @@ class Run:
     def _open_redis(self):
         """The Redis that all servers ask: ours, on the core of the clients, or the one given."""
         if not self.options.redis:
-            return redis.Nobody() if self.options.elsewhere else self.hosts.redis(self.folder)
+            if self.options.elsewhere:
+                return redis.Nobody()
+            return self.hosts.redis(self.folder, *([redis.free_port()] if self.commands else []))
         store = redis.Redis(self.options.redis)
         if store.holds_guestbook() and not self.options.flush:
             raise Trouble("the Redis at %s holds a guestbook; --flush would delete it"
                           % self.options.redis)
         return store
 
+    def _ends_by_close(self, name):
+        """Does an answer of this command's server end with the connection, and has no length? wrk
+        takes such an end for an error. Trouble if it does not serve its page."""
+        log = os.path.join(self.folder, "raw", name + ".log")
+        with self.open(name, log, self.redis.on_a_port()) as server, \
+                web.connected(server.url, self.path_of(name)) as connection:
+            connection.request("GET", self.path_of(name))
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise Trouble("%s answers with status %d for %s" % (
+                    name, answer.status, self.path_of(name)))
+            endless = answer.length is None and not answer.chunked
+        if endless:
+            self.left_out.append("%s is asked by ab alone: its answers have no length and end with "
+                                 "the connection, which wrk would take for errors." % name)
+        return endless
+
     # ---- what a cell needs ------------------------------------------------------------------
+
+    def has_place_for(self, spot):
+        """Can a cell be measured? A command may not know how to do all of it."""
+        command, dials = self.commands.get(spot.subject), spot.dials
+        return not command or not (
+            spot.generator == "wrk" and spot.subject in self._by_close or dials.work_ms
+            or dials.delay_ms is not None and "{redis" not in command)
+
+    def path_of(self, subject):
+        """What it is asked for."""
+        return self.options.page.get(subject, self.path)
 
     def asks_redis(self, spot):
         """Can its work be counted there?"""
-        known = self.options.redis if self.options.elsewhere else subjects.is_ours(spot.subject)
-        return bool(known) and self.path == PAGE
+        known = self.options.redis if self.options.elsewhere else (
+            subjects.is_ours(spot.subject) or spot.subject in self.commands)
+        return bool(known) and self.path_of(spot.subject) == PAGE
+
+    def counts_since(self, before, spot):
+        """What a cell has added. Another's visitors are counted where he likes."""
+        counts = self.redis.counts_since(before)
+        return counts._replace(visitors=counts.incr) if spot.subject in self.commands else counts
 
     def redis_for(self, spot):
         """Where its server shall ask: a context manager, since a relay may stand between."""
-        if not subjects.is_ours(spot.subject) or spot.dials.delay_ms is None:
-            return contextlib.nullcontext(self.redis)
+        foreign = spot.subject in self.commands
+        store = self.redis.on_a_port() if foreign else self.redis
+        if spot.dials.delay_ms is None or not (foreign or subjects.is_ours(spot.subject)):
+            return contextlib.nullcontext(store)
         place = self.hosts.place("redis")
-        return delay.SlowRedis(self.redis, spot.dials.delay_ms, place.cores, self.folder,
+        return delay.SlowRedis(store, spot.dials.delay_ms, place.cores, self.folder,
                                place.prefix, place.address or "127.0.0.1")
 
     def open_subject(self, spot, where, log):
@@ -128,6 +170,8 @@ class Run:
         """A context manager: the subject, from its start to its end. Ours ask `where`, this run's
         Redis or another. `under`: a command that it is started by, strace's or valgrind's."""
         place = self.hosts.place("server", cores)
+        if subject in self.commands:
+            return peers.Command(subject, self.commands[subject], place.cores, log, where.where)
         return subjects.open_subject(
             subject, place.cores, log, redis=(where or self.redis).where, options=options,
             body=self._page_for(subject), root=self.root, prefix=(*place.prefix, *under),

@@ -4,9 +4,11 @@ Nothing here says how fast anything has to be."""
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,7 +30,7 @@ class Programs(unittest.TestCase):
         missing += [name for name in beside if peers.missing(name)]
         if missing:
             self.skipTest("not installed: %s" % ", ".join(missing))
-        done = subprocess.run([os.path.join(LOADTEST, program), *options.split()],
+        done = subprocess.run([os.path.join(LOADTEST, program), *shlex.split(options)],
                               cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, encoding="utf-8", timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -65,6 +67,35 @@ class Programs(unittest.TestCase):
 
     def test_compare_with_a_redis_far_away(self):
         self.run_briefly("compare", "--quick --delay 0,10 --servers poll", ["ab"])
+
+    def test_compare_with_work_and_cores(self):
+        self.run_briefly("compare", "--quick --seconds 0.1 --work 0,0.5 --servers epoll,floor", ["wrk"])
+
+    def test_compare_with_servers_of_another_kind(self):
+        other = "%s %s/another.py {port}" % (sys.executable, HERE)
+        text = self.run_briefly(
+            "compare", "--quick --levels 20 --servers epoll --command 'old=%s {redis_port}' "
+            "--command 'file=%s' --page file=/x" % (other, other), ["ab", "wrk"])
+        self.assertEqual(len(re.findall(r"^\| old ", text, re.MULTILINE)), 1)
+        self.assertEqual(len(re.findall(r"^\| file ", text, re.MULTILINE)), 2)
+        for said in ("old is asked by ab alone", "work not counted"):
+            self.assertIn(said, text)
+
+    def test_a_command_that_does_not_serve_its_page(self):
+        other = "%s %s/another.py {port}" % (sys.executable, HERE)
+        for options, said in (("--command 'a=%s' --lab" % other, "are started here"),
+                              ("--command epoll=x", "no name for another server"),
+                              ("--command 'a=x' --page b=/", "one of --command"),
+                              ("--quick --servers floor --command a=false", "a did not start"),
+                              ("--quick --servers floor --levels 20 --command 'a=%s'" % other,
+                               "pages Redis counted 0 INCR")):
+            with self.subTest(options=options), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([os.path.join(LOADTEST, "compare"), *shlex.split(options),
+                                       "--into", folder], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      encoding="utf-8", check=False)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(said, done.stdout)
 
     def test_sweep(self):
         self.run_briefly("sweep", "--quick --levels 20,50 --servers preforking,threading", ["ab"])

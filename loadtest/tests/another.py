@@ -1,0 +1,30 @@
+"""Another server, as the first ZeroHTTPd was: HTTP/1.0, whose answers end with the connection, and
+a new connection to Redis for each. Without a port of Redis it has a file, and says how long it is.
+
+    another.py PORT [REDIS_PORT]
+"""
+
+import socket
+import socketserver
+import sys
+
+ASKED = b"INCRBY visitor_count 1\r\nGET visitor_count\r\nLRANGE guestbook_remarks 0 -1\r\n"
+
+
+class Client(socketserver.StreamRequestHandler):
+    def handle(self):
+        while self.rfile.readline().strip():
+            pass
+        head = b"HTTP/1.0 200 OK\r\n%s\r\n"
+        if len(sys.argv) == 2:
+            self.wfile.write(head % b"Content-Length: 4\r\n" + b"file")
+            return
+        with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as redis:
+            redis.sendall(ASKED)
+            with redis.makefile("rb") as replies:
+                lines = [replies.readline() for _ in range(4)]  # :1, $1, 1, *0
+        self.wfile.write(head % b"" + b"visitor " + lines[2])
+
+
+socketserver.ThreadingTCPServer.request_queue_size = 100
+socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Client).serve_forever()
