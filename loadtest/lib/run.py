@@ -57,7 +57,7 @@ class Run:
             options.seed or random.SystemRandom().randrange(1, 10000),
             time.strftime("%Y-%m-%d %H:%M:%S %z"))
         self.servers = with_revisions(options.servers, options.against)
-        self.commands = options.command  # of subjects that are neither ours nor peers, by their names
+        self.commands = options.command  # by name, of subjects that are neither ours nor peers
         self.left_out = []  # sentences: what was not measured, and why
         self.servers = [name for name in self.servers if self._can_be_measured(name)]
         self.levels = [level for level in options.levels if self._can_be_had(level)]

@@ -122,8 +122,9 @@ class EnoughRequests(unittest.TestCase):
             return load(seconds * rate, seconds, 1000 * spot.clients / rate)
 
         run = SimpleNamespace(
-            per_client=20, most_seconds=30, seconds=1.0, warmup_seconds=0.2, asked={}, path="",
-            redis=mock.Mock(), hosts=mock.MagicMock(), asks_redis=lambda spot: False,
+            per_client=20, most_seconds=30, seconds=1.0, warmup_seconds=0.2, asked={},
+            hosts=mock.MagicMock(), redis=mock.Mock(), counts_since=mock.Mock(), commands={},
+            path_of=lambda subject: "", asks_redis=lambda spot: False,
             experiment=SimpleNamespace(size=lambda run: None),
             meter=lambda *_: contextlib.nullcontext(SimpleNamespace(reading=reading())))
         cell = cells.Cell(spot, 1)

@@ -76,7 +76,7 @@ class Peers(Live):
         core = min(os.sched_getaffinity(0))
         for flavour in peers.FLAVOURS:
             with self.subTest(flavour=flavour):
-                with peers.Peer(name, flavour, PUBLIC, core, self.log + flavour) as peer:
+                with peers.Peer(name, flavour, PUBLIC, {core}, self.log + flavour) as peer:
                     self.assertEqual(os.sched_getaffinity(peer.pid), {core})
                     self.must_serve(peer, "index.html")
                     self.must_serve(peer, "tux.png")
