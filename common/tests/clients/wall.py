@@ -207,4 +207,4 @@ class Wall(unittest.TestCase):
     def test_load_holds_idle_clients(self):
         status, out, err = self.load(SERVER="poll", HELD="50", LOAD_SECONDS="1")
         self.assertEqual((status, err), (0, ""), out)
-        self.assertIn("\npoll          idle clients: 50 of 50 connected, 0 connections given up\n", out)
+        self.assertIn("\npoll          50 idle clients: 50 answers, 0 connections ended by the server\n", out)
