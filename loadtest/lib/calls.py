@@ -16,23 +16,21 @@ at each of them, which makes it slow, but no call more or less is made for that.
   template has changed, some is in the figures: it is little, and never the same. So is the luck of
   threads, who sometimes wait for each other, and of loops, who find more or less to do at a time.
 
-    with calls.Traced(open_server, folder, core) as server:
+    with calls.Traced(open_server, save_as, core) as server:
         server.per_request("kept page")     -> PerRequest({"recvfrom": 1.0, ...}, 2000)
 
 `open_server(log, under)` is a context manager that starts the server under that command; see
-subjects.open_subject. Or, for one of the seven, built, with a redis.Redis: per_request().
+subjects.open_subject.
 """
 
 import os
 import re
-import shutil
-import tempfile
 import time
 from collections import Counter, namedtuple
 from dataclasses import dataclass
 from typing import Dict
 
-from lib import Trouble, ab, idle, machine, subjects
+from lib import Trouble, ab, idle
 
 Kind = namedtuple("Kind", "path kept")
 KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook", True),
@@ -86,39 +84,20 @@ def command(trace):
 
 # 4711 accept4(0x3, 0, 0, 0x80000) = 0x6 <0.000031>
 # 4711 <... recvfrom resumed>"GET ", 2048, 0, NULL, NULL) = 98 <0.000107>
-RETURN = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?: resumed>|\()(.*\) += .*)$")
+RETURN = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?: resumed>|\()(.*\) += .*)$", re.MULTILINE)
 RESULT = re.compile(r"\) += (\S+)(?: (E\w+))?[^<]*(?:<([\d.]+)>)?$")
-REQUEST = '"GET "'
+REQUEST = "GET "  # in a Counter of calls, how many requests were received
 
 
-class Tally:
-    """How many requests came, and how often each call returned."""
-
-    def __init__(self):
-        self.requests = 0
-        self.ticks = 0  # calls that a clock ended
-        self.calls = Counter()
-
-    def add(self, line):
-        """A line of the record. Only half a call, a signal or the end of a process is nothing."""
-        found = RETURN.match(line)
-        if not found:
-            return
-        name, rest = found.groups()
-        if is_tick(name, rest):
-            self.ticks += 1
-            return
-        self.calls[name] += 1
-        self.requests += name == "recvfrom" and REQUEST in rest
-
-    def __sub__(self, other):
-        """What this has more. Of a name that has become rarer nothing is left: requests were not
-        the reason for those calls."""
-        result = Tally()
-        result.requests = self.requests - other.requests
-        result.ticks = self.ticks - other.ticks
-        result.calls = self.calls - other.calls
-        return result
+def count(text):
+    """A Counter of the calls that return in this part of the record, by name, and of REQUEST. Half a
+    call, a signal or the end of a process is nothing."""
+    counted = Counter()
+    for name, rest in RETURN.findall(text):
+        if not is_tick(name, rest):
+            counted[name] += 1
+            counted[REQUEST] += name == "recvfrom" and '"%s"' % REQUEST in rest
+    return counted
 
 
 def is_tick(name, rest):
@@ -138,27 +117,21 @@ class Record:
     def close(self):
         self._file.close()
 
-    def tally(self):
+    def count(self):
         """What has come since the last look."""
-        tally = Tally()
-        lines = (self._half + self._file.read()).split("\n")
-        self._half = lines.pop()
-        for line in lines:
-            tally.add(line)
-        return tally
+        whole, end, self._half = (self._half + self._file.read()).rpartition("\n")
+        return count(whole + end)
 
-    def tally_until_quiet(self):
+    def count_until_quiet(self):
         """What has come, when for a moment nothing has come but ticks."""
-        whole = self.tally()
+        counted = self.count()
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             time.sleep(QUIET_SECONDS)
-            more = self.tally()
-            if not more.calls:
-                return whole
-            whole.requests += more.requests
-            whole.ticks += more.ticks
-            whole.calls += more.calls
+            more = self.count()
+            if not more:
+                return counted
+            counted += more
         raise Trouble("the server is not at rest after %d s" % PATIENCE_SECONDS)
 
 
@@ -199,19 +172,15 @@ class Traced:
     def per_request(self, kind, clients=CLIENTS, requests=REQUESTS):
         """The PerRequest of one of KINDS."""
         few = 2 * clients
-        self._warm_up(kind, clients)
+        at_once = min(clients, idle.most(self._server.name) or 1)
+        with idle.held(self._server, KINDS[kind].path, at_once):
+            pass  # every worker has had something to do
         self._load(kind, clients, few + requests)  # as many at once as there will ever be
         short = self._load(kind, clients, few)
         return difference(short, self._load(kind, clients, few + requests))
 
-    def _warm_up(self, kind, clients):
-        """Gives every worker something to do."""
-        number = min(clients, idle.most(self._server.name) or 1)
-        with idle.held(self._server, KINDS[kind].path, number):
-            pass
-
     def _load(self, kind, clients, requests):
-        """Its Tally. Trouble if one request failed."""
+        """A Counter of its calls. Trouble if one request failed."""
         path, kept = KINDS[kind]
         load = ab.run(self._server.url + path, clients, self._core, self._save_as, kept=kept,
                       requests=requests, limit=LIMIT_SECONDS)
@@ -219,27 +188,14 @@ class Traced:
         if load.failed or load.requests < requests:
             raise Trouble("under strace %d of %d requests failed: %s" % (
                 requests - load.requests, requests, load.errors_text()))
-        return self._record.tally_until_quiet()
+        return self._record.count_until_quiet()
 
 
 def difference(short, long):
-    """What the requests cost that the longer load has more."""
+    """What the requests cost that the longer load has more. Of a name that has become rarer nothing
+    is left: requests were not the reason for those calls."""
     more = long - short
-    if more.requests <= 0:
+    requests = more.pop(REQUEST, 0)
+    if not requests:
         raise Trouble("the longer load was not longer")
-    return PerRequest({name: count / more.requests for name, count in more.calls.most_common()},
-                      more.requests)
-
-
-def per_request(name, kind, redis, clients=CLIENTS, requests=REQUESTS):
-    """{call: how often a request} of one of the seven, or of the floor, as built here."""
-    if not shutil.which("strace"):
-        raise Trouble("strace is missing. `make deps` brings it")
-    cores = machine.choose_cores()
-
-    def open_server(log, under):
-        return subjects.open_subject(name, cores.server, log, redis=redis.where, prefix=under)
-
-    with tempfile.TemporaryDirectory() as folder:
-        with Traced(open_server, os.path.join(folder, name), cores.client) as server:
-            return server.per_request(kind, clients, requests).calls
+    return PerRequest({name: number / requests for name, number in more.most_common()}, requests)

@@ -6,9 +6,11 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
 
 from lib import calls, processes, redis, subjects
+from traced import calls_of
 
 READS = 3 + 3  # of a client, and of Redis' replies
 
@@ -28,7 +30,7 @@ class Budgets(unittest.TestCase):
     def hold(self, kind):
         for name, most in calls.BUDGETS[kind].items():
             with self.subTest(server=name):
-                found = calls.per_request(name, kind, self.redis, *calls.budget_load(kind, name))
+                found = calls_of(name, kind, self.redis, *calls.budget_load(kind, name))
                 self.assertLessEqual(sum(found.values()), most, found)
                 reads = found.get("recvfrom", 0) + found.get("read", 0)
                 self.assertLessEqual(reads, READS + 0.05, found)

@@ -7,59 +7,54 @@ import tempfile
 import unittest
 from collections import Counter
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
 
 from lib import Trouble, calls, processes, redis, subjects
+from traced import calls_of
 
-SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", "calls")
+SAMPLES = os.path.join(HERE, "samples", "calls")
 
 
-def tally_of(*lines):
-    tally = calls.Tally()
-    for line in lines:
-        tally.add(line)
-    return tally
+def count(*lines):
+    """Requests, and calls by name."""
+    counted = calls.count("\n".join(lines))
+    return counted.pop(calls.REQUEST, 0), counted
 
 
 def made(requests, **counts):
-    tally = calls.Tally()
-    tally.requests = requests
-    tally.calls = Counter(counts)
-    return tally
+    return Counter({calls.REQUEST: requests, **counts})
 
 
 def sample(name):
     """A record of three requests by ab, cut out of a longer one: it begins and ends somewhere."""
-    record = calls.Record(os.path.join(SAMPLES, name + ".strace"))
-    tally = record.tally()
-    record.close()
-    return tally
+    with open(os.path.join(SAMPLES, name + ".strace"), encoding="ascii") as file:
+        return count(file.read())
 
 
 class Lines(unittest.TestCase):
     def test_a_call_counts_once_when_it_returns(self):
-        self.assertEqual(tally_of("7 close(0x6)                        = 0 <0.000004>").calls,
+        self.assertEqual(count("7 close(0x6)                        = 0 <0.000004>")[1],
                          {"close": 1})
-        self.assertEqual(tally_of("7 close(0x6 <unfinished ...>").calls, {})
-        self.assertEqual(tally_of("7 <... close resumed>)  = 0 <0.000101>").calls, {"close": 1})
+        self.assertEqual(count("7 close(0x6 <unfinished ...>")[1], {})
+        self.assertEqual(count("7 <... close resumed>)  = 0 <0.000101>")[1], {"close": 1})
 
     def test_one_that_never_returns_counts_too(self):
-        self.assertEqual(tally_of("7 exit_group(0)                     = ?").calls,
+        self.assertEqual(count("7 exit_group(0)                     = ?")[1],
                          {"exit_group": 1})
 
     def test_signals_and_ends_are_no_calls(self):
-        tally = tally_of("7 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---",
-                         "7 +++ exited with 0 +++", ")       = 0x6 <0.106811>", "")
-        self.assertEqual(tally.calls, {})
+        self.assertEqual(count("7 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---",
+                               "7 +++ exited with 0 +++", ")       = 0x6 <0.106811>", ""), (0, {}))
 
     def test_a_request_is_what_is_received_and_begins_with_get(self):
-        tally = tally_of('7 recvfrom(7, "GET "..., 2048, 0, NULL, NULL) = 92 <0.000034>',
-                         '7 recvfrom(7,  <unfinished ...>',
-                         '7 <... recvfrom resumed>"GET "..., 2048, 0, NULL, NULL) = 92 <0.000041>',
-                         '7 recvfrom(7, "", 2048, 0, NULL, NULL) = 0 <0.000002>',
-                         '7 write(0x9, 0x557abcde00e3, 0x4e)  = 0x4e <0.000005>')
-        self.assertEqual(tally.requests, 2)
-        self.assertEqual(tally.calls, {"recvfrom": 3, "write": 1})
+        requests, found = count(
+            '7 recvfrom(7, "GET "..., 2048, 0, NULL, NULL) = 92 <0.000034>',
+            '7 recvfrom(7,  <unfinished ...>',
+            '7 <... recvfrom resumed>"GET "..., 2048, 0, NULL, NULL) = 92 <0.000041>',
+            '7 recvfrom(7, "", 2048, 0, NULL, NULL) = 0 <0.000002>',
+            '7 write(0x9, 0x557abcde00e3, 0x4e)  = 0x4e <0.000005>')
+        self.assertEqual((requests, found), (2, {"recvfrom": 3, "write": 1}))
 
 
 class Ticks(unittest.TestCase):
@@ -71,41 +66,34 @@ class Ticks(unittest.TestCase):
                      "poll(0x7ffd, 0x2, 0xc8) = 0 (Timeout) <0.200100>",
                      "epoll_wait(0x5, 0x7ffc, 0x100, 0xc8) = 0 <0.200100>"):
             with self.subTest(line=line):
-                tally = tally_of("7 " + line)
-                self.assertEqual((tally.ticks, sum(tally.calls.values())), (1, 0))
+                self.assertEqual(count("7 " + line), (0, {}))
 
     def test_one_that_found_nothing_at_once_is_a_call_like_others(self):
-        tally = tally_of("7 accept4(0x7, 0, 0, 0x80800) = -1 EAGAIN (Resource) <0.000007>",
-                         "7 poll(0x7ffd45b8, 0x1, 0) = 0 (Timeout) <0.000003>")
-        self.assertEqual((tally.ticks, sum(tally.calls.values())), (0, 2))
+        found = count("7 accept4(0x7, 0, 0, 0x80800) = -1 EAGAIN (Resource) <0.000007>",
+                      "7 poll(0x7ffd45b8, 0x1, 0) = 0 (Timeout) <0.000003>")
+        self.assertEqual(found, (0, {"accept4": 1, "poll": 1}))
 
     def test_one_that_was_woken_after_a_long_sleep_is_a_call(self):
-        tally = tally_of("7 accept4(0x5, 0, 0, 0x80000) = 0x6 <0.514684>",
-                         "7 epoll_wait(0x5, 0x7ffc1ad7cb80, 0x100, 0xffffffff) = 0x1 <3.514684>")
-        self.assertEqual((tally.ticks, sum(tally.calls.values())), (0, 2))
+        found = count("7 accept4(0x5, 0, 0, 0x80000) = 0x6 <0.514684>",
+                      "7 epoll_wait(0x5, 0x7ffc1ad7cb80, 0x100, 0xffffffff) = 0x1 <3.514684>")
+        self.assertEqual(found, (0, {"accept4": 1, "epoll_wait": 1}))
 
 
 class Recorded(unittest.TestCase):
     def test_a_loop(self):
-        tally = sample("epoll")
-        self.assertEqual((tally.requests, tally.ticks), (3, 0))
-        self.assertEqual(tally.calls, {
+        self.assertEqual(sample("epoll"), (3, {
             "accept4": 5, "close": 4, "connect": 1, "epoll_ctl": 2, "epoll_wait": 8, "fcntl": 2,
             "getsockopt": 1, "lseek": 1, "newfstatat": 3, "openat": 1, "read": 8, "recvfrom": 6,
-            "sendmsg": 3, "socket": 1, "write": 6})
+            "sendmsg": 3, "socket": 1, "write": 6}))
 
     def test_children_whose_calls_are_mixed(self):
-        tally = sample("forking")
-        self.assertEqual((tally.requests, tally.ticks), (3, 2))
-        self.assertEqual(tally.calls["clone"], 3)
-        self.assertEqual(tally.calls["exit_group"], 3)
-        self.assertEqual(sum(tally.calls.values()), 127)
+        requests, found = sample("forking")
+        self.assertEqual((requests, found["clone"], found["exit_group"]), (3, 3, 3))
+        self.assertEqual(sum(found.values()), 127)
 
     def test_threads_who_tick(self):
-        tally = sample("prethreading")
-        self.assertEqual((tally.requests, tally.ticks), (3, 4))
-        self.assertEqual(tally.calls["accept4"], 3)
-        self.assertEqual(sum(tally.calls.values()), 67)
+        requests, found = sample("prethreading")
+        self.assertEqual((requests, found["accept4"], sum(found.values())), (3, 3, 67))
 
 
 class Growing(unittest.TestCase):
@@ -119,7 +107,7 @@ class Growing(unittest.TestCase):
                 for piece in ("7 close(0x6) = 0 <0.1>\n7 epoll_wait(0x5, ", "1) = 0x1 <0.1>", "\n"):
                     trace.write(piece)
                     trace.flush()
-                    counts.append(sum(record.tally().calls.values()))
+                    counts.append(sum(record.count().values()))
         self.assertEqual(counts, [1, 0, 1])
 
 
@@ -150,7 +138,7 @@ class Alive(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             store = redis.start_private(folder, None)
             store.seed()
-            return calls.per_request(name, kind, store, clients=10, requests=300)
+            return calls_of(name, kind, store, 10, 300)
 
     def test_a_page_is_three_questions_to_redis_and_one_answer_to_the_client(self):
         found = self.per_request("prethreading", "kept page")
