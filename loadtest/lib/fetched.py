@@ -5,35 +5,11 @@ written, before anything is measured; in the others the first few are, as a warm
 """
 
 import os
-from dataclasses import dataclass, field
-from typing import List, Optional
 
 from lib import Trouble, curl, filling, meter, subjects, table, web
 
 LIMIT_SECONDS = 120
 FEW = 20  # files, for a warm-up
-
-
-@dataclass(frozen=True)
-class Spot:
-    subject: str
-    kind: str  # small or large
-
-    def __str__(self):
-        return "%s, %s" % (self.subject, {"small": "small files", "large": "the large file"}[
-            self.kind])
-
-
-@dataclass
-class Cell:
-    """What was fetched there, once. `load` and `wrong` as rounds.Spot takes them."""
-
-    spot: Spot
-    round: int
-    load: Optional[curl.Report] = None
-    reading: Optional[meter.Reading] = None
-    wrong: List[str] = field(default_factory=list)
-
 
 COLUMNS = ["round", "subject", "kind", "files", "bytes", "seconds", "files_per_second",
            "bytes_per_second", "connections", "failed", "errors", "wrong", *meter.COLUMNS]
@@ -41,12 +17,13 @@ COLUMNS = ["round", "subject", "kind", "files", "bytes", "seconds", "files_per_s
 
 def raw(cell):
     """A cell's figures, one for each of COLUMNS; empty where there is none."""
-    row = dict(round=cell.round, subject=cell.spot.subject, kind=cell.spot.kind,
+    row = dict(round=cell.round, subject=cell.spot.subject, kind=cell.spot.generator,
                wrong="; ".join(cell.wrong))
     if cell.load:
         load = cell.load
-        row.update(files=load.files, bytes=load.bytes, seconds="%.6f" % load.seconds,
-                   files_per_second="%.1f" % load.rate, bytes_per_second="%.0f" % load.bytes_rate,
+        row.update(files=load.requests, bytes=load.content, seconds="%.6f" % load.seconds,
+                   files_per_second="%.1f" % load.rate,
+                   bytes_per_second="%.0f" % (load.content / load.seconds if load.seconds else 0),
                    connections=load.connections, failed=load.failed, errors=load.errors_text())
     if cell.reading:
         row.update(zip(meter.COLUMNS, cell.reading.raw()))
@@ -57,28 +34,24 @@ def measure(cell, run, files):
     """Fills the cell, whatever happens in it."""
     spot = cell.spot
     save_as = os.path.join(run.folder, "raw", "%s-%s-%d" % (
-        spot.subject.replace("/", "_"), spot.kind, cell.round))
-    paths = getattr(files, spot.kind)
+        spot.subject.replace("/", "_"), spot.generator, cell.round))
+    paths = getattr(files, spot.generator)
     try:
         with run.open(spot.subject, save_as + ".log") as server:
             files.remember(paths)
             compare(server, files, paths if cell.round == 1 else paths[:FEW])  # also the warm-up
-            fetch(cell, server, [server.url + path for path in paths], run, save_as)
+            try:
+                with meter.Meter(server.pid, run.cores) as watch:
+                    cell.load = curl.run([server.url + path for path in paths], run.cores.client,
+                                         save_as, LIMIT_SECONDS)
+            finally:
+                server.must_live()  # if it does not, that is the better reason
+            cell.reading = watch.reading
             cell.wrong += subjects.end(server, spot.subject)
     except Trouble as trouble:
         cell.wrong.append(str(trouble))
     if cell.load:
         judge(cell, len(paths), files.bytes_of(paths))
-
-
-def fetch(cell, server, urls, run, save_as):
-    """What is measured."""
-    try:
-        with meter.Meter(server.pid, run.cores) as watch:
-            cell.load = curl.run(urls, run.cores.client, save_as, LIMIT_SECONDS, LIMIT_SECONDS)
-    finally:
-        server.must_live()  # if it does not, that is the better reason
-    cell.reading = watch.reading
 
 
 def compare(server, files, paths):
@@ -98,6 +71,6 @@ def judge(cell, count, size):
     load = cell.load
     if load.failed:
         cell.wrong.append("%s files failed: %s" % (format(load.failed, ","), load.errors_text()))
-    elif (load.files, load.bytes) != (count, size):
+    elif (load.requests, load.content) != (count, size):
         cell.wrong.append("%s bytes came in %s files, not %s in %s" % tuple(
-            format(number, ",") for number in (load.bytes, load.files, size, count)))
+            format(number, ",") for number in (load.content, load.requests, size, count)))

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True  # leaves no __pycache__ among the programs
 LOADTEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, LOADTEST)
 
-from lib import (Trouble, curl, fetched, filling, httperf, machine, meter, offered, seeds, static,
+from lib import (Trouble, cells, fetched, filling, httperf, machine, meter, offered, seeds, static,
                  table, web)
 from lib.load import Load
 
@@ -196,9 +196,13 @@ class Filled(unittest.TestCase):
         self.assertTrue(os.path.isdir(os.path.join(made.root, "templates", "guestbook")))
 
 
+def fetched_load(files, size, seconds, errors):
+    return Load(files, errors, seconds, 1.0, {}, True, size, 1)
+
+
 class Fetched(unittest.TestCase):
     def wrong(self, got, size, **errors):
-        cell = fetched.Cell(fetched.Spot("epoll", "small"), 1, curl.Report(got, size, 1.0, 1, errors))
+        cell = cells.Cell(cells.Spot("epoll", "small", 1), 1, load=fetched_load(got, size, 1.0, errors))
         fetched.judge(cell, 100, 5000)
         return cell.wrong
 
@@ -213,8 +217,8 @@ class Fetched(unittest.TestCase):
         self.assertEqual(self.wrong(98, 4900, reset=2), ["2 files failed: 2 reset"])
 
     def test_as_many_figures_as_columns_measured_or_not(self):
-        empty = fetched.Cell(fetched.Spot("epoll", "large"), 1)
-        full = fetched.Cell(empty.spot, 1, curl.Report(1, 10**6, 0.5, 1, {}), reading())
+        empty = cells.Cell(cells.Spot("epoll", "large", 1), 1)
+        full = cells.Cell(empty.spot, 1, load=fetched_load(1, 10**6, 0.5, {}), reading=reading())
         for cell in (empty, full):
             self.assertEqual(len(fetched.raw(cell)), len(fetched.COLUMNS))
         row = dict(zip(fetched.COLUMNS, fetched.raw(full)))
