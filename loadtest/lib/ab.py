@@ -89,7 +89,7 @@ def parse_errors(text):
             errors[KINDS[kind]] = max(errors.get(KINDS[kind], 0), int(count))
     non_2xx = re.search(r"Non-2xx responses:\s+(\d+)", text)
     errors["not 2xx"] = int(non_2xx.group(1)) if non_2xx else 0
-    return {kind: count for kind, count in errors.items() if count}
+    return errors
 
 
 def mean(percentiles):

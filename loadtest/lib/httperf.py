@@ -21,8 +21,7 @@ asks once on each, and closes it. What one must know to believe it:
 """
 
 import re
-from dataclasses import dataclass
-from typing import Dict
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from lib import Trouble, load
@@ -30,7 +29,7 @@ from lib.load import Load
 
 GRACE_SECONDS = 10
 
-# A line of the report, N for each number in it; and the fields of Report that these are.
+# A line of the report, N for each number in it; and what these are in a Report.
 NUMBER = r"([\d.]+)"
 LINES = [
     (r"Total: connections N requests N replies N test-duration N s",
@@ -50,28 +49,9 @@ ERROR_KINDS = ["client-timo", "socket-timo", "connrefused", "connreset",
 CLIENT_S_OWN = ["fd-unavail", "addrunavail", "ftab-full"]
 
 
-@dataclass(frozen=True)
-class Report:
-    """What one run of httperf came to."""
-
-    connections: int  # begun
-    requests: int
-    replies: int
-    seconds: float
-    connection_rate: float  # a second
-    most_at_once: int
-    connection_ms_mean: float  # from connect to close, of those that brought a reply
-    connection_ms_max: float
-    connection_ms_median: float  # whole milliseconds, and a half
-    connect_ms: float
-    reply_rate_min: float  # these three: of samples of 5 s
-    reply_rate_mean: float
-    reply_rate_max: float
-    samples: int
-    response_ms: float  # from the request's first byte to the reply's
-    transfer_ms: float  # from there to its last
-    statuses: Dict[int, int]  # by their first digit: {2: 3000, 5: 7}, only those that occurred
-    errors: Dict[str, int]  # by httperf's own names, only those that occurred
+class Report(SimpleNamespace):
+    """What one run of httperf came to: the names in LINES; `statuses` by their first digit, {2: 3000,
+    5: 7}, and `errors` by httperf's own names, those that occurred."""
 
     @property
     def void(self):
@@ -95,8 +75,7 @@ class Report:
             "not 2xx": sum(self.statuses.get(digit, 0) for digit in (1, 3, 4, 5)),
         }
         return Load(
-            requests=self.statuses.get(2, 0),
-            errors={kind: number for kind, number in errors.items() if number},
+            requests=self.statuses.get(2, 0), errors=errors,
             seconds=self.seconds, mean_ms=self.connection_ms_mean,
             percentiles={50: self.connection_ms_median, 100: self.connection_ms_max},
             connects=True)

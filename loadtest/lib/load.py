@@ -27,6 +27,10 @@ class Load:
     content: Optional[int] = None  # bytes of it that came; None: the generator does not say
     connections: Optional[int] = None  # that it took; None: the generator does not say
 
+    def __post_init__(self):
+        occurred = {kind: count for kind, count in self.errors.items() if count}
+        object.__setattr__(self, "errors", occurred)
+
     @property
     def rate(self):
         """Requests a second."""

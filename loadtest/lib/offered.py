@@ -139,10 +139,7 @@ class Limit:
 
 # ---- raw figures ----------------------------------------------------------------------------
 
-FIELDS = ["connections", "replies", "seconds", "connection_rate", "most_at_once",
-          "connection_ms_mean", "connection_ms_median", "connection_ms_max", "connect_ms",
-          "response_ms", "transfer_ms", "samples", "reply_rate_min", "reply_rate_mean",
-          "reply_rate_max"]
+FIELDS = [name for _, names in httperf.LINES for name in names.split() if name != "_"]
 COLUMNS = ["round", "subject", "offered", *FIELDS, "not_2xx", *httperf.ERROR_KINDS, "failed",
            *meter.COLUMNS]
 

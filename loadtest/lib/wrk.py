@@ -56,7 +56,7 @@ def parse(text, clients):
     times = uncorrected(report["times"], interval(report, clients))
     return Load(
         requests=max(0, report["requests"] - report["timeout"] - report["status"]),
-        errors={kind: count for kind, count in errors.items() if count},
+        errors=errors,
         seconds=report["microseconds"] / 1e6,
         mean_ms=mean(times) / 1000,
         percentiles={percent: percentile(times, percent) / 1000

@@ -13,8 +13,8 @@ WAY = climb.Way("epoll")
 
 def report(total=1000, answers=(), errored=0, timeout=0, statuses=None, started=None):
     return h2load.Report(
-        total=total, started=total if started is None else started, done=len(answers),
-        failed=errored, errored=errored, timeout=timeout,
+        total=total, started=total if started is None else started,
+        errored=errored, timeout=timeout,
         statuses={2: len(answers)} if statuses is None else statuses, seconds=1.0,
         connect_ms=0.1, answers=list(answers))
 
