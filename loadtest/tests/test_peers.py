@@ -245,7 +245,7 @@ class Tools(Live):
     def test_curl(self):
         url = self.against_floor("curl")
         report = curl.run([url + str(number) for number in range(50)], None, self.log + "-curl", 5)
-        self.assertEqual((report.files, report.bytes, report.connections, report.errors),
+        self.assertEqual((report.requests, report.content, report.connections, report.errors),
                          (50, 50 * 600, 1, {}))
         self.must_say_its_version("curl")
 
