@@ -23,6 +23,21 @@ A table in a document stands between two comments, which GitHub does not show:
   gives it another heading, HEADING = RUN | CAPTION | COLUMN takes it from another table, and
   ", of ROW" divides each cell by that row's; ", unmarked" leaves its notes to the run's own table.
 - The notes of the cells become marks. The line below the table that explains them is written here.
+
+A measured number in a document's text has a row in loadtest/results/quoted.tsv: the document, the
+words it stands in, and where it comes from.
+
+    README.md   iterative serves {7} pages   {delay | Pages a second | iterative | 50 ms}
+    README.md   {twice} what 02 serves       {compare | Kept | ...} / {compare | Kept | ...}
+    README.md   epoll is ahead of poll       {...} > {...}
+    README.md   at most 667 a second         constant: 100 workers / 0.15 s
+
+- The words are in the document. Each figure between braces is what the cells come to, as exactly as
+  it is written: the last digit that is not a zero is rounded. Behind "about" or "some", and in
+  words, it may be a tenth off. Several are divided by a semicolon.
+- Without braces, what the cells come to is true; or it begins with `constant:`, `transcript:` (it is
+  in a block of the document) or `quoted:` (somebody else's), and a reason.
+- Any other number in a text that looks measured is a fault. Blocks are runs of their own.
 """
 
 import functools
@@ -33,19 +48,31 @@ import sys
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the sources
 
 import book
+import markdown
 import project
 
 RESULTS = os.path.join(book.TOP, "loadtest", "results")
+PAGES = re.compile(r"(?:0\d_\w+/|common/|loadtest/)?README\.md")  # whose text is looked at
 
 # Runs that documents name, and that nobody has made yet. Their cells stay as they are. Once a run
 # is stored, its name has to go from here.
-PENDING = ["burst", "compare", "files", "idle"]
+PENDING = ["burst", "compare", "files", "idle", "ladder"]
 
 MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/table.py writes them
 MARKS = {"rounds differ": "*", "by Little": "†", "the kernel counted": "‡"}  # of any other note: §
 WIDEST = 160  # letters; a wider table is not padded
+
+WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5,
+         "three quarters": 3 / 4, "a tenth": 1 / 10, "twice": 2, **{"%s times" % word: number for
+         number, word in enumerate("three four five six seven eight nine ten".split(), 3)}}
+NOT_RUNS = ("constant: ", "transcript: ", "quoted: ")
+MEASURED = re.compile(
+    r"(?<![\w.,/#-])({0})(?:\s*(?:to|and|or|-)\s*({0}))?(?:\s*µs\b|\s*%|\s+x\b(?!\s*\d)"
+    r"|\s+times\s+(?:as|more|less|the)\b|\s+(?:pages\s+|requests\s+|connections\s+)?a\s+second\b"
+    r"|(?<=\.\d)\s*ms\b|\s*(?:pages|requests|req|files)/s|\s*(?:KiB|MiB|GiB|MB|GB)\b)".format(NUMBER.pattern))
+SIZES = {str(2 ** power) for power in range(10)}  # of buffers, files and limits: not measured
 
 
 class Missing(Exception):
@@ -187,6 +214,80 @@ def stale(path, text):
                 yield book.Fault(path, line, "the table is not as in its run: make tables")
         except Missing as missing:
             yield book.Fault(path, line, str(missing))
+
+
+# ---- numbers in the text --------------------------------------------------------------------
+
+
+def quoted():
+    """The rows of quoted.tsv: (document, words, where from)."""
+    with open(os.path.join(RESULTS, "quoted.tsv"), encoding="utf-8") as file:
+        return [re.split(r"\t+", line.rstrip("\n")) for line in file if not line.startswith("#")]
+
+
+def misquoted(path, text, rows):
+    """The faults of a document's text."""
+    prose = markdown.Document(path, MARKED.sub(markdown.blank, text)).prose
+    covered = set()  # places of digits
+    for document, words, source in rows:
+        if document != path:
+            continue
+        pattern = re.sub(r"\\\{(.*?)\\\}", r"(\1)", re.sub(r"(?:\\ )+", r"\\s+", re.escape(words)))
+        places = list(re.finditer(pattern, prose))
+        for place in places:
+            for group in range(1, place.re.groups + 1) or [0]:
+                covered.update(range(*place.span(group)))
+        line = prose.count("\n", 0, places[0].start()) + 1 if places else 1
+        try:
+            wrong = disagreement(words, source) if places else "is not there"
+        except (Missing, SyntaxError, ZeroDivisionError) as missing:
+            wrong = str(missing)
+        except Pending:
+            continue
+        if wrong:
+            yield book.Fault(path, line, "'%s' %s" % (words, wrong))
+    for found in MEASURED.finditer(prose):
+        places = {found.start(group) for group in (1, 2) if found.group(group)}
+        if not places <= covered and not (found.group(1) in SIZES and found.group().endswith("B")):
+            yield book.Fault(path, prose.count("\n", 0, found.start()) + 1,
+                             "looks measured, and is not in quoted.tsv: " + found.group())
+
+
+def disagreement(words, source):
+    """What is wrong with the words, or nothing."""
+    if source.startswith(NOT_RUNS):
+        return ""
+    figures = list(re.finditer(r"\{(.*?)\}", words))
+    values = [evaluated(part) for part in source.split(";")]
+    if not figures:
+        return "" if values == [True] else "is not so"
+    if len(figures) != len(values):
+        return "has %d figures, and its row %d" % (len(figures), len(values))
+    return "; ".join("says %s, and it is %.4g" % (figure.group(1), value)
+                     for figure, value in zip(figures, values)
+                     if not agrees(figure.group(1), value, words[:figure.start()]))
+
+
+def evaluated(expression):
+    """With what the cells come to in the place of their names."""
+    def figure(found):
+        run, caption, row, column = (part.strip() for part in found.group(1).split("|"))
+        return repr(table(run, caption).number(row, column))
+    return eval(re.sub(r"\{(.*?)\}", figure, expression).strip(),  # ours: digits and operators
+                {"__builtins__": {}}, {"min": min, "max": max})
+
+
+def agrees(stated, value, before):
+    """Is it the value, as exactly as it is stated?"""
+    if stated in WORDS:
+        return abs(WORDS[stated] - value) <= value / 8
+    number = float(stated.replace(",", ""))
+    digits = stated.replace(",", "")
+    zeros = -len(digits.partition(".")[2]) if "." in digits else len(digits) - len(digits.rstrip("0"))
+    slack = min(10 ** zeros / 2, value / 20) if zeros > 0 else 10 ** zeros / 2
+    if re.search(r"\b(?:about|some)\s+$", before):
+        slack = max(slack, value / 10)
+    return abs(number - value) <= slack * 1.000001
 
 
 def main():

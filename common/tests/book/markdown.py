@@ -35,7 +35,7 @@ class Document:
         self.lines = text.split("\n")
         self.blocks, self.indented = [], []  # Blocks; the indented ones have no info
         prose = self._take_blocks(self.lines)
-        prose = COMMENT.sub(blank, prose)
+        self.prose = prose = COMMENT.sub(blank, prose)
         self.spans = [Span(line_of(prose, found.start(2)), " ".join(found.group(2).split()))
                       for found in SPAN.finditer(prose)]
         self.anchors = anchors(prose)

@@ -113,6 +113,69 @@ class Tables(Figures):
                          "| lighttpd | 7 †  | 40,000 |")
 
 
+class Text(Figures):
+    """Of a document, with rows of its own; the block in it is no text."""
+
+    def faults(self, text, *rows):
+        return [fault.what for fault in figures.misquoted(
+            "a.md", text + "\n\n```text\n3,000 pages a second\n```\n", [("a.md", *row) for row in rows])]
+
+    def assert_right(self, text, *rows):
+        self.assertEqual(self.faults(text, *rows), [])
+
+    def assert_wrong(self, what, text, *rows):
+        fault, = self.faults(text, *rows)
+        self.assertIn(what, fault)
+
+    CELL = "{some | Kept | epoll | 20}"  # 50,000
+
+    def test_a_number_is_as_exact_as_it_is_written(self):
+        new = "{some | New | epoll 500 | req/s}"  # 1,234
+        for written in ("1,234", "1,230", "1,200"):
+            self.assert_right("serves %s pages a\nsecond" % written,
+                              ("serves {%s} pages" % written, new))
+        for written in ("1,235", "1,240", "1,300", "1,000", "1,234.1"):
+            self.assert_wrong("says %s, and it is 1234" % written, "serves %s" % written,
+                              ("serves {%s}" % written, new))
+        self.assert_right("some 1,130 pages", ("some {1,130} pages", new))
+
+    def test_cells_may_be_divided_and_several_stand_in_one_row(self):
+        self.assert_right("0.5 to 2 x as many", ("{0.5} to {2} x", self.CELL + " / 1e5; 1e5 / " + self.CELL))
+        self.assert_wrong("2 figures, and its row 1", "0.5 to 2 x", ("{0.5} to {2} x", self.CELL))
+
+    def test_words_are_figures_too(self):
+        self.assert_right("down to half of it", ("to {half} of", self.CELL + " / 95000"))
+        self.assert_wrong("says half", "down to half", ("to {half}", self.CELL + " / 125000"))
+
+    def test_without_figures_it_is_true(self):
+        self.assert_right("is ahead", ("is ahead", self.CELL + " > 1"))
+        self.assert_wrong("is not so", "is ahead", ("is ahead", self.CELL + " < 1"))
+
+    def test_words_that_are_not_there(self):
+        self.assert_wrong("is not there", "Other words.", ("serves {7} pages", self.CELL))
+
+    def test_a_cell_that_is_not_there(self):
+        self.assert_wrong("nothing begins with 'poll'", "serves 7 pages", (
+            "serves {7}", "{some | Kept | poll | 20}"))
+        self.assert_wrong("no number", "serves 7 pages", ("serves {7}", "{some | Kept | lighttpd | CPU}"))
+
+    def test_what_looks_measured_has_a_row(self):
+        for text in ("7 pages a second", "9 µs of", "1.2 x as many", "17 % more", "9.5 ms", "27 KiB",
+                     "3 times as many", "7 pages/s", "1.5 to 3 x."):
+            self.assert_wrong("looks measured", "It was `so` " + text)
+        self.assert_right("64 KiB, 50 ms, 3 x 10, in 2024, HTTP/1.1, 5 s and [a](b.md#x-9-%)")
+
+    def test_a_row_says_why_another_is_not(self):
+        self.assert_right("33 pages a second at most", ("33 pages a second", "constant: 1 / 30 ms"))
+
+    def test_only_figures_between_braces_are_accounted_for(self):
+        self.assert_wrong("9 µs", "50,000 pages a second, 9 µs each",
+                          ("{50,000} pages a second, 9 µs each", self.CELL))
+
+    def test_a_run_that_is_still_to_be_made(self):
+        self.assert_right("7 pages a second", ("{7} pages a second", "{later | Any | a | b}"))
+
+
 class Documents(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -120,8 +183,18 @@ class Documents(unittest.TestCase):
         cls.texts = {path: ours.text(path) for path in ours.documents()}
 
     def test_tables_are_those_of_their_runs(self):
-        faults = [fault for path, text in self.texts.items() for fault in figures.stale(path, text)]
-        self.assertFalse(faults, "\n" + "\n".join("%s:%d: %s" % fault for fault in faults))
+        self.assert_none([fault for path, text in self.texts.items()
+                          for fault in figures.stale(path, text)])
+
+    def assert_none(self, faults):
+        self.assertFalse(faults, "\n" + "\n".join("%s:%d: %s" % fault for fault in sorted(faults)))
+
+    def test_numbers_in_the_text_are_those_of_their_runs(self):
+        rows = figures.quoted()
+        pages = {path for path in self.texts if figures.PAGES.fullmatch(path)}
+        self.assertLessEqual({row[0] for row in rows}, pages)
+        self.assert_none([fault for path in pages
+                          for fault in figures.misquoted(path, self.texts[path], rows)])
 
     def test_runs_that_are_still_to_be_made(self):
         there = set(figures.PENDING).intersection(os.listdir(figures.RESULTS))
