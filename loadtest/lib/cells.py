@@ -18,6 +18,8 @@ WARM_UP_MOST_SECONDS = 2  # if two for each client took longer, those few are th
 SUSPECT = 0.10  # so far from Little's law a cell is suspect
 NOT_WAITING = ("by Little's law not as many clients as were asked for were waiting for an answer at a "
                "time")
+INSIDE_WRK = ("more than a tenth of the clients were not waiting for the server: they were connecting, "
+              "or wrk was busy with others")
 
 
 class Dials(NamedTuple):
@@ -218,7 +220,7 @@ def judge(cell, asks_redis, size=None):
         cell.remarks.append("it ended by the clock, with fewer than %d requests for each client" % (
             cell.least / spot.clients))
     elif cell.off > SUSPECT:
-        cell.remarks.append(NOT_WAITING)
+        cell.remarks.append(INSIDE_WRK if spot.generator == "wrk" else NOT_WAITING)
     note_kernel(cell, cell.reading.kernel)
 
 

@@ -52,6 +52,7 @@ class Experiment:
     seconds = 1.0  # a cell
     seconds_are = "how long a cell takes"  # None: as long as it takes
     quick_rounds, quick_seconds = 1, 0.3
+    most_seconds = 0  # if a cell may take longer than usual, until each client had its requests
     in_a_lab = True  # does it ask the place where the server is, wherever that may be?
     elsewhere = True  # can it measure a server that somebody else has started?
     crowded = False  # are there more clients at once than a listener's queue usually holds?

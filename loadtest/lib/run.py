@@ -46,9 +46,11 @@ class Run:
         self.seconds = options.seconds or (experiment.quick_seconds if quick
                                            else experiment.seconds)
         self.warmup_seconds = 0.2 * self.seconds
-        self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds)
         self.per_client, self.most_seconds = LEAST[quick]
-        self.most_seconds = max(self.most_seconds, math.ceil(3 * self.seconds))
+        self.most_seconds = max(self.most_seconds, math.ceil(3 * self.seconds),
+                                0 if quick else experiment.most_seconds)
+        self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds,
+                                 2 * self.most_seconds)
         self.asked = self.kept.asked  # requests, for wrk seconds, of each spot, by its first round
         self.path = options.url
         self.root = machine.TOP  # its public/ is what all serve

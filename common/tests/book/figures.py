@@ -61,7 +61,7 @@ PENDING = ["burst", "compare", "files", "idle", "ladder"]
 MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/table.py writes them
-MARKS = {"rounds differ": "*", "by Little": "†", "the kernel counted": "‡"}  # of any other note: §
+MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "the kernel": "‡"}  # of any other note: §
 WIDEST = 160  # letters; a wider table is not padded
 
 WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5,
