@@ -13,6 +13,8 @@ ASKED = b"INCRBY visitor_count 1\r\nGET visitor_count\r\nLRANGE guestbook_remark
 
 class Client(socketserver.StreamRequestHandler):
     def handle(self):
+        if not self.rfile.readline():
+            return  # somebody looked whether we are there
         while self.rfile.readline().strip():
             pass
         head = b"HTTP/1.0 200 OK\r\n%s\r\n"
