@@ -3,7 +3,7 @@
  *   slow_redis --delay MS --listen WHERE --redis WHERE
  *
  * WHERE is unix:PATH or ADDRESS:PORT (0: a free one). When it is ready it prints a line that says
- * where. It ends with its standard input: a program that holds the pipe cannot leave it behind.
+ * where. It ends at a signal.
  *
  * - What Redis answers is late, what it is asked is not. A round trip takes MS more either way;
  *   but so Redis has counted whatever was asked, even if nobody stays to hear the answer.
@@ -266,20 +266,15 @@ static void take_event(struct end *end)
         receive(end);
 }
 
-/* Goes on until the standard input ends, or says something. */
 static void relay(int listener, const char *redis)
 {
     struct epoll_event events[EVENTS], door = {.events = EPOLLIN, .data.ptr = &door};
-    struct epoll_event keeper = {.events = EPOLLIN, .data.ptr = &keeper};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &door) < 0)
         die("epoll_ctl");
-    epoll_ctl(epoll, EPOLL_CTL_ADD, STDIN_FILENO, &keeper); /* a file, as /dev/null, is refused */
     for (;;) {
         int count = next_events(events);
         for (int i = 0; i < count; i++) {
-            if (events[i].data.ptr == &keeper)
-                return;
-            else if (events[i].data.ptr == &door)
+            if (events[i].data.ptr == &door)
                 accept_one(listener, redis);
             else
                 take_event(events[i].data.ptr);
@@ -309,7 +304,4 @@ int main(int argc, char **argv)
     prctl(PR_SET_TIMERSLACK, 1UL); /* wake when the time has come, not 50 microseconds later */
     epoll = epoll_create1(EPOLL_CLOEXEC);
     relay(listen_on(given['l']), given['r']);
-    if (strncmp(given['l'], "unix:", 5) == 0)
-        unlink(given['l'] + 5);
-    return 0;
 }

@@ -17,6 +17,7 @@ import functools
 import os
 import resource
 import shutil
+import string
 import subprocess
 import time
 
@@ -232,47 +233,13 @@ class _DistantRedis(redis.Redis):
             return False
 
 
-NGINX_CONF = """\
-# The balancer: one worker that hands each request to the next instance. An instance that fails
-# is not left out, and a failed request not tried again elsewhere: errors are to be seen.
-daemon off;
-user root;  # the folder may be root's alone
-worker_processes 1;
-worker_rlimit_nofile %(descriptors)d;
-pid "%(folder)s/nginx.pid";
-error_log stderr;
-events {
-    worker_connections %(connections)d;
-}
-http {
-    access_log off;
-    client_body_temp_path "%(folder)s/body";
-    proxy_temp_path "%(folder)s/proxy";
-    fastcgi_temp_path "%(folder)s/fastcgi";
-    uwsgi_temp_path "%(folder)s/uwsgi";
-    scgi_temp_path "%(folder)s/scgi";
-    upstream instances {
-%(instances)s
-    }
-    server {
-        listen %(listen)s backlog=65535;
-        location / {
-            proxy_pass http://instances;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "close";
-            proxy_next_upstream off;
-        }
-    }
-}
-"""
-
-
 def nginx_conf(folder, listen, instances, descriptors):
     """The balancer's configuration, as text."""
-    return NGINX_CONF % {
-        "folder": folder, "listen": listen, "descriptors": descriptors,
-        "connections": descriptors - machine.SPARE_DESCRIPTORS,
-        "instances": "\n".join("        server %s max_fails=0;" % each for each in instances)}
+    source = os.path.join(machine.TOP, "loadtest", "peers", "balancer.conf")
+    return string.Template(processes.printed(source)).substitute(
+        folder=folder, listen=listen, descriptors=descriptors,
+        connections=descriptors - machine.SPARE_DESCRIPTORS,
+        instances="\n".join("        server %s max_fails=0;" % each for each in instances))
 
 
 class Balancer(servers.Started):
@@ -283,19 +250,18 @@ class Balancer(servers.Started):
         super().__init__("nginx before %d" % len(instances), (),
                          os.path.join(self._folder, "nginx.log"),
                          launch=functools.partial(lab.run_in, "lb"))
-        listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)
-        self._url = "http://" + listen
-        self._conf = nginx_conf(self._folder, listen, instances,
-                                min(machine.raise_descriptor_limit(), 1 << 17))
+        self._instances = instances
+        self._listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)
 
     def __enter__(self):
         conf, ready = (os.path.join(self._folder, "nginx." + name) for name in ("conf", "pid"))
         with open(conf, "w", encoding="utf-8") as file:
-            file.write(self._conf)
+            file.write(nginx_conf(self._folder, self._listen, self._instances,
+                                  min(machine.raise_descriptor_limit(), 1 << 17)))
         with contextlib.suppress(FileNotFoundError):
             os.remove(ready)  # of one that was killed
         self.start(["nginx", "-e", "stderr", "-p", self._folder, "-c", conf])
         # nginx writes its number when it listens, and removes it in the end
         self.await_ready(lambda: os.path.exists(ready))
-        self.url = self._url
+        self.url = "http://" + self._listen
         return self

@@ -38,8 +38,8 @@ NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac
 FLOOR = os.path.join(machine.PLAIN, "loadtest", "floor")
 
 
-class _Started(servers.Started):
-    """One that ends even if we are killed, and has all descriptors that there are."""
+class EndsWithUs(servers.Started):
+    """A server that ends even if we are killed, and has all descriptors that there are."""
 
     _status = None  # the one it ended with
 
@@ -64,7 +64,7 @@ class _Started(servers.Started):
             return False
 
 
-class Command(_Started):
+class Command(EndsWithUs):
     """Any server, by the command that starts it, with {port}, {redis} and {redis_port} in it. Its
     port is free again when it starts: not everybody sets SO_REUSEADDR."""
 
@@ -84,7 +84,7 @@ class Command(_Started):
         return self
 
 
-class Floor(_Started):
+class Floor(EndsWithUs):
     """The least a server can do (loadtest/floor.c). Whatever is asked, it answers with the bytes
     of the file `file`, 65,536 at most, or with so many letters. It listens on loopback; or on
     `address`, which may be on a host that `prefix` leads to (see servers.Server)."""
@@ -100,7 +100,7 @@ class Floor(_Started):
         return self
 
 
-class Peer(_Started):
+class Peer(EndsWithUs):
     """One of NAMES in one of FLAVOURS, which serves the files of the folder `root`. What it
     writes goes to the folder `log` + ".d", its configuration among it."""
 
