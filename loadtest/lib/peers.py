@@ -1,12 +1,8 @@
 """peers: what the seven are held against. lighttpd, nginx, Apache, the floor, and any other.
 
-Each peer comes in two flavours, whose configurations are in loadtest/peers/:
-
-    tuned      one process that serves, no access log, connections kept, a backlog of 4096
-    default    as Debian's package configures it, but for what must differ; the file says what
-
-Never the machine's own: a peer has a port of its own on loopback, and its configuration, pid,
-logs and temporary files in a folder of the run.
+Their configurations are in loadtest/peers/: one process that serves, no access log, connections
+kept, a backlog of 4096. Never the machine's own: a peer has a port of its own on loopback, and its
+configuration, pid, logs and temporary files in a folder of the run.
 """
 
 import contextlib
@@ -24,7 +20,6 @@ from urllib.parse import quote, urlsplit
 from lib import Trouble, load, machine, processes, servers, web
 
 NAMES = ["lighttpd", "nginx", "apache"]
-FLAVOURS = ["tuned", "default"]
 SPARE_DESCRIPTORS = 128  # for logs, and files that are just being sent
 
 PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"  # where a user's PATH may not look
@@ -101,12 +96,10 @@ class Floor(EndsWithUs):
 
 
 class Peer(EndsWithUs):
-    """One of NAMES in one of FLAVOURS, which serves the files of the folder `root`. What it
-    writes goes to the folder `log` + ".d", its configuration among it."""
+    """One of NAMES, which serves the files of the folder `root`. What it writes goes to the folder `log` + ".d", its configuration among it."""
 
-    def __init__(self, name, flavour, root, cores, log):
+    def __init__(self, name, root, cores, log):
         super().__init__(name, cores, log)
-        self._flavour = flavour
         self._root = os.path.abspath(root)
         self._folder = os.path.abspath(log) + ".d"
 
@@ -130,7 +123,7 @@ class Peer(EndsWithUs):
                 raise Trouble("%s cannot have such a path: %s" % (self.name, path))
         os.makedirs(self._folder, exist_ok=True)
         source = os.path.join(machine.TOP, "loadtest", "peers",
-                              "%s-%s.conf" % (self.name, self._flavour))
+                              self.name + ".conf")
         path = os.path.join(self._folder, "%s.conf" % self.name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(string.Template(processes.printed(source)).substitute(

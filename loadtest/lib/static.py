@@ -10,20 +10,11 @@ from lib import Trouble, experiment, peers, servers, web
 
 
 class StaticExperiment(experiment.Experiment):
-    """Each of the seven, the peers tuned, and the floor; the peers' defaults if asked for."""
+    """Each of the seven, the peers, and the floor."""
 
     path = "/index.html"
     in_a_lab = False  # files are asked for from here
     servers = [*servers.NAMES, *peers.NAMES, "floor"]
-
-    def add_options(self, parser):
-        parser.add_argument("--peers", choices=peers.FLAVOURS, default="tuned",
-                            help="default: beside each peer that is tuned, one as its package "
-                            "comes (tuned)")
-
-    def check_options(self, options, parser):
-        if options.peers == "default":
-            options.servers = with_defaults(options.servers)
 
     def look_at(self, server, run):
         must_answer_with(server, run.path, file_of(run.root, run.path))
@@ -32,16 +23,8 @@ class StaticExperiment(experiment.Experiment):
         return None if run.options.elsewhere else os.path.getsize(file_of(run.root, run.path))
 
     def facts(self, run):
-        names = dict.fromkeys(name.split(":")[0] for name in run.servers)
-        return [("peers", ", ".join(peers.version(name) for name in names if name in peers.NAMES))]
-
-
-def with_defaults(wanted):
-    """Each peer is followed by itself as its package comes."""
-    result = []
-    for name in wanted:
-        result += [name, name + ":default"] if name in peers.NAMES else [name]
-    return list(dict.fromkeys(result))
+        return [("peers", ", ".join(peers.version(name) for name in run.servers
+                                    if name in peers.NAMES))]
 
 
 def file_of(root, path):

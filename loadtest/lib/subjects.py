@@ -4,7 +4,7 @@
     epoll@v1.0      the same of another revision of this project (git archive, built apart)
     epoll@new-redis today's, with a change that is stored: loadtest/results/new-redis/change.patch
     floor           the least a server can do
-    nginx           a peer, tuned; nginx:default as its package comes
+    nginx           a peer
 
 Each of them also behind the balancer of a lab, several times; and whatever somebody else has
 started, at an address.
@@ -26,8 +26,7 @@ def is_ours(name):
 
 def is_peer(name):
     """Does it serve files, from a configuration in loadtest/peers/?"""
-    plain, _, flavour = name.partition(":")
-    return plain in peers.NAMES and flavour in ["", *peers.FLAVOURS]
+    return name in peers.NAMES
 
 
 def check(name):
@@ -41,7 +40,7 @@ def why_not(name):
     """Why it cannot be measured here, or None."""
     if is_ours(name):
         return None if os.access(binary_of(name), os.X_OK) else "%s is not built: `make`" % name
-    return peers.missing(name.partition(":")[0])
+    return peers.missing(name)
 
 
 def binary_of(name):
@@ -70,8 +69,7 @@ def open_subject(name, cores, log, *, redis=None, options=(), body=None, root=ma
     if is_ours(name):
         options = [*options, *([] if root == machine.TOP else ["--root", root])]
         return servers.Server(binary_of(name), redis, cores, log, options, prefix, address)
-    plain, _, flavour = name.partition(":")
-    return peers.Peer(plain, flavour or "tuned", os.path.join(root, "public"), cores, log)
+    return peers.Peer(name, os.path.join(root, "public"), cores, log)
 
 
 class Balanced:

@@ -254,10 +254,6 @@ class SameBytes(unittest.TestCase):
         with self.assertRaisesRegex(Trouble, "does not answer"):
             web.fetch("http://127.0.0.1:1", "/")
 
-    def test_each_peer_is_followed_by_its_default(self):
-        self.assertEqual(static.with_defaults(["epoll", "nginx", "floor", "nginx:default"]),
-                         ["epoll", "nginx", "nginx:default", "floor"])
-
 
 class Quoted(unittest.TestCase):
     def test_each_program_has_its_source(self):

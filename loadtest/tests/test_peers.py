@@ -74,13 +74,11 @@ class Peers(Live):
     def check(self, name):
         self.need(name)
         core = min(os.sched_getaffinity(0))
-        for flavour in peers.FLAVOURS:
-            with self.subTest(flavour=flavour):
-                with peers.Peer(name, flavour, PUBLIC, {core}, self.log + flavour) as peer:
-                    self.assertEqual(os.sched_getaffinity(peer.pid), {core})
-                    self.must_serve(peer, "index.html")
-                    self.must_serve(peer, "tux.png")
-                self.must_be_gone(peer)
+        with peers.Peer(name, PUBLIC, {core}, self.log) as peer:
+            self.assertEqual(os.sched_getaffinity(peer.pid), {core})
+            self.must_serve(peer, "index.html")
+            self.must_serve(peer, "tux.png")
+        self.must_be_gone(peer)
 
     def test_lighttpd(self):
         self.check("lighttpd")
@@ -98,14 +96,14 @@ class Peers(Live):
         for name in peers.NAMES:
             with self.subTest(name=name):
                 self.need(name)
-                with peers.Peer(name, "tuned", root, None, self.log + name) as peer:
+                with peers.Peer(name, root, None, self.log + name) as peer:
                     self.must_serve(peer, "index.html")
 
     def test_clients_that_are_still_there_do_not_spoil_an_end(self):
         for name in peers.NAMES:
             with self.subTest(name=name):
                 self.need(name)
-                with peers.Peer(name, "tuned", PUBLIC, None, self.log + name) as peer:
+                with peers.Peer(name, PUBLIC, None, self.log + name) as peer:
                     client = http.client.HTTPConnection(urlsplit(peer.url).netloc, timeout=5)
                     self.addCleanup(client.close)
                     client.request("GET", "/index.html")
@@ -114,7 +112,7 @@ class Peers(Live):
 
     def test_one_that_ends_by_itself_is_noticed(self):
         self.need("lighttpd")
-        with peers.Peer("lighttpd", "tuned", PUBLIC, None, self.log) as peer:
+        with peers.Peer("lighttpd", PUBLIC, None, self.log) as peer:
             os.kill(peer.pid, signal.SIGKILL)
             self.assertTrue(processes.wait(peer._process, 2))
             with self.assertRaisesRegex(Trouble, "lighttpd ended under load"):
@@ -123,8 +121,8 @@ class Peers(Live):
 
     def test_two_at_once_have_ports_of_their_own(self):
         self.need("lighttpd")
-        with peers.Peer("lighttpd", "tuned", PUBLIC, None, self.log + "1") as one, \
-                peers.Peer("lighttpd", "tuned", PUBLIC, None, self.log + "2") as other:
+        with peers.Peer("lighttpd", PUBLIC, None, self.log + "1") as one, \
+                peers.Peer("lighttpd", PUBLIC, None, self.log + "2") as other:
             self.assertNotEqual(one.url, other.url)
             self.must_serve(one, "index.html")
             self.must_serve(other, "index.html")
@@ -135,12 +133,12 @@ class Peers(Live):
             **before(port, root, folder), "connections": "many"}
         self.addCleanup(setattr, peers, "placeholders", before)
         with self.assertRaisesRegex(Trouble, "nginx did not start: .*many"):
-            with peers.Peer("nginx", "tuned", PUBLIC, None, self.log):
+            with peers.Peer("nginx", PUBLIC, None, self.log):
                 self.fail("it started")
 
     def test_paths_that_a_configuration_cannot_hold(self):
         with self.assertRaisesRegex(Trouble, "such a path"):
-            with peers.Peer("nginx", "tuned", '/tmp/"', None, self.log):
+            with peers.Peer("nginx", '/tmp/"', None, self.log):
                 self.fail("it started")
 
 
@@ -266,7 +264,7 @@ class Killed(Live):
 import os, signal, sys
 sys.path.insert(0, %r)
 from lib import peers
-started = [peers.Peer(name, "tuned", %r, None, "%s." + name) for name in peers.NAMES
+started = [peers.Peer(name, %r, None, "%s." + name) for name in peers.NAMES
            if not peers.missing(name)]
 started += [] if peers.missing("floor") else [peers.Floor(None, "%s.floor")]
 print(*[each.__enter__().pid for each in started], flush=True)
