@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 static struct board *board; /* shared: mapped before the first fork */
+static pid_t parent;        /* its number */
 
 /* In a child: how many clients wait because the parent has all the children it may have? The parent
  * puts the number on the board. One child takes it, and makes way; the others find 0. If one place
@@ -45,13 +46,14 @@ static int claim_waiting_clients(const struct worker *worker)
 }
 
 /* The child's whole life. It starts with a copy of everything the parent had:
- * what it does not need it closes, what it shares by accident would be a bug. */
+ * what it does not need it closes, what it shares by accident would be a bug.
+ * The parent's way with signals is right for it, too: SIGINT and SIGTERM ask to
+ * stop, however often they come, and SIGCHLD, which is blocked, never will. */
 static _Noreturn void serve_in_child(struct worker *worker, int client,
                                      const struct redis_server *server)
 {
     struct redis_pool redis;
     close(worker->listener); /* the parent's: it alone accepts */
-    children_reset_signals();
     worker->slot->owner = getpid();
     if (redis_pool_open(&redis, server, 1)) { /* connects only if the request needs it */
         serve_client(worker, client, &redis); /* owns client now, closes it */
@@ -64,7 +66,7 @@ static _Noreturn void serve_in_child(struct worker *worker, int client,
 static void fork_child(struct worker *worker, int client, const struct redis_server *server,
                        struct children *children)
 {
-    worker->slot = board_claim(board, getpid());
+    worker->slot = board_claim(board, parent);
     app_check_templates(); /* so that the child need not */
     pid_t pid = fork();
     if (pid == 0)
@@ -114,6 +116,7 @@ int main(int argc, char **argv)
     options_parse(&options, argc, argv, "forking", 2048);
     app_start(&options);
     redis_start(&server, &options);
+    parent = getpid();
     board = board_open(options.workers + 1); /* one more for the parent's own 503s */
     if (!board)
         process_die(options.name, "%s", strerror(errno));

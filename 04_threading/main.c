@@ -37,6 +37,7 @@ enum { STACK_BYTES = 256 * 1024 }; /* deep enough for hiredis, and four times ov
 /* What all threads share. Each part says why that is safe. */
 static struct redis_pool redis; /* locks itself */
 static struct board *board;     /* claimed from by the main thread only */
+static pid_t process;           /* its number: never changes */
 static int alive;               /* threads; read and written with `lock` held */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
@@ -91,34 +92,33 @@ static void *serve_one_client(void *argument)
     return NULL;
 }
 
-/* Detached: nobody joins the thread, and its memory is freed when it ends. */
+/* Detached: nobody joins the thread, and its memory is freed when it ends. It blocks all signals:
+ * they are for the main thread's accept4(). */
 static pthread_attr_t thread_attributes(void)
 {
     pthread_attr_t attributes;
+    sigset_t all;
+    sigfillset(&all);
     pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &all);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     return attributes;
 }
 
 /* Hands the client to a thread. It is counted before it exists, because it may have ended before
- * pthread_create() returns. It inherits the mask: signals are for the main thread's accept4(). */
+ * pthread_create() returns. */
 static void create_thread(const struct worker *pattern, int client,
                           const pthread_attr_t *attributes)
 {
-    sigset_t all, before;
     pthread_t thread;
     struct worker worker = *pattern;
     struct task *task = malloc(sizeof(*task));
-    worker.slot = board_claim(board, getpid());
+    worker.slot = board_claim(board, process);
     if (task) {
         *task = (struct task){.client = client, .worker = worker};
         add_threads(+1);
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, &before);
-        int error = pthread_create(&thread, attributes, serve_one_client, task);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (error == 0)
+        if (pthread_create(&thread, attributes, serve_one_client, task) == 0)
             return;
         add_threads(-1);
     }
@@ -150,6 +150,7 @@ int main(int argc, char **argv)
     options_parse(&options, argc, argv, "threading", 16384);
     app_start(&options);
     redis_start(&server, &options);
+    process = getpid();
     board = board_open(options.workers);
     if (!board || !redis_pool_open(&redis, &server, OPTIONS_TEAM))
         process_die(options.name, "%s", strerror(errno));

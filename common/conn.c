@@ -132,7 +132,8 @@ static void receive(struct conn *c)
         enter(c, CONN_DONE);
         return;
     }
-    ssize_t n = recv(c->fd, c->in.bytes + c->in.len, c->in.size - c->in.len, 0);
+    ssize_t n = recv(c->fd, c->in.bytes + c->in.len, c->in.size - c->in.len,
+                     c->dont_wait ? MSG_DONTWAIT : 0);
     c->silent = n < 0 && errno == EAGAIN;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;

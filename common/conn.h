@@ -75,6 +75,7 @@ struct conn {
     bool cut;     /* the last read filled the buffer: the rest of a request may be in the socket */
     bool silent;  /* the last attempt to read ended with a tick, not with a byte */
     bool refused; /* the response refuses the request: close, lingering */
+    bool dont_wait;  /* receive only what has come already, even if the descriptor blocks */
     int refuse_with; /* answer whatever is asked with this status; 0: serve */
     int ahead;       /* responses in a row behind each of which the next request was there */
 

@@ -94,9 +94,8 @@ static bool open_connection(struct redis *redis)
     redis->fd = fd;
     redis->reader = reader;
     redis_limit_replies(reader, &redis->limits);
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0)
-        return true;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0)
+        return true; /* for writing, connect_to() has set a limit already */
     redis_close(redis);
     return false;
 }

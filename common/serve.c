@@ -5,8 +5,6 @@
 #include "net.h"
 #include "stop.h"
 
-#include <poll.h>
-
 /* One request's questions, one after the other, each waiting for its reply. */
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
 {
@@ -62,42 +60,33 @@ static bool is_too_slow(const struct conn *conn, struct pace *pace)
     return slow && conn->worker->claim_waiting_clients(conn->worker) > 0;
 }
 
-/* Would the next recv(2) return at once? */
-static bool is_ready(const struct conn *conn)
+/* Nothing more has come, and so the worker is about to wait for its client. */
+static void call_before_waiting(struct conn *conn)
 {
-    struct pollfd one = {.fd = conn->fd, .events = POLLIN};
-    return poll(&one, 1, 0) != 0;
-}
-
-/* The worker is about to wait for its client. The function is called once for a client. */
-static void call_before_waiting(struct worker *worker)
-{
-    if (worker->before_waiting)
-        worker->before_waiting();
-    worker->before_waiting = NULL;
+    conn->dont_wait = false;
+    conn->worker->before_waiting();
 }
 
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
 {
     struct conn conn;
     conn_open(&conn, client, worker); /* owns client now */
+    conn.dont_wait = worker->before_waiting != NULL;
     struct pace pace = {0};
-    if (worker->before_waiting && !is_ready(&conn))
-        call_before_waiting(worker);
 
     /* A state that comes back without progress means that a tick went by: the time to look at the
      * clock, at who else is waiting, and whether the server's own time is up. */
     while (conn_advance(&conn) != CONN_DONE) {
         if (conn.state == CONN_ASKING)
             ask_redis(&conn, pool);
+        else if (conn.dont_wait)
+            call_before_waiting(&conn);
         else if (clock_now_ms() >= conn.deadline)
             conn_expire(&conn);
         else if (is_too_slow(&conn, &pace))
             conn_reset(&conn);
         else if (stop_time_is_over() || makes_way(&conn))
             break;
-        else
-            call_before_waiting(worker);
     }
     conn_close(&conn);
 }

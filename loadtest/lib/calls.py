@@ -39,19 +39,49 @@ KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook",
 # What a request may cost. A loop: one read, one write and its share of a round; for a new client
 # also accept and close, each with a look whether there is more. A server that waits: three commands
 # to Redis and their replies, and what a client takes: accept, read, a look whether it said more,
-# write, close. On top come, in 04, the nine calls by which the C library makes a thread and ends
-# it, and two that keep signals from it; in 02, a process and its own connection to Redis (README of
-# chapter 2), three calls of which are those by which fork(3) keeps signals out since glibc 2.41.
+# write, close: twelve. On top come, in 04, the nine calls by which the C library makes a thread and
+# ends it, and the thread's number for the board; in 02, a process, its end, and its own connection to
+# Redis (WHY), and the three by which fork(3) keeps signals out since glibc 2.41.
 # For a kept file: a read, a write, and a look whether somebody waits, where that is not known.
 BUDGETS = {
     "kept file": {"iterative": 3.2, "forking": 2.2, "preforking": 3.2, "threading": 2.2,
                   "prethreading": 3.2, "poll": 2.2, "epoll": 2.2},
     "kept page": {"poll": 2.4, "epoll": 2.4},
-    "new page": {"iterative": 16, "preforking": 16, "prethreading": 16,
-                 "threading": 16 + 11, "forking": 16 + 19, "poll": 8, "epoll": 8},
+    "new page": {"iterative": 13, "preforking": 13, "prethreading": 13,
+                 "threading": 13 + 10, "forking": 13 + 15, "poll": 8, "epoll": 8},
 }
 KEPT_AT_ONCE = {"iterative": 1, "poll": 100, "epoll": 100}  # many share the rounds of a loop
 FEW_AT_ONCE = 10
+
+# What each call is for; cost prints it.
+WHY = {
+    "accept4": "takes the next client; 06 and 07 ask until there is none",
+    "recvfrom": "the request; before closing, has the client said more; is an idle Redis still there",
+    "write": "a command to Redis; in 06 and 07 all commands of a round",
+    "read": "Redis' reply; in 06 and 07 many at once",
+    "sendmsg": "the response, head and content together",
+    "sendto": "the floor's answer",
+    "close": "the client; in 02 also the other's copy of a socket, on both sides, and Redis",
+    "poll": "06 sleeps until something happens",
+    "epoll_wait": "07 and the floor sleep until something happens",
+    "epoll_ctl": "a client is watched whose request was not there yet when it was accepted",
+    "getsockopt": "how many wait? If nobody does, a connection is kept (01, 03, 05)",
+    "clone": "02 makes a process",
+    "set_robust_list": "the C library's, in a new process or thread: locks to release if it dies",
+    "getpid": "a child's number, for the status page",
+    "socket": "a child's own connection to Redis",
+    "connect": "a child's own connection to Redis",
+    "setsockopt": "its time limits: one to connect and write, one to read",
+    "exit_group": "a child ends",
+    "wait4": "02 reaps a child, and asks for more: one SIGCHLD may stand for several",
+    "clone3": "04 makes a thread",
+    "rseq": "the C library's, in a new thread: where the kernel is to write on which core it runs",
+    "rt_sigprocmask": "the C library's: no signal to a thread that is half made, or half gone",
+    "gettid": "a thread's number, for the status page",
+    "madvise": "the C library's: the memory of an ended thread's stack is given back",
+    "exit": "a thread ends",
+    "futex": "04 and 05 wait for a lock or for their turn, or wake another",
+}
 
 CLIENTS = 100
 REQUESTS = 2000
