@@ -64,6 +64,7 @@ WHY = {
     "close": "the client; in 02 also the other's copy of a socket, on both sides, and Redis",
     "poll": "06 sleeps until something happens",
     "epoll_wait": "07 and the floor sleep until something happens",
+    "clock_nanosleep": "the floor naps, so that nobody has to wake it",
     "epoll_ctl": "a client is watched whose request was not there yet when it was accepted",
     "getsockopt": "how many wait? If nobody does, a connection is kept (01, 03, 05)",
     "clone": "02 makes a process",
