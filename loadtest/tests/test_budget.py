@@ -48,7 +48,7 @@ class Budgets(unittest.TestCase):
 
     def test_the_floor_naps_where_clients_come_and_go_and_only_there(self):
         for kind, naps in ("new page", True), ("kept page", False):
-            found = calls.per_request("floor", kind, self.redis, calls.FEW_AT_ONCE, 300)
+            found = calls_of("floor", kind, self.redis, calls.FEW_AT_ONCE, 300)
             self.assertEqual("clock_nanosleep" in found, naps, found)
 
 
