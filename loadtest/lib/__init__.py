@@ -24,6 +24,7 @@ What a program is made of:
     rounds      every cell several times, in an order that no drift can favour
     run         one run of a program, from its options to what is left of it
     experiment  what all the programs have in common
+    dials       what is turned while all else stays: a Redis far away, work, cores
     static      what those have in common that ask for files
     knee, offered, climb, fetched, filling, seeds   the parts of one program or two
 What it came to:

@@ -122,14 +122,14 @@ def file_name(cell):
 
 def _load(cell, server, run, save_as):
     """Warms up, measures, and judges. wrk is told when to end, and not after how many requests: if
-    that was too soon it is asked once more, for longer."""
+    that was too soon it is asked again, for longer."""
     spot = cell.spot
     cell.least = run.per_client * spot.clients
     _warm_up(cell, server, run, save_as)
     _measure(cell, server, run, save_as)
-    seconds = run.asked[spot]
-    if spot.generator == "wrk" and cell.load.requests < cell.least and seconds < run.most_seconds:
-        longer = 1.2 * seconds * cell.least / cell.load.requests
+    while spot.generator == "wrk" and cell.load.requests < cell.least and (
+            run.asked[spot] < run.most_seconds):
+        longer = 1.2 * run.asked[spot] * cell.least / cell.load.requests
         run.asked[spot] = min(math.ceil(longer), run.most_seconds)
         _measure(cell, server, run, save_as)
     if spot.subject in run.commands and not run.asks_redis(spot):

@@ -26,9 +26,9 @@ CALLS = 3  # of a page to Redis, one after the other
 
 
 def add_options(parser):
-    parser.add_argument("--delay", dest="delay_ms", metavar="LIST", type=experiment.delays,
+    parser.add_argument("--delay", dest="delay_ms", metavar="LIST", type=experiment.milliseconds,
                         help="Redis is so many ms away: 0,1,10,50")
-    parser.add_argument("--work", dest="work_ms", metavar="LIST", type=experiment.works,
+    parser.add_argument("--work", dest="work_ms", metavar="LIST", type=experiment.milliseconds,
                         help="each page computes for so many ms of CPU time: 0,0.1,1,10")
     parser.add_argument("--cores", metavar="LIST", type=experiment.numbers,
                         help="the server may use so many: 1,2")
@@ -37,6 +37,8 @@ def add_options(parser):
 def check_options(options, parser):
     if settings(options) != [Dials()] and options.elsewhere:
         parser.error("--delay, --work and --cores are for servers that are started here")
+    if not all(isinstance(ms, int) for ms in options.delay_ms or []):
+        parser.error("--delay is in whole ms")
     wanted, usable = max(options.cores or [1]), len(machine.usable_cores())
     if wanted > usable:
         parser.error("--cores %d is more than there are: %d" % (wanted, usable))

@@ -261,21 +261,11 @@ def positive(text):
     return int(text)
 
 
-def delays(text):
-    """Milliseconds; 0 is one, too."""
-    return [int(number) if number == "0" else positive(number)
-            for number in dict.fromkeys(text.split(","))]
-
-
-def works(text):
-    """The same with fractions."""
-    try:
-        found = list(dict.fromkeys(map(float, text.split(","))))
-    except ValueError:
-        found = [-1]
-    if not all(0 <= ms <= 1000 for ms in found):
-        raise argparse.ArgumentTypeError("'%s' is not all ms from 0 to 1000" % text)
-    return found
+def milliseconds(text):
+    """From 0 on, and some with a fraction."""
+    if not re.fullmatch(r"(\d{1,3}(\.\d+)?(,|$))+", text):
+        raise argparse.ArgumentTypeError("'%s' is not all ms from 0 to 999" % text)
+    return [float(each) if "." in each else int(each) for each in dict.fromkeys(text.split(","))]
 
 
 def seconds(text):

@@ -75,6 +75,12 @@ class Options(unittest.TestCase):
                               check=False)
         self.assertIn("connections starts the servers that it measures", done.stderr)
 
+    def test_milliseconds(self):
+        self.assertEqual(experiment.milliseconds("0,0.1,10,10"), [0, 0.1, 10])
+        for text in ("", "-1", "1000", "x"):
+            with self.subTest(text=text), self.assertRaises(argparse.ArgumentTypeError):
+                experiment.milliseconds(text)
+
     def test_what_is_neither_is_refused(self):
         for text in ("index.html", "https://host/", "http://", "http:///a"):
             with self.subTest(text=text), self.assertRaises(argparse.ArgumentTypeError):
