@@ -46,7 +46,7 @@ struct answer {
 static struct answer kept, closed; /* the same, but for the field Connection */
 static int epoll;
 static int watched;      /* descriptors: the listener, and every client's */
-static bool come_and_go; /* the last answer was the last on its connection */
+static bool come_and_go; /* the last request was the last on its connection */
 
 static void watch(int fd)
 {
@@ -76,10 +76,10 @@ static void serve_client(int client)
     while (answer == &kept && (end = strstr(request, "\r\n\r\n"))) {
         *end = '\0';
         answer = answer_to(request);
+        come_and_go = answer == &closed;
         if (send(client, answer->bytes, answer->size, MSG_NOSIGNAL) != (ssize_t)answer->size)
             answer = &closed; /* it is gone, or does not read */
         request = end + strlen("\r\n\r\n");
-        come_and_go = answer == &closed;
     }
     if (size <= 0 || answer == &closed) {
         close(client);

@@ -32,7 +32,7 @@ class Budgets(unittest.TestCase):
             with self.subTest(server=name):
                 found = calls_of(name, kind, self.redis, *calls.budget_load(kind, name))
                 self.assertLessEqual(sum(found.values()), most, found)
-                often = {call for call, count in found.items() if count >= 0.05}
+                often = {call for call, count in found.items() if count >= 0.2}
                 self.assertLessEqual(often, set(calls.WHY), "a call without a reason")
                 reads = found.get("recvfrom", 0) + found.get("read", 0)
                 self.assertLessEqual(reads, READS + 0.05, found)
