@@ -5,6 +5,7 @@ CFLAGS    ?= -O2 -g
 WARN       = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
 LDLIBS     = -lhiredis -pthread
+ALL_LDFLAGS = -Wl,-z,now $(LDFLAGS) # functions are found at start, not by each child of chapter 2
 
 # Objects go to build/plain, and the servers to this folder. With any other OUT, both go there.
 OUT   = build/plain
@@ -47,7 +48,7 @@ $(BIN)prethreading: $(OUT)/05_prethreading/main.o $(BLOCKING)
 $(BIN)poll:         $(OUT)/06_poll/main.o         $(LOOP)
 $(BIN)epoll:        $(OUT)/07_epoll/main.o        $(LOOP)
 $(addprefix $(BIN),$(SERVERS)): $(LEAKS)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $^ $(LDLIBS) -o $@
 
 # -MMD writes down which headers a file includes, so that it is compiled again when one changes.
 $(OUT)/%.o: %.c | $(NEED)-build

@@ -144,6 +144,10 @@ class Elsewhere(unittest.TestCase):
             said = subprocess.run([os.path.join(self.out, name), "--version"], check=True,
                                   stdout=subprocess.PIPE, encoding="utf-8").stdout
             self.assertIn(name, said)
+            with self.subTest(name + " resolves functions before it forks"):
+                said = subprocess.run(["readelf", "-d", os.path.join(self.out, name)], check=True,
+                                      stdout=subprocess.PIPE, encoding="utf-8").stdout
+                self.assertIn("BIND_NOW", said)
         for name in ("bare", "common/conn.o", "07_epoll/main.o", "loadtest/floor"):
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), name)
         self.assertEqual(0, self.make("--question", "all")[0], "nothing is left to do")
