@@ -8,7 +8,7 @@ makes its figures worthless is in `wrong`, what a reader should know of them in 
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional
+from typing import ClassVar, Dict, List, NamedTuple, Optional
 
 from lib import Trouble, ab, meter, redis, subjects, table, work, wrk
 from lib.load import Load
@@ -53,13 +53,12 @@ class Spot:
     clients: int
     backlog: Optional[int] = None  # of our servers; None: their own
     dials: Dials = Dials()
-    instances: Optional[int] = None  # behind the balancer; None: it is asked itself
+    instances: ClassVar[None] = None  # it is asked itself, and not through a balancer
 
     def __str__(self):
         words = ["%s, %s clients" % (self.subject, format(self.clients, ",")), self.generator]
         words += ["backlog %d" % self.backlog] if self.backlog else []
         words += self.dials.words()
-        words += ["balancer before %d" % self.instances] if self.instances else []
         return ", ".join(words)
 
 
@@ -116,7 +115,6 @@ def file_name(cell):
     name = "%s-%s-%d-%d" % (spot.subject, spot.generator.replace(" ", ""), spot.clients, cell.round)
     name += "-b%d" % spot.backlog if spot.backlog else ""
     name += spot.dials.in_file_name()
-    name += "-i%d" % spot.instances if spot.instances else ""
     return name.replace("/", "_")
 
 
@@ -131,6 +129,7 @@ def _load(cell, server, run, save_as):
             run.asked[spot] < run.most_seconds):
         longer = 1.2 * run.asked[spot] * cell.least / cell.load.requests
         run.asked[spot] = min(math.ceil(longer), run.most_seconds)
+        run.redis.settle()  # the pages that the last clients did not wait for are not this load's
         _measure(cell, server, run, save_as)
     if spot.subject in run.commands and not run.asks_redis(spot):
         cell.remarks.append("work not counted: it is asked for a page of its own")
@@ -228,7 +227,7 @@ COLUMNS = ["round", "subject", "generator", "clients", "backlog", "delay_ms", "a
            "failed", "errors", "seconds", "requests_per_second", "mean_ms", "p50_ms", "p90_ms",
            "p99_ms", "max_ms", "incr", "get", "lrange", "visitors", "little_off", "verdict",
            "wrong", "remarks",
-           *meter.COLUMNS, "instances", "hosts", "work_ms", "cores"]
+           *meter.COLUMNS, "hosts", "work_ms", "cores"]
 
 
 def hosts_text(busy):
@@ -242,8 +241,7 @@ def raw(cell):
     row = dict(round=cell.round, subject=spot.subject, generator=spot.generator,
                clients=spot.clients, backlog=spot.backlog, **spot.dials._asdict(),
                asked=cell.asked or None, wrong="; ".join(cell.wrong),
-               remarks="; ".join(cell.remarks), instances=spot.instances,
-               hosts=hosts_text(cell.hosts) or None)
+               remarks="; ".join(cell.remarks), hosts=hosts_text(cell.hosts) or None)
     if load:
         row.update(requests=load.requests, failed=load.failed, errors=load.errors_text(),
                    seconds="%.3f" % load.seconds, requests_per_second="%.1f" % load.rate,

@@ -20,7 +20,6 @@ TIMEOUT_SECONDS = 2  # for requests that are not answered at all
 FIRST, MOST = 100, 25600  # between them the range is looked for; above, h2load itself is the limit
 CLOSE = 0.25  # the load that breaks a server is known as well as this, as a share, when the climb begins
 BEYOND = 1.5  # so much higher than that load goes the climb
-SETTLE_SECONDS = 5.0
 BINS_A_DECADE = 10
 
 
@@ -105,19 +104,7 @@ def offer(step, server, run, save_as):
             unequal = work.unequal(pages, step.counts, step.report.total - pages)
             step.wrong += [unequal] if unequal else []
         if step.why_not:
-            _settle(run.redis)
-
-
-def _settle(store):
-    """Waits until a server has done what it was asked by those who have gone since."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    before = store.counts()
-    while time.monotonic() < deadline:
-        time.sleep(0.1)
-        now = store.counts()
-        if now is None or now[2:] == before[2:]:  # our own look is a GET
-            return
-        before = now
+            run.redis.settle()
 
 
 # ---- how high ---------------------------------------------------------------------------------

@@ -193,17 +193,6 @@ class Lab:
         return meter.everybody(pids=known)
 
 
-def limit(server_core, other_core, hosts):
-    """Which host was the limit, from how busy the two cores were and what each host had of its
-    core, in percent: the server, if its core was full; else, if the other one was, whoever had
-    most of it; None if neither was. If most of a full core's work was on no host: "others"."""
-    for core, on_it in ((server_core, ["server"]), (other_core, ["load", "lb", "redis"])):
-        if core is not None and core >= meter.FULL_PERCENT:
-            ours = sum(hosts[host] for host in on_it)
-            return max(on_it, key=hosts.get) if ours >= core / 2 else "others"
-    return None
-
-
 def _ended_seconds():
     """CPU time of our children that have ended, and of theirs."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)

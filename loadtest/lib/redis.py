@@ -14,6 +14,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from collections import namedtuple
 
 from lib import Trouble, machine, processes
@@ -32,6 +33,8 @@ SEED = [
 USUAL_PORT = 6379
 FAMILY = "valkey" if shutil.which("valkey-server") and not shutil.which("redis-server") else "redis"
 SERVER, CLI = FAMILY + "-server", FAMILY + "-cli"
+
+SETTLE_SECONDS = 5.0
 
 Counts = namedtuple("Counts", "incr get lrange visitors")
 
@@ -96,6 +99,18 @@ class Redis:
         now = Counts(*calls, self.number("GET", VISITORS))
         return Counts(*(after - earlier for after, earlier in zip(now, before)))
 
+    def settle(self):
+        """Waits until a server has done what it was asked by clients that have gone since: until
+        nothing is added to the counts for a tenth of a second, 5 s at most."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        before = self.counts()
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            now = self.counts()
+            if now[2:] == before[2:]:  # our own look is a GET
+                return
+            before = now
+
     def _calls(self):
         calls = command_calls(self.ask("INFO", "commandstats"))
         return [calls.get("incr", 0) + calls.get("incrby", 0),
@@ -118,6 +133,9 @@ class Nobody:
 
     def counts(self):
         return None
+
+    def settle(self):
+        pass
 
     def counts_since(self, before):
         return None

@@ -127,6 +127,7 @@ class EnoughRequests(unittest.TestCase):
             path_of=lambda subject: "", asks_redis=lambda spot: False,
             experiment=SimpleNamespace(size=lambda run: None),
             meter=lambda *_: contextlib.nullcontext(SimpleNamespace(reading=reading())))
+        run.redis.settle = lambda: self.asked.append("settled")
         cell = cells.Cell(spot, 1)
         with mock.patch.object(cells, "_ab", ab), mock.patch.object(cells.wrk, "run", wrk):
             cells._load(cell, mock.Mock(url=""), run, "")
@@ -149,9 +150,9 @@ class EnoughRequests(unittest.TestCase):
         self.measured(cells.Spot("epoll", "wrk", 500), 20000)
         self.assertEqual(self.asked[1:], [(1, 20000)])
         self.measured(cells.Spot("iterative", "wrk", 500), 5000)
-        self.assertEqual(self.asked[1:], [(1, 5000), (3, 15000)])
+        self.assertEqual(self.asked[1:], [(1, 5000), "settled", (3, 15000)])
         self.assertEqual(len(self.measured(cells.Spot("iterative", "wrk", 500), 7).remarks), 1)
-        self.assertEqual(self.asked[1:], [(1, 7), (30, 210)])
+        self.assertEqual(self.asked[1:], [(1, 7), "settled", (30, 210)])
 
 
 class RedisStatistics(unittest.TestCase):
@@ -170,6 +171,16 @@ class RedisStatistics(unittest.TestCase):
     def test_an_error_instead_is_trouble(self):
         with self.assertRaisesRegex(Trouble, "NOPERM"):
             redis.command_calls("NOPERM this user has no permissions")
+
+
+class Settling(unittest.TestCase):
+    def test_waits_as_long_as_pages_are_still_made(self):
+        looks = [redis.Counts(get=n, incr=pages, lrange=pages, visitors=pages)
+                 for n, pages in enumerate([1, 4, 9, 9, 9])]
+        store = redis.Redis("unix:/not/there")
+        with mock.patch.object(store, "counts", lambda: looks.pop(0)):
+            store.settle()
+        self.assertEqual(len(looks), 1)
 
 
 class RawFigures(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import climb, h2load, redis
+from lib import climb, h2load
 
 WAY = climb.Way("epoll")
 
@@ -166,22 +166,6 @@ class WhoWasFull(unittest.TestCase):
                 (None, None, "nobody whose core is known here was full")):
             with self.subTest(server=server, other=other):
                 self.assertEqual(climb.who_was_full({"A": server, "B": other}), text)
-
-
-class Settling(unittest.TestCase):
-    def test_waits_as_long_as_pages_are_still_made(self):
-        looks = [redis.Counts(get=n, incr=pages, lrange=pages, visitors=pages)
-                 for n, pages in enumerate([1, 4, 9, 9, 9])]
-
-        class Store:
-            def counts(self):
-                return looks.pop(0)
-
-        climb._settle(Store())
-        self.assertEqual(len(looks), 1)
-
-    def test_a_redis_that_is_not_known_is_not_waited_for(self):
-        climb._settle(redis.Nobody())
 
 
 if __name__ == "__main__":

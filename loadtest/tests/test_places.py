@@ -90,26 +90,6 @@ class Options(unittest.TestCase):
         self.assertIn("has a Redis of its own", self.parse("--lab", "--redis", "h:1"))
 
 
-class WhoseLimit(unittest.TestCase):
-    HOSTS = {"load": 30, "lb": 45, "server": 60, "redis": 20}
-
-    def test_the_server_if_its_core_was_full(self):
-        self.assertEqual(lab.limit(75, 100, self.HOSTS), "server")
-
-    def test_else_whoever_had_most_of_the_other_one(self):
-        self.assertEqual(lab.limit(74, 75, self.HOSTS), "lb")
-        self.assertEqual(lab.limit(74, 95, {**self.HOSTS, "load": 50}), "load")
-
-    def test_others_if_the_work_was_on_no_host(self):
-        self.assertEqual(lab.limit(90, 20, {**self.HOSTS, "server": 44}), "others")
-        self.assertEqual(lab.limit(90, 20, {**self.HOSTS, "server": 45}), "server")
-        self.assertEqual(lab.limit(20, 80, {"load": 13, "lb": 13, "server": 20, "redis": 13}),
-                         "others")
-
-    def test_nobody_if_neither_was(self):
-        self.assertIsNone(lab.limit(74, 74, self.HOSTS))
-        self.assertIsNone(lab.limit(None, None, self.HOSTS))
-
 
 class Here(unittest.TestCase):
     def cores(self, allowed, count=1, threads=None):
