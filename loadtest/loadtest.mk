@@ -5,7 +5,7 @@
 load: $(NEED)-compare
 	@PLAIN=$(PLAIN) common/tools/load
 
-## compare      the seven side by side under load: two tables, in about three minutes (QUICK=1: 45 s)
+## compare      the seven side by side under load: two tables, in about four minutes (QUICK=1: 45 s)
 ## dials        the seven with Redis further away, with work to do, with more cores: three tables
 ## sweep        how throughput holds from 20 clients to 15,000
 ## connections  how many new connections a second before errors, beside lighttpd, nginx and Apache
