@@ -72,7 +72,7 @@ class Programs(unittest.TestCase):
         self.run_briefly("compare", "--quick --seconds 0.1 --work 0,0.5 --servers epoll", ["wrk"])
 
     def test_compare_with_servers_of_another_kind(self):
-        other = "%s %s/another.py {port}" % (sys.executable, HERE)
+        other = '%s "%s/another.py" {port}' % (sys.executable, HERE)
         text = self.run_briefly(
             "compare", "--quick --levels 20 --servers epoll --command 'old=%s {redis_port}' "
             "--command 'file=%s' --page file=/x" % (other, other), ["ab", "wrk"])
@@ -82,7 +82,7 @@ class Programs(unittest.TestCase):
             self.assertIn(said, text)
 
     def test_a_command_that_does_not_serve_its_page(self):
-        other = "%s %s/another.py {port}" % (sys.executable, HERE)
+        other = '%s "%s/another.py" {port}' % (sys.executable, HERE)
         for options, said in (("--command 'a=%s' --lab" % other, "are started here"),
                               ("--command epoll=x", "no name for another server"),
                               ("--command 'a=x' --page b=/", "one of --command"),
