@@ -15,7 +15,7 @@ FEW = 100
 CLIENTS = 10
 LIMIT_SECONDS = 120
 
-# Functions none of which calls another, with all that they call.
+# Functions none of which calls another, with all that they call; of board.c there are several.
 PARTS = {
     "http_parse": "parser: the request's bytes",
     "redis_async_ask": "commands to Redis",
@@ -23,9 +23,10 @@ PARTS = {
     "freeReplyObject": "hiredis: replies given back",
     "page_render": "rendering",
     "conn_make_head": "the response's head",
+    "board": "the scoreboard",
 }
 ALL, REST = "PROGRAM TOTALS", "all the rest"
-LINE = re.compile(r"^ *([\d,]+) \( *[\d.]+%%\) +(?:\S+:)?(%s)(?: \[.*)?$" % "|".join([*PARTS, ALL]),
+LINE = re.compile(r"^ *([\d,]+) \( *[\d.]+%%\) +(?:\S+:)?(%s)(?: \[.*)?$" % "|".join([*PARTS, r"board_\w+", ALL]),
                   re.MULTILINE)
 
 
@@ -34,7 +35,7 @@ def command(out):
 
 
 def parse(annotated):
-    """From what callgrind_annotate prints: {function of PARTS, or ALL: instructions}. A function into
+    """From what callgrind_annotate prints: {function, or ALL: instructions}. A function into
     which another file's was compiled has a line for each file, the largest of which is whole."""
     found = {}
     for number, name in LINE.findall(annotated):
@@ -56,9 +57,15 @@ def difference(short, long):
     more = long[0] - short[0]
     if more <= 0:
         raise Trouble("the longer load was not longer")
-    each = {name: (cost - short[1].get(name, 0)) / more for name, cost in long[1].items()}
-    parts = {words: each.get(name, 0.0) for name, words in PARTS.items()}
-    return {**parts, REST: each[ALL] - sum(parts.values())}
+    parts = dict.fromkeys([*PARTS.values(), REST], 0.0)
+    for name, cost in long[1].items():
+        each = (cost - short[1].get(name, 0)) / more
+        if name == ALL:
+            parts[REST] += each
+        else:
+            parts[PARTS[name if name in PARTS else name.partition("_")[0]]] += each
+            parts[REST] -= each
+    return parts
 
 
 def _run(open_server, kind, save_as, client_core, requests):

@@ -35,12 +35,13 @@ class Printed(unittest.TestCase):
                 callgrind.parse(text)
 
     def test_the_longer_run_s_surplus_by_its_requests(self):
-        short = {callgrind.ALL: 10000, "http_parse": 1000}
-        long = {callgrind.ALL: 50000, "http_parse": 5000, "page_render": 2000}
+        short = {callgrind.ALL: 10000, "http_parse": 1000, "board_enter": 100, "board_leave": 100}
+        long = {callgrind.ALL: 50000, "http_parse": 5000, "page_render": 2000, "board_enter": 300,
+                "board_leave": 500}
         found = callgrind.difference((100, short), (300, long))
         self.assertEqual({name: count for name, count in found.items() if count}, {
             callgrind.PARTS["http_parse"]: 20, callgrind.PARTS["page_render"]: 10,
-            callgrind.REST: 170})
+            callgrind.PARTS["board"]: 3, callgrind.REST: 167})
 
     def test_two_runs_of_the_same_length_say_nothing(self):
         with self.assertRaises(Trouble):
