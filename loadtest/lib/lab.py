@@ -51,8 +51,6 @@ class Lab:
         self._keeper = None
         self._hosts = {}  # name: (address, pid of the one that keeps it)
         self._started = []  # oldest first
-        self._cpu = {}  # (host, session): seconds, as last seen
-        self._host_of = {}  # pid: a host's name
 
     def __enter__(self):
         reason = why_not()
@@ -146,15 +144,15 @@ class Lab:
         return Balancer(self, instances, folder)
 
     def cpu(self):
-        """{host: seconds} of CPU time that its processes have used. What has ended is counted
-        as it was last seen: so ask now and then, not only afterwards."""
-        families = {}
-        for stat in self._stats():
-            families.setdefault((self._host_of[stat.pid], stat.session), []).append(stat)
-        for key, stats in families.items():
-            self._cpu[key] = max(self._cpu.get(key, 0.0), meter.cpu_seconds(stats))
-        return {host: sum(seconds for key, seconds in self._cpu.items() if key[0] == host)
-                for host in HOSTS}
+        """{host: seconds} of CPU time that the processes which are on it now have used, and their
+        children that have ended."""
+        hosts = {_space(self.pid(host)): host for host in HOSTS}
+        seconds = dict.fromkeys(HOSTS, 0.0)
+        for stat in meter.everybody():
+            host = hosts.get(_space(stat.pid))
+            if host:
+                seconds[host] += meter.cpu_seconds([stat])
+        return seconds
 
     @contextlib.contextmanager
     def watch(self):
@@ -165,7 +163,6 @@ class Lab:
         before, began, ended_before = self.cpu(), time.monotonic(), _ended_seconds()
         yield busy
         seconds, ended = time.monotonic() - began, _ended_seconds()
-        self.cpu()
         time.sleep(REAPING_SECONDS)
         after = self.cpu()
         used = {host: after[host] - before[host] for host in HOSTS}
@@ -179,18 +176,6 @@ class Lab:
         if done.returncode:
             raise Trouble("%s cannot be fetched" % url)
         return done.stdout
-
-    def _stats(self):
-        """Of all processes on the hosts."""
-        spaces = {_space(self.pid(host)): host for host in HOSTS}
-        listed = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
-        known = {pid: host for pid, host in self._host_of.items() if pid in listed}
-        for pid in listed - known.keys():
-            host = spaces.get(_space(pid))
-            if host:  # the others may be on their way to one
-                known[pid] = host
-        self._host_of = known
-        return meter.everybody(pids=known)
 
 
 def _ended_seconds():

@@ -259,7 +259,7 @@ class Quoted(unittest.TestCase):
     def test_each_program_has_its_source(self):
         for name, source in (("burst", "cchttpd"), ("connections", "Friend Core"),
                              ("files", "Friend Core")):
-            self.assertEqual({seed.source for seed in seeds.read(name)}, {source})
+            self.assertEqual({seed["source"] for seed in seeds.read(name)}, {source})
 
     def test_a_range_a_figure_and_words(self):
         self.assertEqual([seeds.found(seed) for seed in seeds.read("burst")][:2],
