@@ -237,7 +237,8 @@ def who_was_full(busy):
     full = ["%s (%.0f %%)" % each for each in known.items() if each[1] >= meter.FULL_PERCENT]
     loafs = ["%s (%.0f %%)" % each for each in known.items() if each[1] < meter.IDLE_PERCENT]
     if full:
-        text = "%s was full" % full[0] if len(full) == 1 else "%s were full" % " and ".join(full)
+        listed = " and ".join(filter(None, [", ".join(full[:-1]), full[-1]]))
+        text = "%s %s full" % (listed, "was" if len(full) == 1 else "were")
     elif len(known) == len(busy):
         text = "nobody was full: who came late had waited, not worked"
     else:
