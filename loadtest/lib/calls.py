@@ -139,8 +139,6 @@ def is_tick(name, rest):
 
 
 class Record:
-    """The record as it grows."""
-
     def __init__(self, trace):
         self._file = open(trace, encoding="ascii", errors="replace")
         self._half = ""  # of a line

@@ -25,8 +25,6 @@ BINS_A_DECADE = 10
 
 @dataclass(frozen=True)
 class Way:
-    """Which server is asked, and how."""
-
     subject: str
     instances: Optional[int] = None  # behind the balancer; None: it is asked itself
     backlog: ClassVar[None] = None
@@ -39,8 +37,6 @@ class Way:
 
 @dataclass
 class Step:
-    """One offered load, for some seconds."""
-
     way: Way
     offered: int  # new connections a second
     seconds: float  # for so long
@@ -204,7 +200,6 @@ def _over_time(steps, moments, width, figure):
 
 
 def all_times(steps):
-    """Of every reply, sorted."""
     return sorted(ms for step in steps for ms in step.times)
 
 

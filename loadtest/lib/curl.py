@@ -23,12 +23,10 @@ KINDS = {7: "connect", 18: "length", 28: "time-out", 52: "reset", 55: "reset", 5
 
 
 def command(list_file):
-    """Fetches all that is on the list."""
     return ["curl", "--disable", "--silent", "--globoff", "--noproxy", "*", "--config", list_file]
 
 
 def list_of(urls, timeout_seconds):
-    """The list, as curl reads it."""
     lines = ["max-time = %g" % timeout_seconds, 'write-out = "%s"' % WRITE_OUT]
     for url in urls:
         lines += ['url = "%s"' % url, 'output = "%s"' % os.devnull]

@@ -47,5 +47,4 @@ class SlowRedis(peers.EndsWithUs):
 
 
 def path():
-    """Where make puts it."""
     return os.path.join(machine.PLAIN, "loadtest", "slow_redis")

@@ -36,8 +36,6 @@ UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 
 class Answer(NamedTuple):
-    """A request that was answered."""
-
     start_s: float  # since 1970, so that several runs can be put on one axis
     status: int
     ms: float  # to the end of the answer
@@ -45,8 +43,6 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What one run of h2load came to."""
-
     total: int  # requests to be made
     started: int
     errored: int  # not answered
@@ -100,7 +96,6 @@ def pace(rate):
 
 
 def parse(text, log):
-    """h2load's summary and its log as a Report."""
     counts, statuses, finished, connect = (
         pattern.search(text) for pattern in (COUNTS, STATUSES, FINISHED, CONNECT))
     if not (counts and statuses and finished and connect):

@@ -98,7 +98,6 @@ def run(url, rate, seconds, cores, save_as, timeout_seconds=5):
 
 
 def parse(text):
-    """httperf's report as a Report."""
     fields = {}
     for pattern, names in LINES:
         found = re.search(re.sub(r"\bN\b", lambda _: NUMBER, pattern), text)

@@ -104,11 +104,9 @@ class Lab:
                             tuple(self.prefix(host)), self.address(host))
 
     def pids(self):
-        """A process on each host."""
         return [self.pid(host) for host in HOSTS]
 
     def pinned(self):
-        """What runs where, as a sentence."""
         cores = self.cores()
         where = "one core, which all share" if not cores.server else (
             "`server` alone on core %d, `load`, `lb` and `redis` together on core %d" % (
@@ -200,7 +198,6 @@ class _DistantRedis(redis.Redis):
         self._cli = prefix + self._cli
 
     def answers(self):
-        """Is it there?"""
         try:
             return self.ask("PING") == "PONG"
         except Trouble:
@@ -208,7 +205,6 @@ class _DistantRedis(redis.Redis):
 
 
 def nginx_conf(folder, listen, instances, descriptors):
-    """The balancer's configuration, as text."""
     source = os.path.join(machine.TOP, "loadtest", "peers", "balancer.conf")
     return string.Template(processes.printed(source)).substitute(
         folder=folder, listen=listen, descriptors=descriptors,

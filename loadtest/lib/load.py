@@ -16,8 +16,6 @@ KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 
 @dataclass(frozen=True)
 class Load:
-    """One run of a load generator."""
-
     requests: int
     errors: Dict[str, int]  # by kind, of KINDS; those that occurred
     seconds: float
@@ -33,7 +31,6 @@ class Load:
 
     @property
     def rate(self):
-        """Requests a second."""
         return self.requests / self.seconds if self.seconds else 0.0
 
     @property

@@ -140,7 +140,6 @@ class Peer(EndsWithUs):
 
 
 def _some_file(folder):
-    """The name of one in it, or nothing."""
     with os.scandir(folder) as entries:
         return next((entry.name for entry in entries if entry.is_file()), "")
 
@@ -177,7 +176,6 @@ def _reserved_port():
 
 
 def binary(name):
-    """Its program, or None."""
     found = (shutil.which(each, path=PATHS) for each in BINARIES[name])
     return next(filter(None, found), None)
 

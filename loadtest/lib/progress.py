@@ -22,7 +22,6 @@ class Progress:
         self._terminal = out.isatty()
 
     def begin(self, what):
-        """A cell begins."""
         if self._terminal:
             self._rewrite("%s: cell %d of %d, about %.0f s left" % (
                 what, self._done + 1, self.cells, self.seconds_left()))

@@ -79,7 +79,6 @@ class Redis:
         return self.number("EXISTS", VISITORS, ENTRIES) > 0
 
     def forget(self):
-        """Deletes the guestbook, and nothing else."""
         self.number("DEL", VISITORS, ENTRIES)
 
     def seed(self, entries=len(SEED)):

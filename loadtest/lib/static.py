@@ -28,7 +28,6 @@ class StaticExperiment(experiment.Experiment):
 
 
 def file_of(root, path):
-    """The file that a path names."""
     return os.path.join(root, "public", path.lstrip("/"))
 
 

@@ -100,10 +100,5 @@ class Notes:
         """The same of several, each once: what to put right behind the figure."""
         return "".join(" " + self.mark(text) for text in dict.fromkeys(texts))
 
-    def lines(self):
-        """The notes, as a list to put below the table."""
-        return ["(%d) %s" % (number, text) for number, text in self.numbered()]
-
     def numbered(self):
-        """The notes, as pairs of number and text."""
         return list(enumerate(self._texts, 1))

@@ -46,7 +46,6 @@ def run(url, clients, seconds, cores, save_as, prefix=()):
 
 
 def parse(text, clients):
-    """What wrk printed, as a Load."""
     lines = [line for line in text.splitlines() if line.startswith("{")]
     if not lines:
         raise Trouble("wrk wrote no report")

@@ -99,7 +99,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(cost.memory_row(self.run_, "preforking", 600, notes)[:3],
                          ["preforking", "600 (1)", "-"])
         self.assertIsNone(cost.memory_row(self.run_, "preforking", 1000, notes))
-        self.assertIn("100 workers", notes.lines()[0])
+        self.assertIn("100 workers", notes.numbered()[0][1])
 
 
 class Parser(unittest.TestCase):

@@ -32,7 +32,7 @@ class Footnotes(unittest.TestCase):
     def test_the_same_words_have_one_number(self):
         notes = table.Notes()
         self.assertEqual([notes.mark(text) for text in ("x", "y", "x")], ["(1)", "(2)", "(1)"])
-        self.assertEqual(notes.lines(), ["(1) x", "(2) y"])
+        self.assertEqual(notes.numbered(), [(1, "x"), (2, "y")])
 
 
 class Terminal(io.StringIO):

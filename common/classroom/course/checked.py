@@ -102,7 +102,6 @@ def prlimit_as(rights):
 
 
 def judge(exercise, program, cage):
-    """The status."""
     module = checks.load(exercise)
     if "setpriv" in cage:
         resource.prlimit = prlimit_as(cage[cage.index("setpriv"):])

@@ -188,8 +188,6 @@ def most_polled(text):
 
 @dataclass
 class Look:
-    """At one moment."""
-
     threads: set  # of the first process
     children: dict  # {pid: its state, a letter}
     asleep: bool

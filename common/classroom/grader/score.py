@@ -15,8 +15,8 @@ from collections import namedtuple
 
 Row = namedtuple("Row", "section case outcome evidence read")  # outcome: as in suite
 SectionScore = namedtuple("SectionScore", "name points of passed cases skipped")
-Failure = namedtuple("Failure", "section case evidence read")
 
+SHOWN = ["section", "case", "evidence", "read"]  # of a failure
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 INDENT = "      "
 
@@ -36,19 +36,12 @@ def shared(section, rows, points=None):
                         len(rows) - len(tried))
 
 
-def failures(rows):
-    return [Failure(row.section, row.case, row.evidence, row.read) for row in rows
-            if row.outcome == FAILED]
-
-
 class Grade:
-    """Of one server as one model."""
-
-    def __init__(self, server, model, sections, failed):
+    def __init__(self, server, model, sections, rows):
         self.server = server
         self.model = model
         self.sections = sections
-        self.failures = failed
+        self.failures = [row for row in rows if row.outcome == FAILED]
         self.points = floor(sum(section.points for section in sections))
         self.of = sum(section.of for section in sections)
 
@@ -56,7 +49,8 @@ class Grade:
         return json.dumps({
             "server": self.server, "model": self.model, "points": self.points, "of": self.of,
             "sections": [section._asdict() for section in self.sections],
-            "failures": [failure._asdict() for failure in self.failures]}, indent=1)
+            "failures": [{name: getattr(failure, name) for name in SHOWN}
+                         for failure in self.failures]}, indent=1)
 
     def to_text(self):
         lines = ["%s, as %s: %s of %d points" % (self.server, self.model, tidy(self.points),

@@ -44,7 +44,7 @@ class Shown(unittest.TestCase):
     def setUp(self):
         self.rows = rows("passed", "failed")
         sections = [score.shared(WORKS, self.rows)]
-        self.grade = score.Grade("./mine", "epoll", sections, score.failures(self.rows))
+        self.grade = score.Grade("./mine", "epoll", sections, self.rows)
 
     def test_as_json(self):
         self.assertEqual({
