@@ -19,7 +19,6 @@ const EVERY_MS = 1000;
 const SOON_MS = 200; // between an answer that was late and the next question
 const REFUSED_MS = 5000; // nobody listens: the browser itself complains of each attempt, so fewer ...
 const REFUSED_MOST_MS = 20000; // ... and fewer of them
-const LOST_MS = 30000; // an answer that is not here by then is asked for once more
 const MINUTE = 60; // seconds that a chart shows
 
 // ---- asking ------------------------------------------------------------------------------------
@@ -45,53 +44,44 @@ export function offerPause(button) {
  * until the answer comes; seen.refused(), if there is no server, or none that answers us.
  */
 export function watch(url, seen) {
-  let timer = 0;
-  let asking = null; // the AbortController of the question that is on its way
-  let patience = REFUSED_MS;
+  let looking = new AbortController();
 
-  async function question(signal) {
-    try {
-      const response = await fetch(url, { cache: "no-store", credentials: "omit", signal });
-      return response.ok ? await response.json() : null;
-    } catch {
-      return null; // refused, broken off, or given up by us
+  async function ask(signal) {
+    let patience = REFUSED_MS;
+    while (!signal.aborted) {
+      const began = performance.now();
+      const waited = () => performance.now() - began;
+      const clock = setInterval(() => seen.late(Math.floor(waited() / 1000)), 1000);
+      const status = await question(url, signal);
+      clearInterval(clock);
+      if (signal.aborted) return; // nobody looks any more
+      if (status) seen.answered(status);
+      else seen.refused();
+      const pause = status ? Math.max(SOON_MS, EVERY_MS - waited()) : patience;
+      patience = status ? REFUSED_MS : Math.min(2 * patience, REFUSED_MOST_MS);
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
-  }
-
-  async function ask(began = performance.now()) {
-    const mine = new AbortController();
-    const asked = performance.now();
-    const waited = () => performance.now() - began;
-    const clock = setInterval(() => {
-      seen.late(Math.floor(waited() / 1000));
-      if (performance.now() - asked > LOST_MS) mine.abort();
-    }, 1000);
-    asking = mine;
-    const status = await question(mine.signal);
-    clearInterval(clock);
-    if (asking !== mine) return; // nobody looks any more
-    asking = null;
-    if (mine.signal.aborted) { // somebody is there, and busy for as long as before
-      timer = setTimeout(ask, SOON_MS, began);
-      return;
-    }
-    timer = setTimeout(ask, status ? Math.max(SOON_MS, EVERY_MS - waited()) : patience);
-    patience = status ? REFUSED_MS : Math.min(2 * patience, REFUSED_MOST_MS);
-    if (status) seen.answered(status);
-    else seen.refused();
   }
 
   function look() {
-    const before = asking;
-    clearTimeout(timer);
-    asking = null;
-    if (before) before.abort();
-    if (!document.hidden && !isPaused) ask();
+    looking.abort();
+    looking = new AbortController();
+    if (!document.hidden && !isPaused) ask(looking.signal);
   }
 
   watches.add(look);
   document.addEventListener("visibilitychange", look);
   look();
+}
+
+/** The status; null if the question was refused, broken off, or given up by us. */
+async function question(url, signal) {
+  try {
+    const response = await fetch(url, { cache: "no-store", credentials: "omit", signal });
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
 }
 
 // ---- remembering -------------------------------------------------------------------------------
@@ -294,7 +284,7 @@ export class Cells {
     this.#draw(born, gone);
   }
 
-  /** Gives newcomers the first free places. Returns theirs, and those of who left. */
+  /** Gives newcomers the first free places. Returns theirs, and those that became free. */
   #settle(ids) {
     const alive = new Set(ids);
     const first = this.#places.size === 0;

@@ -1,7 +1,7 @@
 // The wall: all seven servers side by side, each from its own /status.json.
 //
 // They are found by their ports, BASE+1 to BASE+7, on the host this page came from. BASE is in the
-// address, as ?base=8000; or else it is this page's own port, less the chapter of who served it.
+// address, as ?base=8000; or else it is this page's own port, less the chapter of the server that sent it.
 import {
   Cells, Minute, cpu, drawChart, isLoop, many, memory, offerPause, rate, showCounts, tops, total, watch,
   whole,
@@ -11,7 +11,6 @@ const SERVERS = ["iterative", "forking", "preforking", "threading", "prethreadin
 const BORN = { forking: "forks", threading: "new threads" }; // what each connection is to these
 const USUAL_BASE = 8000;
 const OWN_MS = 2000; // for its own server to say who it is
-const DONE_MS = 2000;
 const LOADS = [
   { text: "20", words: "CLIENTS=20" },
   { text: "500", words: "CLIENTS=500" },
@@ -27,15 +26,11 @@ const said = document.getElementById("said");
 const command = (name, words, base) =>
   `make load SERVER=${name} ${words}` + (base === USUAL_BASE ? "" : ` BASE=${base}`);
 
-/** Copies what stands in an element; where the browser does not allow that, selects it. The button
- * that asked for it shows that it is done, for a moment. */
-async function copy(code, button) {
-  const text = (button.dataset.text ??= button.textContent);
+/** Copies what stands in an element; where the browser does not allow that, selects it. */
+async function copy(code) {
   try {
     await navigator.clipboard.writeText(code.textContent);
     said.textContent = `Copied: ${code.textContent}`;
-    button.textContent = `\u2713 ${text}`;
-    setTimeout(() => (button.textContent = text), DONE_MS);
   } catch {
     getSelection().selectAllChildren(code);
     said.textContent = "Selected: copy it with Ctrl-C.";
@@ -54,7 +49,7 @@ function offerLoads(card, name, base) {
     button.setAttribute("aria-label", `Copy ${load.text}: ${command(name, load.words, base)}`);
     button.addEventListener("click", () => {
       code.textContent = command(name, load.words, base);
-      copy(code, button);
+      copy(code);
     });
     card.querySelector(".choices").append(button);
   }
@@ -158,8 +153,7 @@ function drawAll() {
 function show(base) {
   const all = document.getElementById("all");
   all.textContent = command("all", "CLIENTS=500", base);
-  const button = document.getElementById("copy-all");
-  button.addEventListener("click", () => copy(all, button));
+  document.getElementById("copy-all").addEventListener("click", () => copy(all));
   offerPause(document.getElementById("pause"));
   servers = SERVERS.map((name, i) => new Server(name, i + 1, base));
   document.getElementById("servers").replaceChildren(...servers.map((server) => server.card));

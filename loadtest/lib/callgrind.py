@@ -26,8 +26,8 @@ PARTS = {
     "board": "the scoreboard",
 }
 ALL, REST = "PROGRAM TOTALS", "all the rest"
-LINE = re.compile(r"^ *([\d,]+) \( *[\d.]+%%\) +(?:\S+:)?(%s)(?: \[.*)?$" % "|".join([*PARTS, r"board_\w+", ALL]),
-                  re.MULTILINE)
+NAME = "|".join([*PARTS, r"board_\w+", ALL])
+LINE = re.compile(r"^ *([\d,]+) \( *[\d.]+%%\) +(?:\S+:)?(%s)(?: \[.*)?$" % NAME, re.MULTILINE)
 
 
 def command(out):

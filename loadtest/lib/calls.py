@@ -86,7 +86,7 @@ WHY = {
 
 CLIENTS = 100
 REQUESTS = 2000
-TICK_SECONDS = 0.15  # the servers' own is 0.2; who has slept so long was not woken by a client
+TICK_SECONDS = 0.15  # the servers' own is 0.2; a call that slept so long was not woken by a client
 QUIET_SECONDS = 0.06
 PATIENCE_SECONDS = 10
 LIMIT_SECONDS = 120

@@ -18,7 +18,7 @@ from lib.load import Load
 LATE_MS = 50  # a load whose p99 is above is not held
 TIMEOUT_SECONDS = 2  # for requests that are not answered at all
 FIRST, MOST = 100, 25600  # between them the range is looked for; above, h2load itself is the limit
-CLOSE = 0.25  # the load that breaks a server is known as well as this, as a share, when the climb begins
+CLOSE = 0.25  # a share: so well is the load that breaks a server known when the climb begins
 BEYOND = 1.5  # so much higher than that load goes the climb
 BINS_A_DECADE = 10
 
@@ -235,7 +235,7 @@ def who_was_full(busy):
         listed = " and ".join(filter(None, [", ".join(full[:-1]), full[-1]]))
         text = "%s %s full" % (listed, "was" if len(full) == 1 else "were")
     elif len(known) == len(busy):
-        text = "nobody was full: who came late had waited, not worked"
+        text = "none was full: late requests had waited, not worked"
     else:
-        text = "nobody whose core is known here was full"
+        text = "none whose core is known here was full"
     return text + ("; %s loafed" % " and ".join(loafs) if loafs else "")

@@ -11,7 +11,7 @@ What else one must know to believe it (1.52):
 - Its log has the answered requests only, whatever its manual says of -1. Times leave connecting
   out, and there is no connecting time a request: its mean is in the summary.
 - Its 2xx may be more than were answered: it counts heads, and a body may be cut short.
-- "errored" includes "timeout", and whoever could not connect.
+- "errored" includes "timeout", and clients that could not connect.
 - -r wants a whole number of connections a period: see pace().
 """
 
@@ -112,7 +112,7 @@ def parse(text, log):
 
 
 def parse_log(log):
-    """Its lines: start in microseconds, status, microseconds. Those who failed are left out,
+    """Its lines: start in microseconds, status, microseconds. Failed requests are left out,
     should a version write them, as -1."""
     rows = [line.split("\t") for line in log.splitlines()]
     return [Answer(int(row[0]) / 1e6, int(row[1]), int(row[2]) / 1000)

@@ -21,7 +21,7 @@ from lib import Trouble, meter, web
 
 FIGURES = ["pss", "stacks", "tables"]
 FIRST = 20  # clients before it begins
-PAUSE_SECONDS = 0.25  # more than a tick: by then the server has given up whom it gives up
+PAUSE_SECONDS = 0.25  # more than a tick: by then the server has ended the connections that it ends
 HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100}  # connections at once, at most
 LEAST_KEPT = 0.9  # a worker whose tick falls into a knock gives its silent client up
 
@@ -63,7 +63,7 @@ def measure(open_server, path, connections):
 
 @contextlib.contextmanager
 def held(server, path, connections):
-    """So many clients, each of whom has read an answer and is silent now."""
+    """So many clients, which have read an answer and are silent now."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(web.connected(server.url, path)) for _ in range(connections)]
         for client in clients:

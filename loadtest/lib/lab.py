@@ -71,8 +71,8 @@ class Lab:
         self.end()
 
     def end(self):
-        """Ends what run_in() has started, the youngest first, and then the hosts, with whoever
-        is still there."""
+        """Ends what run_in() has started, the youngest first, and then the hosts, with every
+        process that is still there."""
         for process in reversed(self._started):
             processes.end(process)
         processes.end(self._keeper)

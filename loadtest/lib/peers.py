@@ -15,9 +15,9 @@ import shutil
 import signal
 import socket
 import string
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
-from lib import Trouble, load, machine, processes, servers, web
+from lib import Trouble, load, machine, processes, servers
 
 NAMES = ["lighttpd", "nginx", "apache"]
 SPARE_DESCRIPTORS = 128  # for logs, and files that are just being sent
@@ -96,7 +96,8 @@ class Floor(EndsWithUs):
 
 
 class Peer(EndsWithUs):
-    """One of NAMES, which serves the files of the folder `root`. What it writes goes to the folder `log` + ".d", its configuration among it."""
+    """One of NAMES, which serves the files of the folder `root`. What it writes goes to the folder
+    `log` + ".d", its configuration among it."""
 
     def __init__(self, name, root, cores, log):
         super().__init__(name, cores, log)
@@ -109,11 +110,6 @@ class Peer(EndsWithUs):
             self.start(_command(self.name, self._configure(port), self._folder),
                        NOT_ROOT if self.name == "apache" and os.getuid() == 0 else ())
             self.await_ready(self._listens)
-        try:
-            self._must_serve()
-        except BaseException:
-            self.end()
-            raise
         return self
 
     def _configure(self, port):
@@ -122,26 +118,12 @@ class Peer(EndsWithUs):
             if re.search(r'["$\\\n]', path):
                 raise Trouble("%s cannot have such a path: %s" % (self.name, path))
         os.makedirs(self._folder, exist_ok=True)
-        source = os.path.join(machine.TOP, "loadtest", "peers",
-                              self.name + ".conf")
+        source = os.path.join(machine.TOP, "loadtest", "peers", self.name + ".conf")
         path = os.path.join(self._folder, "%s.conf" % self.name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(string.Template(processes.printed(source)).substitute(
                 placeholders(port, self._root, self._folder)))
         return path
-
-    def _must_serve(self):
-        """Asks for one of its files: not before there is an answer, who serves is ready."""
-        name = _some_file(self._root)
-        status, _ = web.fetch(self.url, "/" + quote(name), "HEAD")
-        if name and status != 200:
-            raise Trouble("%s answers with %d for %s" % (
-                self.name, status, os.path.join(self._root, name)))
-
-
-def _some_file(folder):
-    with os.scandir(folder) as entries:
-        return next((entry.name for entry in entries if entry.is_file()), "")
 
 
 def placeholders(port, root, folder):

@@ -98,7 +98,7 @@ def wait(process, seconds=None):
 
 
 def end(process):
-    """SIGTERM, patience, then SIGKILL for whoever is left of its group. Returns the exit
+    """SIGTERM, patience, then SIGKILL for the rest of its group. Returns the exit
     status; -N means that signal N ended it."""
     if process.returncode is None:
         if not has_ended(process):

@@ -20,11 +20,11 @@ def read(program):
 
 
 def add_to(report, program):
-    """The table below ours, which says whose figures they are."""
+    """The table below ours, with the source of its figures."""
     quoted = read(program)
+    source = "Not ours: %(source)s, %(year)s (%(conditions)s)" % quoted[0]
     report.add_table(["quoted", "found"], [[seed["server"], found(seed)] for seed in quoted],
-                     "Where the question comes from. Not ours: %(source)s, %(year)s (%(conditions)s)"
-                     % quoted[0])
+                     "Where the question comes from. " + source)
 
 
 def found(seed):

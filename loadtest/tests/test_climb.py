@@ -158,12 +158,12 @@ class WhoWasFull(unittest.TestCase):
                 (97, 30, "A (97 %) was full; B (30 %) loafed"),
                 (97, 60, "A (97 %) was full"),
                 (97, 75, "A (97 %) and B (75 %) were full"),
-                (20, 49.9, "nobody was full: who came late had waited, not worked; A (20 %) and "
+                (20, 49.9, "none was full: late requests had waited, not worked; A (20 %) and "
                  "B (50 %) loafed"),
-                (74.9, 50, "nobody was full: who came late had waited, not worked"),
-                (None, 20, "nobody whose core is known here was full; B (20 %) loafed"),
+                (74.9, 50, "none was full: late requests had waited, not worked"),
+                (None, 20, "none whose core is known here was full; B (20 %) loafed"),
                 (None, 80, "B (80 %) was full"),
-                (None, None, "nobody whose core is known here was full")):
+                (None, None, "none whose core is known here was full")):
             with self.subTest(server=server, other=other):
                 self.assertEqual(climb.who_was_full({"A": server, "B": other}), text)
 

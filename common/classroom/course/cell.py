@@ -33,12 +33,8 @@ SPARE_TASKS = 40  # the check itself, its Redis
 MOST_PROGRAM = 64 << 20
 
 
-class Over(Exception):
-    """It was stopped, and why."""
-
-
-class Impossible(Exception):
-    """It cannot be compiled on this machine, whatever it says."""
+class Ended(Exception):
+    """Before the check could say anything: the outcome, and why."""
 
 
 class Cell:
@@ -54,16 +50,11 @@ class Cell:
         try:
             program = self._compile()
             return STATUSES.get(self._check(program), UNCHECKED) if program else NO_COMPILE
-        except Over as over:
-            self._add("stopped: %s" % over)
-            return OVER
-        except Impossible as why:
-            self._add(str(why))
-            return SKIPPED if str(why).startswith("skipped: ") else UNCHECKED
-
-    def _add(self, words):
-        with open(self._log, "a", encoding="utf-8") as log:
-            log.write(words + "\n")
+        except Ended as ended:
+            outcome, why = ended.args
+            with open(self._log, "a", encoding="utf-8") as log:
+                log.write(why + "\n")
+            return outcome
 
     def _compile(self):
         """The path of the program, out of the student's reach; None if there is none."""
@@ -73,8 +64,7 @@ class Cell:
         self._jail.give(built)
         words = [*self._jail.before(jail.COMPILER, self._most_tasks), *compiler(
             self._exercise, os.path.join(self._folder, name + ".c"), os.path.join(built, name))]
-        status = self._run(words, COMPILE_SECONDS, {"TMPDIR": built})
-        if status:
+        if self._run(words, COMPILE_SECONDS, {"TMPDIR": built}):
             return None
         program = os.path.join(self._folder, name)
         return program if copy_program(os.path.join(built, name), program) else None
@@ -94,7 +84,7 @@ class Cell:
                                patient(seconds), self._most_tasks + SPARE_TASKS, environment,
                                self._most_memory)
         if why:
-            raise Over(why)
+            raise Ended(OVER, "stopped: %s" % why)
         return status
 
 
@@ -106,7 +96,8 @@ def compiler(exercise, source, program):
                           cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     if done.returncode:
-        raise Impossible(done.stdout.strip())
+        why = done.stdout.strip()
+        raise Ended(SKIPPED if why.startswith("skipped: ") else UNCHECKED, why)
     return shlex.split(done.stdout)
 
 

@@ -126,7 +126,7 @@ def say(text):
 
 
 def main(own, folder, key, program, *cage):
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # whoever is the same user traces it not
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # the same user may not trace it
     os.umask(0o022)
     if own == "yes":
         furnish(os.path.dirname(os.path.dirname(folder)))

@@ -1,6 +1,6 @@
 """jail: what keeps a student's program to itself, as far as this machine allows it.
 
-- a user of its own, with a number that has no name, for whoever is root here;
+- a user of its own, with a number that has no name, if we are root here;
 - namespaces: its own processes, network, mounts and semaphores (namespaces(7)); without root's
   rights these need a user namespace, which not every machine gives;
 - limits for each process (prlimit(1)), and for all together (the grader's cage).
@@ -20,7 +20,7 @@ PROGRAM = [*LIMITS, "--as=%d" % (24 << 30)]  # a thousand threads reserve much, 
 SPACES = ["unshare", "--net", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 ROOT_IN_IT = ["--user", "--map-root-user"]
 NO_RIGHTS = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
-FIRST_USER, USERS = 61184, 4000  # numbers that systemd leaves to whoever needs one for a moment
+FIRST_USER, USERS = 61184, 4000  # systemd leaves these to programs that need one for a moment
 
 
 class Jail:
@@ -30,7 +30,7 @@ class Jail:
 
     def before(self, limits, most_tasks):
         """The words before a command of the student's."""
-        others = 0 if self.user else tasks()  # of whom the limit may count, too
+        others = 0 if self.user else tasks()  # the limit may count them, too
         return [*limits, "--nproc=%d" % (most_tasks + others), *self._rights()]
 
     def _rights(self):
@@ -71,7 +71,7 @@ def build():
 
 
 def user_without_name():
-    """One whom nobody else is: processes are limited by user."""
+    """A number that no other user has: processes are limited by user."""
     user = FIRST_USER + os.getpid() % USERS
     while True:
         try:

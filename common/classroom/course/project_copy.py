@@ -49,8 +49,8 @@ def built():
 
 
 def copy(paths, target):
-    """Copies these files, with their times, so that make builds nothing anew. Every user who can come
-    to the folder may read them."""
+    """Copies these files, with their times, so that make builds nothing anew. Every user may read
+    them who can come to the folder."""
     for path in paths:
         source, copied = os.path.join(TOP, path), os.path.join(target, path)
         os.makedirs(os.path.dirname(copied), mode=0o755, exist_ok=True)

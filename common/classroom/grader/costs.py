@@ -1,6 +1,6 @@
 """costs: system calls a request, against the budget of the model (loadtest/lib/calls.py).
 
-    costs.py BINARY MODEL      prints JSON: for each kind of request what it may take, and what it took
+    costs.py BINARY MODEL      prints JSON: what each kind of request may take, and took
 
 BINARY has the model's name: how many clients are held to warm it up depends on that.
 """

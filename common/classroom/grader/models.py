@@ -57,7 +57,8 @@ def in_one_process(p):
 
 
 def others_live(p):
-    return (p.death.killed, p.death.others_served, p.death.next_served) == (1, portrait.PAGES - 1, 1)
+    seen = p.death.killed, p.death.others_served, p.death.next_served
+    return seen == (1, portrait.PAGES - 1, 1)
 
 
 def one_each(p, most):
@@ -186,7 +187,7 @@ def judge(model, seen):
 def _judge(trait, seen):
     try:
         return Verdict(trait, bool(trait.holds(seen)), trait.saw.format(**vars(seen)))
-    except AttributeError:  # a scene that was not reached is None
+    except (AttributeError, KeyError):  # a scene that was not reached
         return Verdict(trait, False, "it did not get so far: %s" % (seen.trouble or "no reason"))
 
 

@@ -1,16 +1,16 @@
 """portrait: what a server looks like from outside, in four scenes. All of it is counted, not timed.
 
-    portrait.py BINARY yes|no      prints the Portrait as JSON; yes: the program knows --workers
+    portrait.py BINARY yes|no      prints the portrait as JSON; yes: the program knows --workers
 
     rest    one client has come and gone
     held    more clients than it has processes or threads, each in the middle of a request
     redis   three pages at once while Redis is frozen, and a file meanwhile; then the same again
-    death   three clients are held, and the process that serves one of them is killed, if it is a child
+    death   three clients are held, and the process of one of them is killed, if that is a child
 
-Nothing in here knows the seven models: every server goes through the same scenes, and models.py says
-what each model should look like. A scene goes on when the server has settled: for a quarter of a
-second its processes, threads, descriptors and connections have stayed the same, and all of them
-sleep. strace(1) writes down who accepts, connects and polls; the rest is in /proc.
+Nothing in here knows the seven models: every server goes through the same scenes, and models.py
+says what each model should look like. A scene goes on when the server has settled: for a quarter of
+a second its processes, threads, descriptors and connections have stayed the same, and all of them
+sleep. strace(1) writes down which thread accepts, connects and polls; the rest is in /proc.
 """
 
 import contextlib
@@ -21,9 +21,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Optional
+from collections import Counter, namedtuple
+from types import SimpleNamespace as Seen
 
 import cage
 import places  # noqa: F401  (finds lib, diag, served and client)
@@ -47,75 +46,6 @@ LOOK_SECONDS = 0.02
 CALLS = "accept,accept4,socket,connect,poll,ppoll"
 BEGINS = b"GET %s HTTP/1.1\r\nHost: grade\r\n"
 ENDS = b"Connection: close\r\n\r\n"
-
-
-@dataclass
-class Tasks:
-    """Children of the first process, and its threads."""
-
-    children: int
-    threads: int
-    zombies: int
-
-
-@dataclass
-class Held:
-    """What clients in the middle of a request come to."""
-
-    clients: int
-    accepted: int
-    served: int  # after they had sent the rest of it
-    tasks: Tasks
-    changed: int  # processes and threads that were not there at rest, meanwhile and afterwards
-    in_first: int  # clients of whom the first process has a descriptor
-    in_children: int
-    in_both: int
-    most_in_one: int  # clients a process
-    nonblocking: int
-    in_epoll: int  # clients that an epoll instance of the process watches
-    most_polled: int  # descriptors in one poll()
-
-
-@dataclass
-class Accepted:
-    """Which threads accepted the clients."""
-
-    first: int  # the thread that the program began as
-    threads: int  # other threads of its process
-    children: int
-
-
-@dataclass
-class Asked:
-    """How Redis was reached for PAGES pages at once, twice."""
-
-    opened: int  # connections, the first time
-    again: int  # more of them, the second time
-    most_by_one: int  # by one process or thread
-    kept: int  # still there when all clients were gone
-    files: int  # served meanwhile, of one
-
-
-@dataclass
-class Death:
-    """Of the child that served one of three clients."""
-
-    killed: int  # 0: no child served it
-    others_served: int = 0  # of the other two
-    next_served: int = 0  # of one
-    children: int = 0  # when the rest was over, or as soon as there were as many as before
-
-
-@dataclass
-class Portrait:
-    name: str = ""  # what the server calls itself
-    rest: Optional[Tasks] = None
-    held: Optional[Held] = None
-    after: Optional[Tasks] = None  # when the held clients had gone
-    accepted: Optional[Accepted] = None
-    redis: Optional[Asked] = None
-    death: Optional[Death] = None
-    trouble: str = ""  # why it is not finished
 
 
 # ---- what the kernel shows -----------------------------------------------------------------
@@ -185,20 +115,18 @@ def most_polled(text):
 
 # ---- the scenes ----------------------------------------------------------------------------
 
+Look = namedtuple("Look", "threads children asleep")  # ids of the first process', {pid: state}
 
-@dataclass
-class Look:
-    threads: set  # of the first process
-    children: dict  # {pid: its state, a letter}
-    asleep: bool
 
-    @property
-    def tasks(self):
-        zombies = list(self.children.values()).count("Z")
-        return Tasks(len(self.children) - zombies, len(self.threads), zombies)
+def tasks(look):
+    """Children of the first process, and its threads."""
+    zombies = list(look.children.values()).count("Z")
+    return Seen(children=len(look.children) - zombies, threads=len(look.threads), zombies=zombies)
 
-    def changed(self, rest):
-        return len(self.threads ^ rest.threads) + len(self.children.keys() ^ rest.children.keys())
+
+def changed(look, rest):
+    """Processes and threads that are there in one of them only."""
+    return len(look.threads ^ rest.threads) + len(look.children.keys() ^ rest.children.keys())
 
 
 class Painter:
@@ -230,7 +158,7 @@ class Painter:
         return meter.read(self._trace)
 
     def _mark(self):
-        """Where the record goes on. Its last line may be unfinished: a thread sleeps in accept4()."""
+        """Where the record goes on. Its last line may be half a call: a thread sleeps in it."""
         return self._record().rfind("\n") + 1
 
     def _look(self):
@@ -260,37 +188,38 @@ class Painter:
     # -- rest
 
     def _rest(self):
-        self._must_serve(b"/")
+        self._must_serve()
         look = self._settle()
-        self._portrait.rest = look.tasks
+        self._portrait.rest = tasks(look)
         return look
 
-    def _must_serve(self, path):
-        status = status_of(self._come(BEGINS % path + ENDS))
+    def _must_serve(self):
+        status = status_of(self._come(BEGINS % b"/" + ENDS))
         if status != 200:
-            raise Trouble("GET %s was answered with %s" % (path.decode(), status or "nothing"))
+            raise Trouble("GET / was answered with %s" % (status or "nothing"))
 
     # -- held
 
     def _hold(self, rest):
-        number = min(MOST_CLIENTS, max(
-            LEAST_CLIENTS, rest.tasks.children + rest.tasks.threads + 1))
+        workers = len(rest.children) + len(rest.threads)
+        number = min(MOST_CLIENTS, max(LEAST_CLIENTS, workers + 1))
         record = self._mark()
         clients = [self._come(BEGINS % b"/") for _ in range(number)]
         look = self._settle()
-        held = self._who_has(clients, look)
-        held.most_polled = most_polled(self._record()[record:])
+        held = self._held(clients, look)
+        held.tasks = tasks(look)
+        held.most_polled = most_polled(self._record()[record:])  # descriptors in one poll()
         for client in clients:
             client.say(ENDS)
         held.served = count_served(clients)
-        self._portrait.accepted = self._by_whom(self._record()[record:])
+        self._portrait.accepted = self._accepted(self._record()[record:])
         after = self._settle()
-        self._portrait.after = after.tasks
-        held.changed = look.changed(rest) + after.changed(rest)
+        held.changed = changed(look, rest) + changed(after, rest)
+        self._portrait.after = tasks(after)
         self._portrait.held = held
 
-    def _who_has(self, clients, look):
-        """The Held, as far as descriptors tell it."""
+    def _held(self, clients, look):
+        """What descriptors tell of held clients."""
         known = inodes(self._server.port)
         ours = {"socket:[%d]" % known[client.port()] for client in clients
                 if client.port() in known}
@@ -301,21 +230,21 @@ class Painter:
                                     if pid != self._server.pid))
         has[self._server.pid] = {descriptor: target for descriptor, target  # but for mere copies
                                  in has[self._server.pid].items() if target not in in_children}
-        return Held(
-            clients=len(clients), accepted=len(ours), served=0, tasks=look.tasks, changed=0,
-            in_first=len(in_first), in_children=len(in_children),
-            in_both=len(in_first & in_children), most_in_one=max(map(len, has.values())),
+        return Seen(
+            clients=len(clients), accepted=len(ours), in_first=len(in_first),
+            in_children=len(in_children), in_both=len(in_first & in_children),
+            most_in_one=max(map(len, has.values())),
             nonblocking=sum(is_nonblocking(pid, descriptor) for pid, each in has.items()
                             for descriptor in each),
-            in_epoll=sum(len(each.keys() & watched(pid)) for pid, each in has.items()),
-            most_polled=0)
+            in_epoll=sum(len(each.keys() & watched(pid)) for pid, each in has.items()))
 
-    def _by_whom(self, record):
-        """A thread that was never seen in the first process is a child's."""
+    def _accepted(self, record):
+        """Which threads accepted: the one that the program began as, others of its process, or a
+        child's, which was never seen in the first process."""
         found = accepts(record)
         first = found.pop(self._server.pid, 0)
         others = sum(count for thread, count in found.items() if thread in self._threads)
-        return Accepted(first, others, sum(found.values()) - others)
+        return Seen(first=first, threads=others, children=sum(found.values()) - others)
 
     # -- redis
 
@@ -325,10 +254,11 @@ class Painter:
         first = connects(self._record()[record:])
         self._ask_frozen_redis()
         both = connects(self._record()[record:])
-        self._portrait.redis = Asked(
-            opened=sum(first.values()), again=sum((both - first).values()),
-            most_by_one=max(both.values(), default=0), files=files,
-            kept=len(self._redis.ask("CLIENT", "LIST").splitlines()) - 1)  # one is ours
+        self._portrait.redis = Seen(
+            opened=sum(first.values()), again=sum((both - first).values()),  # connections
+            most_by_one=max(both.values(), default=0),  # process or thread
+            kept=len(self._redis.ask("CLIENT", "LIST").splitlines()) - 1,  # one is ours
+            files=files)
 
     def _ask_frozen_redis(self):
         """How many files were served meanwhile, of one."""
@@ -353,7 +283,8 @@ class Painter:
         look = self._settle()
         socket = "socket:[%s]" % inodes(self._server.port).get(clients[0].port())
         victim = next((pid for pid in look.children if socket in descriptors(pid).values()), None)
-        self._portrait.death = death = Death(killed=int(victim is not None))
+        self._portrait.death = death = Seen(killed=int(victim is not None), others_served=0,
+                                            next_served=0, children=0)
         if victim is None:
             return
         os.kill(victim, signal.SIGKILL)
@@ -361,7 +292,7 @@ class Painter:
             client.say(ENDS)
         death.others_served = count_served(clients[1:])
         with contextlib.suppress(Trouble, Missed, OSError):
-            self._must_serve(b"/")
+            self._must_serve()
             death.next_served = 1
         deadline = time.monotonic() + REPLACED_SECONDS
         while True:
@@ -387,12 +318,13 @@ def status_of(client):
 
 
 def paint(binary, has_workers, folder):
-    """The Portrait of a server, with a Redis of its own."""
+    """What was seen of a server, with a Redis of its own: numbers, by scene. `trouble` says why a
+    scene is missing."""
     private = redis.start_private(folder, None)
     options = ["--timeout", "60", "--keep-alive", "60"]
     options += ["--workers", str(WORKERS)] if has_workers else []
     traced = Traced(CALLS, os.path.join(folder, "trace"))
-    portrait = Portrait()
+    portrait = Seen(name="", trouble="")
     try:
         with Server(binary, private.where, os.path.join(folder, "server"), options,
                     [*cage.LIMITS, *traced]) as server:
@@ -407,7 +339,7 @@ def main(binary, workers):
     try:
         with processes.tidied(), tempfile.TemporaryDirectory(
                 prefix="portrait-", dir=os.environ.get("FOLDERS")) as folder:
-            print(json.dumps(asdict(paint(binary, workers == "yes", folder))))
+            print(json.dumps(paint(binary, workers == "yes", folder), default=vars))
     except Trouble as trouble:
         sys.exit(str(trouble))
 

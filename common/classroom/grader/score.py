@@ -2,9 +2,9 @@
 
     points of a section = its points, times the share of its cases that passed
 
-rounded down to a tenth, so that only who passes all gets all. What could not be tried here, because
-this machine lacks something, counts for nobody and against nobody. The section "is it this model"
-has a rule of its own: see models.
+rounded down to a tenth, so that only a server that passes all gets all. What could not be tried
+here, because this machine lacks something, does not count. The section "is it this model" has a
+rule of its own: see models.
 """
 
 import itertools

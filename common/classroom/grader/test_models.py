@@ -92,7 +92,7 @@ class Rule(unittest.TestCase):
 
     def test_who_shows_nothing_gets_nothing(self):
         for model in places.MODELS:
-            verdicts = models.judge(model, portrait.Portrait(trouble="it fell over"))
+            verdicts = models.judge(model, types.SimpleNamespace(trouble="it fell over"))
             self.assertEqual(0, models.points(verdicts, 25), model)
             self.assertIn("it fell over", verdicts[0].saw)
 
