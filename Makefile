@@ -20,7 +20,7 @@ endif
 
 # `make test` and the experiments install what they need. Every other target that needs something
 # stops with one line that names `make deps`. With DEPS=no, neither happens.
-INSTALLING = test compare dials sweep cost connections files burst ramp results
+INSTALLING = test compare dials sweep cost xray connections files burst ramp results
 NEED       = $(if $(filter $(INSTALLING),$(MAKECMDGOALS)),deps,need)
 MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/deps --missing $*)
 

@@ -13,7 +13,9 @@ load: $(NEED)-compare
 ## burst        100 clients on one file for ten seconds, beside the same and the least a server can do
 ## ramp         load that rises in steps whatever the replies do: how much of it does a server hold?
 ## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
-EXPERIMENTS  = compare dials sweep cost
+## xray         what each of the seven waits for, as swim lanes; SERVER=./mine CLIENTS=4 DELAY=10 WORK=0
+#  URL=/guestbook; KEPT=1: each client asks twice; SLOW=1: the first is silent; CRASH=1: its worker dies.
+EXPERIMENTS  = compare dials sweep cost xray
 BESIDE_PEERS = connections files burst ramp
 ## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
 #  All of them take hours, on a machine that does nothing else.

@@ -26,6 +26,8 @@ What a program is made of:
     experiment  what all the programs have in common
     dials       what is turned while all else stays: a Redis far away, work, cores
     static      what those have in common that ask for files
+    xray        a server traced while a few clients come at once
+    trace, lanes, picture   what strace wrote, what each thread waited for, and how that looks
     knee, offered, climb, fetched, filling, seeds   the parts of one program or two
 What it came to:
     table, chart, report   Markdown, pictures, and the page with both

@@ -9,7 +9,7 @@
     report.html(), report.markdown()
 
 Texts, tables and charts stay in the order in which they come. What is raw comes last, one click
-away. The page is one file: it asks for nothing, runs no script, and prints.
+away. The page is one file: it asks for nothing, and prints.
 """
 
 import html
@@ -58,6 +58,10 @@ class Report:
         """Between `backquotes` is code."""
         self._page.append("<p>%s</p>" % _prose(paragraph))
         self._text.append(paragraph)
+
+    def add_html(self, markup):
+        """What only the page has."""
+        self._page.append(markup)
 
     def add_table(self, header, rows, caption="", notes=None):
         """With those of the notes (table.Notes) that its cells refer to below it."""

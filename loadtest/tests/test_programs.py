@@ -120,6 +120,9 @@ class Programs(unittest.TestCase):
         self.run_briefly("cost", "--quick --parts calls,cpu --servers epoll --levels 20 "
                          "--seconds 0.05", ["ab", "wrk", "strace"])
 
+    def test_xray(self):
+        self.run_briefly("xray", "--quick --server epoll", ["strace", "ss"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -12,7 +12,7 @@ import book
 import project
 
 ELSEWHERE = os.path.join(book.TOP, "common", "tools", "elsewhere")
-INSTALLING = ("test", "compare", "sweep", "cost", "connections", "files", "burst", "ramp")
+INSTALLING = ("test", "compare", "sweep", "cost", "xray", "connections", "files", "burst", "ramp")
 ASKING = ("epoll", "serve", "load", "check", "lint", "mutants", "grade", "soak", "elsewhere",
           "exercise EX=01/queue", "collect FROM=.")
 

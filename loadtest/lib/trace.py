@@ -1,0 +1,115 @@
+"""trace: the system calls of a server with their times, from what strace(1) has written.
+
+    calls, ends = trace.read(lines)
+
+Each line is that of one thread, in the order in which strace saw them:
+
+    4711  1700000000.123456 read(8, ":18\\r\\n", 16384) = 5 <0.010276>
+    4711  1700000000.133801 accept4(6,  <unfinished ...>
+    4712  1700000000.133912 close(7)        = 0 <0.000012>
+    4711  1700000000.140221 <... accept4 resumed>NULL, NULL, SOCK_CLOEXEC) = 7 <0.006420>
+    4711  1700000000.150304 +++ exited with 0 +++
+
+A call that another thread's cut in two is joined. One that never returned ends with its thread, or
+with nothing, if the thread was still there when the record ended.
+"""
+
+import re
+from typing import NamedTuple, Optional
+
+from lib import Trouble, machine
+
+# What may wait, what makes a process or thread, and what makes or ends a descriptor. A pattern,
+# since not every architecture has every call: on arm64 there are only ppoll and epoll_pwait.
+TRACED = ("accept4?|connect|recv(from|msg|mmsg)?|send(to|msg|mmsg|file|file64)?|readv?|writev?"
+          "|p?poll|_?(new)?select|pselect6|epoll_(create1?|ctl|p?wait2?)|v?fork|clone3?"
+          "|exit(_group)?|futex|wait4|waitid|rt_sig(timedwait|suspend)|pause|(clock_)?nanosleep|flock|semop"
+          "|io_uring_enter|close|dup[23]?|fcntl|socket(pair)?|pipe2?|listen|signalfd4?|eventfd2?")
+TEXT_BYTES = 96  # of what was received or sent
+
+
+class Call(NamedTuple):
+    tid: int
+    name: str
+    arguments: str
+    result: Optional[int]  # None: it never returned
+    error: Optional[str]  # EAGAIN
+    start: float  # seconds of the wall clock
+    end: Optional[float]  # None: its thread was still in it when the record ended
+    more: str = ""  # that strace says of the result
+
+    @property
+    def outcome(self):
+        returned = "never returned" if self.result is None else "= %d" % self.result
+        return " ".join(filter(None, [returned, self.error, self.more]))
+
+    def __str__(self):
+        return "%s(%s) %s" % (self.name, self.arguments, self.outcome)
+
+
+class End(NamedTuple):
+    time: float
+    how: str  # "exited with 0", "killed by SIGKILL"
+
+
+def command(record):
+    """What a server is started under. -D: strace becomes a grandchild, and the process that is
+    started is the server itself. With --seccomp-bpf a call that is not traced costs next to
+    nothing. What lies behind a descriptor is not asked for (-yy): that takes longer than a call."""
+    return ["strace", "-D", "-f", "-q", "--seccomp-bpf", "-ttt", "-T", "-s", str(TEXT_BYTES),
+            "-e", "signal=KILL", "-e", "trace=/^(%s)$" % TRACED, "-o", record]
+
+
+def must_work():
+    """Trouble if there is no strace, or if it may not trace."""
+    try:
+        machine.output_of(["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"])
+    except Trouble as trouble:
+        if isinstance(trouble.__cause__, FileNotFoundError):
+            raise Trouble("strace is missing. `make deps` brings it") from None
+        raise Trouble("%s. In a container: start that with --cap-add=SYS_PTRACE"
+                      % trouble) from None
+
+
+LINE = re.compile(r"(\d+) +(\d+\.\d+) (.*)")
+RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)")
+UNFINISHED = re.compile(r" ?<unfinished \.\.\.>$")
+WHOLE = re.compile(r"(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)"  # name, arguments, result
+                   r"(?: (E[A-Z0-9]+))?(.*?)(?: <(\d+\.\d+)>)?")  # error, more, seconds
+
+
+def read(lines):
+    """Returns the Calls in the order of their start, and {thread: its End}."""
+    calls, ends, halves = [], {}, {}
+
+    def keep(tid, start, text):
+        found = WHOLE.fullmatch(text)
+        if found:
+            name, arguments, result, error, more, seconds = found.groups()
+            result = None if result == "?" else int(result, 0)
+            calls.append(Call(tid, name, arguments, result, error, start,
+                              start + float(seconds) if seconds else None, more.strip()))
+
+    for line in lines:
+        found = LINE.fullmatch(line.rstrip("\n"))
+        if not found:
+            continue  # half a line, if strace was killed
+        tid, time = int(found.group(1)), float(found.group(2))
+        text = found.group(3).replace(" <unfinished ...>) = ?", ") = ?")  # it died in the call
+        resumed = RESUMED.match(text)
+        if resumed and tid in halves:
+            start, begun = halves.pop(tid)
+            text = begun + resumed.group(2)
+        else:
+            start = time
+        if text.startswith("+++"):
+            ends[tid] = End(time, text.strip("+ "))
+        elif UNFINISHED.search(text):
+            halves[tid] = start, UNFINISHED.sub("", text)
+        else:
+            keep(tid, start, text)
+    for tid, (start, begun) in halves.items():
+        keep(tid, start, begun + ") = ?")
+    calls = [call if call.end or call.tid not in ends else call._replace(end=ends[call.tid].time)
+             for call in calls]
+    return sorted(calls, key=lambda call: call.start), ends

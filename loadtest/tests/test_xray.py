@@ -1,0 +1,339 @@
+"""Swim lanes: from recorded traces, from lines, and alive; and what is said when there is none.
+
+A sample is two clients, A and B, at one of the seven with Redis 10 ms away, and two workers where it
+keeps some.
+"""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from lib import Trouble, lanes, machine, picture, processes, redis, servers, trace, xray
+from lib.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
+
+WHERE = "unix:/tmp/redis.sock"
+SERVES = {"iterative": ["process"], "poll": ["process"], "epoll": ["process"],
+          "forking": ["child 1", "child 2"], "preforking": ["child 1", "child 2"],
+          "threading": ["thread 1", "thread 2"], "prethreading": ["thread 1", "thread 2"]}
+FIRST = {"forking": "parent", "preforking": "parent", "threading": "main thread",
+         "prethreading": "main thread"}
+
+
+def watched(*lines, where=WHERE):
+    return lanes.build(*trace.read(lines), where)
+
+
+def sample(name):
+    with open(os.path.join(HERE, "samples", "xray", name + ".strace"), encoding="ascii") as file:
+        return watched(*file)
+
+
+def shot_of(name):
+    """As if the clients had connected when they were accepted, and left when they were answered."""
+    seen = sample(name)
+    guests = []
+    for client in seen.clients:
+        end = max(bar.end for lane in seen.lanes for bar in lane.bars if client in bar.serves)
+        guests.append(xray.Guest(client.name, False, [xray.Span(client.accepted, end, "200")]))
+    return xray.Shot(name, guests, seen, xray.first(guests), xray.total(guests), 0.031)
+
+
+def long_bars(lane):
+    """What it waited for, as far as it took a few milliseconds: [(kind, whom it served)]."""
+    return [(bar.kind, "".join(sorted(each.name for each in bar.serves)))
+            for bar in lane.bars if bar.kind and (bar.end or lane.died) - bar.start > 0.005]
+
+
+def kinds(*lines, **options):
+    """Of the calls of the thread whose first call is the first."""
+    return [bar.kind for bar in watched(*lines, **options).lanes[0].bars]
+
+
+class Lines(unittest.TestCase):
+    def test_a_call_has_its_times_and_its_result(self):
+        [call], _ = trace.read(['7 10.250000 recvfrom(7, "a) = 3 <1", 2048, 0) = 98 <0.500000>'])
+        self.assertEqual(call, trace.Call(7, "recvfrom", '7, "a) = 3 <1", 2048, 0', 98, None, 10.25, 10.75))
+
+    def test_two_halves_are_one_call(self):
+        calls, _ = trace.read(["7 1.000000 accept4(6,  <unfinished ...>",
+                               "8 1.250000 close(7)        = 0 <0.125000>",
+                               "7 1.500000 <... accept4 resumed>NULL, NULL, 0) = 7 <0.500000>"])
+        self.assertEqual([(call.tid, call.name, call.arguments, call.result, call.end) for call in calls],
+                         [(7, "accept4", "6, NULL, NULL, 0", 7, 1.5), (8, "close", "7", 0, 1.375)])
+
+    def test_a_thread_that_dies_in_a_call_ends_it(self):
+        for last in ([], ["7 2.000000 <... futex resumed>) = ?"],
+                     ["7 2.000000 <... futex resumed> <unfinished ...>) = ?"]):
+            calls, ends = trace.read(["7 1.000000 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>",
+                                      *last, "7 2.500000 +++ killed by SIGKILL +++"])
+            self.assertEqual([(call.name, call.result, call.end) for call in calls], [("futex", None, 2.5)])
+            self.assertEqual(ends, {7: trace.End(2.5, "killed by SIGKILL")})
+
+    def test_a_call_may_begin_and_be_cut_off_in_one_line(self):
+        [call], _ = trace.read(["7 1.000000 read(8,  <unfinished ...>) = ?"])
+        self.assertEqual((call.name, call.result, call.end), ("read", None, None))
+
+    def test_an_error_has_its_name(self):
+        [call], _ = trace.read(["7 1.0 accept4(6, NULL, NULL, 0) = -1 EAGAIN (Try again) <0.2>"])
+        self.assertEqual((call.result, call.error), (-1, "EAGAIN"))
+
+    def test_half_a_line_is_nothing(self):
+        self.assertEqual(trace.read(["7 1.000000 clos", "", "7 2.0"]), ([], {}))
+
+
+class Kinds(unittest.TestCase):
+    ACCEPTED = "7 1.0 accept4(3, NULL, NULL, 0) = 5 <0.1>"
+
+    def test_what_was_accepted_is_a_client(self):
+        self.assertEqual(kinds(self.ACCEPTED, '7 2.0 recvfrom(5, "", 9, 0) = 0 <0.1>',
+                               '7 3.0 write(5, "x", 1) = 1 <0.1>'), [ARRIVAL, BYTES, ROOM])
+
+    def test_what_was_connected_to_redis_is_redis(self):
+        for where, address in ((WHERE, 'sun_path="/tmp/redis.sock"'), ("localhost:63", "sin_port=htons(63)"),
+                               ("unix:/a b/c", 'sun_path="/a b/c"')):
+            self.assertEqual(kinds("7 1.0 connect(4, {%s}, 9) = 0 <0.1>" % address,
+                                   '7 2.0 read(4, "", 9) = 0 <0.1>', where=where), [REDIS, REDIS])
+
+    def test_a_descriptor_that_was_closed_is_unknown(self):
+        self.assertEqual(kinds(self.ACCEPTED, "7 2.0 close(5) = 0 <0.1>", '7 3.0 read(5, "", 9) = 0 <0.1>'),
+                         [ARRIVAL, None, UNKNOWN])
+
+    def test_a_call_that_nobody_knows_is_unknown(self):
+        self.assertEqual(kinds("7 1.0 io_uring_enter(4, 1, 1, 0) = 1 <0.1>"), [UNKNOWN])
+
+    def test_other_threads_and_processes(self):
+        self.assertEqual(kinds("7 1.0 futex(0x1, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.1>",
+                               "7 2.0 wait4(-1, NULL, 0, NULL) = 9 <0.1>",
+                               "7 3.0 pipe2([3, 4], 0) = 0 <0.1>", '7 4.0 read(3, "", 1) = 1 <0.1>'),
+                         [OTHERS, OTHERS, None, OTHERS])
+
+    def test_a_call_that_is_asked_not_to_wait_does_not(self):
+        self.assertEqual(set(kinds(
+            self.ACCEPTED, "7 2.0 recvfrom(5, 0x1, 1, MSG_PEEK|MSG_DONTWAIT) = -1 EAGAIN (x) <0.1>",
+            "7 3.0 wait4(-1, NULL, WNOHANG, NULL) = 0 <0.1>", "7 4.0 futex(0x1, FUTEX_WAKE, 1) = 0 <0.1>",
+            "7 5.0 poll([{fd=5, events=POLLIN}], 1, 0) = 0 (Timeout) <0.1>",
+            "7 6.0 fcntl(5, F_SETFL, O_RDWR|O_NONBLOCK) = 0 <0.1>", '7 7.0 read(5, "", 1) = 0 <0.1>')[1:]),
+            {None})
+
+    def test_poll_waits_for_what_it_names(self):
+        seen = watched("7 1.0 listen(3, 9) = 0 <0.1>",
+                       "7 2.0 poll([{fd=3, events=POLLIN}], 1, -1) = 1 <0.1>",
+                       "7 3.0 accept4(3, NULL, NULL, 0) = 5 <0.1>",
+                       '7 4.0 recvfrom(5, "GET / HTTP/1.1\\r\\nHost: client-A", 9, 0) = 30 <0.1>',
+                       "7 5.0 poll([{fd=3, events=POLLIN}, {fd=5, events=POLLIN}], 2, -1) = 1 <0.1>")
+        self.assertEqual([bar.kind for bar in seen.lanes[0].bars][1::3], [ARRIVAL, SEVERAL])
+        self.assertIn("client A, the listener", lanes.awaited(seen.lanes[0].bars[-1]))
+
+    def test_epoll_waits_for_what_it_was_given(self):
+        seen = watched(self.ACCEPTED, "7 2.0 epoll_create1(0) = 4 <0.1>",
+                       "7 3.0 epoll_ctl(4, EPOLL_CTL_ADD, 5, {events=EPOLLIN}) = 0 <0.1>",
+                       "7 4.0 epoll_wait(4, [], 9, 100) = 0 <0.1>",
+                       "7 5.0 epoll_ctl(4, EPOLL_CTL_ADD, 3, {events=EPOLLIN}) = 0 <0.1>",
+                       "7 6.0 epoll_wait(4, [], 9, 100) = 0 <0.1>")
+        self.assertEqual([bar.kind for bar in seen.lanes[0].bars][3::2], [BYTES, SEVERAL])
+
+    def test_a_child_has_what_its_parent_had(self):
+        seen = watched(self.ACCEPTED, "7 2.0 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>",
+                       '8 2.1 read(5, "", 1) = 0 <0.1>', "7 2.2 <... clone resumed>) = 8 <0.2>",
+                       "7 3.0 close(5) = 0 <0.1>", '8 4.0 read(5, "", 1) = 0 <0.1>')
+        self.assertEqual([(lane.name, lane.pid) for lane in seen.lanes], [("parent", 7), ("child 1", 8)])
+        self.assertEqual([bar.kind for bar in seen.lanes[1].bars], [BYTES, BYTES])
+
+    def test_threads_share_what_they_have(self):
+        seen = watched("7 1.0 clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}) = 8 <0.1>",
+                       "7 2.0 accept4(3, NULL, NULL, 0) = 5 <0.1>", '8 4.0 read(5, "", 1) = 0 <0.1>')
+        self.assertEqual([(lane.name, lane.pid) for lane in seen.lanes], [("main thread", 7), ("thread 1", 7)])
+        self.assertEqual(seen.lanes[1].bars[0].kind, BYTES)
+
+
+class Seven(unittest.TestCase):
+    def test_each_has_its_lanes(self):
+        for name in servers.NAMES:
+            with self.subTest(name):
+                names = [lane.name for lane in sample(name).lanes]
+                self.assertEqual(names, ([FIRST[name]] if name in FIRST else []) + SERVES[name])
+
+    def test_iterative_serves_one_after_the_other(self):
+        [lane] = sample("iterative").lanes
+        self.assertEqual(long_bars(lane), [(ARRIVAL, "")] + 3 * [(REDIS, "A")] + 3 * [(REDIS, "B")]
+                         + [(ARRIVAL, "")])
+
+    def test_workers_serve_one_each_at_the_same_time(self):
+        for name in ("forking", "preforking", "threading", "prethreading"):
+            with self.subTest(name):
+                _, *workers = sample(name).lanes
+                served = [[bar for bar in long_bars(lane) if bar[0] == REDIS] for lane in workers]
+                self.assertEqual(sorted(served), [3 * [(REDIS, "A")], 3 * [(REDIS, "B")]])
+                spans = [[bar for bar in lane.bars if bar.kind == REDIS] for lane in workers]
+                self.assertLess(max(bars[0].start for bars in spans), min(bars[-1].end for bars in spans))
+
+    def test_those_of_02_and_04_come_with_the_client_and_those_of_03_and_05_were_there(self):
+        for name, comes in (("forking", True), ("threading", True), ("preforking", False),
+                            ("prethreading", False)):
+            seen = sample(name)
+            for lane in seen.lanes[1:]:
+                self.assertEqual(lane.born > seen.clients[0].accepted, comes, (name, lane.name))
+                self.assertEqual(long_bars(lane)[0][0], REDIS if comes else ARRIVAL)
+
+    def test_a_loop_waits_for_both_in_one_call(self):
+        for name in ("poll", "epoll"):
+            [lane] = sample(name).lanes
+            self.assertEqual(long_bars(lane), [(ARRIVAL, "")] + 3 * [(SEVERAL, "AB")] + [(ARRIVAL, "")])
+
+    def test_a_part_of_it_is_cut_and_named_anew(self):
+        seen = sample("forking")
+        part = seen.between(seen.clients[1].accepted + 0.005, seen.clients[1].accepted + 0.006)
+        self.assertEqual([lane.name for lane in part.lanes], ["parent", "child 1", "child 2"])
+        for lane in part.lanes:
+            self.assertEqual(len(lane.bars), 1)
+            self.assertAlmostEqual(lane.bars[0].end - lane.bars[0].start, 0.001, 5)
+
+
+class Pictures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shots = [shot_of(name) for name in servers.NAMES]
+        cls.plan = xray.Plan(clients=2)
+
+    def test_are_well_formed_and_have_every_server(self):
+        for svg in (picture.draw(self.shots, self.plan), picture.draw(self.shots, self.plan, moving=True),
+                    *(picture.draw([shot], self.plan) for shot in self.shots)):
+            xml.etree.ElementTree.fromstring(svg)
+        svg = picture.draw(self.shots, self.plan)
+        for shot in self.shots:
+            self.assertRegex(svg, r">%s<tspan[^>]*>\d+ ms" % shot.name)
+        self.assertEqual(svg.count('class="answer"'), 2 * len(self.shots) + 1)  # and the legend
+
+    def test_share_one_scale(self):
+        ends = {svg_x: None for svg_x in re.findall(r'<circle class="answer" cx="([\d.]+)"',
+                                                    picture.draw(self.shots, self.plan))}
+        iterative, others = max(map(float, ends)), sorted(map(float, ends))[1:-2]
+        self.assertTrue(all(x < (iterative + picture.LEFT) * 0.65 for x in others), ends)
+
+    def test_say_what_cannot_be_seen_and_what_tracing_cost(self):
+        svg = picture.draw(self.shots, self.plan)
+        for words in ("running, or ready to run", "a trace of calls cannot", "(untraced: 31 ms)"):
+            self.assertIn(words, svg)
+
+    def test_draw_the_unknown_as_unknown(self):
+        seen = watched("7 1.0 accept4(3, NULL, NULL, 0) = 5 <0.1>",
+                       "7 1.2 io_uring_enter(4, 1, 1, 0) = 1 <0.5>")
+        guests = [xray.Guest("A", False, [xray.Span(1.1, 1.8, "200")])]
+        svg = picture.draw([xray.Shot("it", guests, seen, 1.1, 0.7, None)], self.plan)
+        self.assertRegex(svg, r'<rect class="unknown"[^>]*><title>io_uring_enter\(4, 1, 1, 0\) = 1\n')
+        self.assertIn("in a call of another kind", svg)
+
+    def test_move_for_eight_seconds_and_not_for_those_who_want_none(self):
+        svg = picture.draw(self.shots, self.plan, moving=True)
+        self.assertIn("animation: pass 8s", svg)
+        self.assertIn("prefers-reduced-motion: reduce", svg)
+
+    def test_a_name_is_text(self):
+        shot = self.shots[0]._replace(name='<my "own" & server>')
+        xml.etree.ElementTree.fromstring(picture.draw([shot], self.plan))
+        self.assertIn('<my \\"own\\" & server>: process', picture.trace_events([shot]))
+
+    def test_trace_events_name_all_and_begin_at_zero(self):
+        events = json.loads(picture.trace_events(self.shots))["traceEvents"]
+        named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
+        calls = [event for event in events if event["ph"] == "X"]
+        self.assertEqual({(event["pid"], event["tid"]) for event in calls}, named)
+        self.assertTrue(all(event["ts"] >= 0 and event["dur"] >= 0 for event in calls))
+        names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+        for name in ("epoll: process", "forking: child 2", "prethreading: clients"):
+            self.assertIn(name, names)
+
+
+@unittest.skipUnless(shutil.which("strace") and shutil.which("ss") and shutil.which(redis.SERVER)
+                     and os.access(servers.path_of("preforking"), os.X_OK),
+                     "needs strace, ss, redis-server and the servers")
+class Alive(unittest.TestCase):
+    """The least of it: a look, a Redis, a server that is nobody's."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+
+    def program(self, text):
+        path = os.path.join(self.folder, "my server")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n" + text)
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def run_xray(self, server, **environment):
+        """Its status; and its last line, or one of the pictures."""
+        environment = {"QUICK": "1", "CLIENTS": "2", "SERVER": server, **environment}
+        into = os.path.join(self.folder, "results")
+        command = [os.path.join(machine.TOP, "loadtest/xray"), "--into", into]
+        done = subprocess.run(command, cwd=machine.TOP, check=False, timeout=60,
+                              env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        if done.returncode:
+            return done.returncode, done.stderr.strip().splitlines()[-1]
+        path = os.path.join(into, os.path.basename(server) + ".svg")
+        with open(path, encoding="utf-8") as file:
+            return 0, file.read()
+
+    def test_the_graders_picture(self):
+        store = redis.start_private(self.folder, None)
+        self.addCleanup(processes.end_all)
+        svg = xray.lanes_svg(os.path.join(machine.SERVERS, "preforking"), store, self.folder)
+        self.assertEqual(svg.count('class="answer"'), 4 + 1)
+        self.assertGreaterEqual(svg.count('<rect class="redis"'), 4 * 3)
+
+    def test_a_server_of_ones_own(self):
+        serve = ('exec python3 -c "\nimport socket\ns = socket.create_server((\'127.0.0.1\', 0))\nwhile True:\n'
+                 '    c = s.accept()[0]; c.recv(999); c.send(b\'HTTP/1.0 200 OK\\r\\n\\r\\n\'); c.close()"\n')
+        status, svg = self.run_xray(self.program(serve))
+        self.assertEqual((status, svg.count('class="answer"')), (0, 2 + 1), svg)
+
+    def test_a_worker_that_is_killed_takes_only_its_client_along(self):
+        _, svg = self.run_xray("forking", CRASH="1", DELAY="30")
+        self.assertIn("1 of 2 answered", svg)
+        self.assertEqual(svg.count('<path class="bad"'), 2)  # the client, and the child
+
+    def test_a_silent_client_holds_up_the_only_process(self):
+        _, svg = self.run_xray("iterative", SLOW="1")
+        self.assertIn("1 of 2 answered", svg)
+        self.assertRegex(svg, r"waits for a client\u2019s bytes \(client A\)\n[1-3]\d\d ms")
+
+    def test_a_kept_connection_is_asked_twice(self):
+        _, svg = self.run_xray("epoll", KEPT="1")
+        self.assertEqual(svg.count('class="answer"'), 4 + 1)
+
+    def test_one_line_says_what_to_do(self):
+        bin_ = os.path.join(self.folder, "bin")
+        os.mkdir(bin_)
+        os.symlink(sys.executable, os.path.join(bin_, "python3"))
+        for tool in ("ss", redis.SERVER, redis.CLI):
+            os.symlink(shutil.which(tool), os.path.join(bin_, tool))
+        _, last = self.run_xray("epoll", PATH=bin_)
+        self.assertRegex(last, "^xray: missing: strace. `make deps` brings it$")
+        with open(os.path.join(bin_, "strace"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho 'strace: ptrace: Operation not permitted' >&2; exit 1\n")
+        os.chmod(os.path.join(bin_, "strace"), stat.S_IRWXU)
+        _, last = self.run_xray("epoll", PATH=bin_)
+        self.assertRegex(last, "^xray: .*not permitted. In a container: .*--cap-add=SYS_PTRACE$")
+        for text, work, words in (("", "", "there is no server nothing"),
+                                  ("echo no such luck >&2; exit 1\n", "", "no such luck"),
+                                  ("exec sleep 60\n", "", "has to listen on a TCP port.*SERVER="),
+                                  ("exit 0\n", "5", "has no option --work")):
+            status, last = self.run_xray(self.program(text) if text else "nothing", WORK=work)
+            self.assertEqual(status, 1)
+            self.assertRegex(last, "^xray: .*" + words)
+
+
+if __name__ == "__main__":
+    unittest.main()
