@@ -362,6 +362,42 @@ export class Cells {
   }
 }
 
+const LANE = 8; // a lane and the gap below it, in CSS pixels
+const SECOND = 1000; // ms that a lane shows; its right end is now
+
+/**
+ * The last second of each worker, as a lane. The board knows what a worker is doing and since when,
+ * and not what it did before. So a lane has one bar, which ends now; the rest of it stays empty. Of an
+ * event loop's connections the board keeps no times: its lane is a frame.
+ */
+export class Lanes {
+  #svg;
+
+  constructor(svg) {
+    this.#svg = svg;
+  }
+
+  show(status) {
+    const [width, height] = [this.#svg.clientWidth, this.#svg.clientHeight];
+    const shown = status.slots.slice(0, Math.max(1, Math.floor(height / LANE)));
+    const bars = new Map(STATES.map((state) => [state.name, ""]));
+    let rest = "";
+    shown.forEach((slot, lane) => {
+      const from = width * Math.max(0, 1 - (slot.since_ms ?? SECOND) / SECOND);
+      const bar = (x, to) => `M${x.toFixed(1)} ${lane * LANE}H${to.toFixed(1)}v${LANE - 2}H${x.toFixed(1)}z`;
+      if (bars.has(slot.state)) bars.set(slot.state, bars.get(slot.state) + bar(Math.min(from, width - 1), width));
+      rest += bar(0, from);
+    });
+    const drawn = [...bars].filter(([, d]) => d).map(([state, d]) => shape("path", { class: state, d }));
+    if (isLoop(status)) drawn.push(frame(width, 3 * LANE));
+    else if (rest) drawn.unshift(shape("path", { class: "unknown", d: rest }));
+    const whose = isLoop(status) || shown.length === status.slots.length ? "" : `${shown.length} of `;
+    this.#svg.setAttribute("aria-label", `The last second of ${whose}${sentence(status)}`);
+    this.#svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.#svg.replaceChildren(...drawn);
+  }
+}
+
 const frame = (width, height) =>
   shape("rect", { class: "loop", x: 1, y: 1, width: width - 2, height: height - 2, rx: 6 });
 

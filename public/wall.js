@@ -3,7 +3,7 @@
 // They are found by their ports, BASE+1 to BASE+7, on the host this page came from. BASE is in the
 // address, as ?base=8000; or else it is this page's own port, less the chapter of the server that sent it.
 import {
-  Cells, Minute, cpu, drawChart, isLoop, many, memory, offerPause, rate, showCounts, tops, total, watch,
+  Cells, Lanes, Minute, cpu, drawChart, isLoop, many, memory, offerPause, rate, showCounts, tops, total, watch,
   whole,
 } from "/board.js";
 
@@ -73,6 +73,7 @@ class Server {
     this.card.setAttribute("aria-labelledby", name);
     this.write(".born", BORN[name] ?? "connections");
     this.cells = new Cells(this.at(".cells"));
+    this.lanes = new Lanes(this.at(".lanes"));
     offerLoads(this.card, name, base);
   }
 
@@ -115,6 +116,7 @@ class Server {
 
   showWorkers(status) {
     this.cells.show(status);
+    this.lanes.show(status);
     showCounts(this.at(".counts"), status);
     const most = status.workers_most > status.slots.length ? ` (of ${whole(status.workers_most)})` : "";
     const loop = isLoop(status) ? `, ${many(total(status), "connection")}` : "";
@@ -141,6 +143,16 @@ class Server {
   }
 }
 
+/** Lanes instead of cells, on all cards, and back. */
+function offerLanes(button) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const on = document.body.classList.toggle("with-lanes");
+    button.setAttribute("aria-pressed", String(on));
+    for (const server of servers) if (server.status) server.showWorkers(server.status);
+  });
+}
+
 // ---- all of them ---------------------------------------------------------------------------------
 
 let servers = [];
@@ -155,6 +167,7 @@ function show(base) {
   all.textContent = command("all", "CLIENTS=500", base);
   document.getElementById("copy-all").addEventListener("click", () => copy(all));
   offerPause(document.getElementById("pause"));
+  offerLanes(document.getElementById("lanes"));
   servers = SERVERS.map((name, i) => new Server(name, i + 1, base));
   document.getElementById("servers").replaceChildren(...servers.map((server) => server.card));
   for (const server of servers) watch(new URL("/status.json", server.url), server);

@@ -19,6 +19,7 @@ BASES = range(20000, 32000, 10)  # below the ports that the kernel picks for oth
 CARD = "document.getElementById('%s').closest('.server')"
 RUNNING = CARD + ".querySelector('.word').textContent === 'running'"
 LABEL = CARD + ".querySelector('.cells').ariaLabel"
+LANES = CARD + ".querySelector('.lanes')"
 ASKED = """performance.getEntriesByType('resource').filter(
     entry => entry.name.endsWith('/status.json')).length"""
 LOOK_AWAY = """(() => {
@@ -92,6 +93,27 @@ class Wall(unittest.TestCase):
         let_go(clients)
         for name in held:
             page.until("/\\b1 reading/.test(%s)" % (LABEL % name))
+        self.assertEqual(page.errors(), [])
+
+    def test_shows_the_last_second_as_lanes(self):
+        page = self.open()
+        self.await_all(page)
+        names = ("forking", "preforking", "threading", "prethreading")
+        clients = [client for name in names for client in self.hold(name, 3)]
+        page.value("document.getElementById('lanes').click()")
+        for name in names:  # each has been reading for longer than that: its bar is the whole lane
+            page.until("/The last second of .*\\b4 reading/.test(%s)" % (LANES % name + ".ariaLabel"))
+            page.until("/M0\\.0 /.test(%s.querySelector('.reading').getAttribute('d'))"
+                       % (LANES % name))
+            self.assertEqual("none", page.value("getComputedStyle(%s).display" % (
+                CARD % name + ".querySelector('.cells')")))
+        for name in ("poll", "epoll"):
+            self.assertIsNotNone(page.value(LANES % name + ".querySelector('.loop')"))
+        look_at(self, page, "wall-lanes")
+        page.value("document.getElementById('lanes').click()")
+        for name in names:
+            page.until(CARD % name + ".querySelector('.cells .reading')")
+        let_go(clients)
         self.assertEqual(page.errors(), [])
 
     def test_shows_a_server_that_is_held_as_busy_and_waits_its_turn(self):
