@@ -1,11 +1,11 @@
-/* The barest server there is: one client at a time, one answer to everything.
+/* The smallest server there is: one client at a time, and the same answer for all.
  *
  *     make bare && ./bare        then, elsewhere: curl http://127.0.0.1:8000/
  *
- * Four calls make a server: socket, bind, listen, accept. What comes out of
- * accept is a descriptor to read the client's bytes from and to write ours to.
- * It reads once and takes what it gets for a whole request, which is nearly
- * always true here and sometimes false elsewhere: the next program is honest.
+ * Four calls make a server: socket, bind, listen and accept. accept() returns a
+ * descriptor. From it we read the client's bytes, and to it we write ours.
+ * The server reads once, and takes what it gets for a whole request. On a single
+ * machine that is nearly always right. Elsewhere it is not: main.c reads on.
  *
  * socket(2), bind(2), listen(2), accept(2), ip(7), tcp(7)
  */
@@ -33,7 +33,7 @@ int main(void)
                                  "Hello, network\n";
     struct sockaddr_in here = {
         .sin_family = AF_INET,
-        .sin_port = htons(8000), /* network byte order: the big end first */
+        .sin_port = htons(8000), /* network byte order: most significant byte first */
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     char request[4096];
@@ -45,10 +45,10 @@ int main(void)
     check(listen(listener, 10), "listen");
 
     for (;;) {
-        int client = accept(listener, NULL, NULL); /* sleeps until somebody connects */
+        int client = accept(listener, NULL, NULL); /* sleeps until a client connects */
         if (client < 0)
             continue;
-        if (recv(client, request, sizeof(request), 0) > 0) /* sleeps until they say something */
+        if (recv(client, request, sizeof(request), 0) > 0) /* sleeps until it sends a byte */
             send(client, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
         close(client);
     }

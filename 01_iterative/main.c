@@ -2,12 +2,12 @@
  *
  * The model: accept a client, serve it to the end, close it, accept the next.
  *
- * What blocks whom: everybody blocks everybody. While serve_client() sleeps, in
- * recv() for the client's bytes, in send() for room, or in Redis' reply, nobody
- * else is served. The others stand in the kernel's accept queue; their
- * handshakes are finished, so they believe they are connected.
+ * What blocks whom: every client blocks all others. serve_client() sleeps in
+ * recv() for the client's bytes, in send() for room, and until Redis replies.
+ * Meanwhile no other client is served. They wait in the kernel's accept queue.
+ * Their handshakes are finished, so they believe that they are being served.
  *
- * What it costs: nothing. No process, no thread, no memory per client.
+ * What it costs: no process, no thread and no memory for each client.
  *
  * accept4(2), listen(2), socket(7)
  */
@@ -23,9 +23,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Until somebody asks us to stop: wait for the next client, and serve it to the
- * end before looking at another. accept4() returns without a client after a
- * tick (net_listen), so that a signal is never overlooked for longer than that. */
+/* Until the server is asked to stop: waits for a client, and serves it to the end
+ * before it accepts another. accept4() returns without a client after a tick (see
+ * net_listen), so that a signal is not overlooked for longer than that. */
 static void serve_everybody(int listener, struct worker *worker, struct redis_pool *redis)
 {
     while (!stop_requested()) {
@@ -33,7 +33,7 @@ static void serve_everybody(int listener, struct worker *worker, struct redis_po
         if (client >= 0)
             serve_client(worker, client, redis); /* owns client now, closes it */
         else
-            net_handle_accept_error(); /* a tick, a signal, a client gone already: weather */
+            net_handle_accept_error(); /* a tick, a signal, a client that has left: weather */
     }
 }
 

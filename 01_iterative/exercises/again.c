@@ -1,10 +1,10 @@
 /* Exercise 01/again: stop, and start again.
  *
- * Greets whoever connects. It opens its listener itself, call by call, so that you
- * can see all of it.
+ * Greets every client. It opens its listening socket itself, call by call, so that
+ * you can see all of it.
  *
- * It is started, asked, stopped, and started again, which fails: for a minute the
- * port is taken, though nobody is there.
+ * Start it, ask it, stop it, and start it again: the last step fails. For a minute the
+ * port is taken, although no program listens there.
  *
  * socket(7), bind(2), ip(7), tcp(7)
  */
@@ -42,8 +42,8 @@ static int open_listener(const struct options *options)
     check(options, listener, "socket");
     check(options, bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");
 
-    /* The kernel is to take the port though connections of the last run linger on it; small answers
-     * are to go out at once; and accept() is to look up five times a second. */
+    /* Take the port even if connections of the last run are still in TIME_WAIT. Send small answers
+     * at once. And let accept() return at least five times a second. */
     check(options, setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), "SO_REUSEADDR");
     check(options, setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), "TCP_NODELAY");
     check(options, setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)),

@@ -1,4 +1,4 @@
-"""01/again: whether a server can be stopped and started again on its port, and nobody beside it."""
+"""01/again: whether a server can be stopped and started again on its port, but no second one."""
 
 REASON = "again"
 
@@ -10,7 +10,7 @@ def check(ex):
     port = server.port
     remembered = visit(ex, server)
     server.end()
-    ex.did("stopped it; the kernel remembers %d of its connections" % remembered())
+    ex.did("stopped it; %d of its connections are in TIME_WAIT" % remembered())
     if not remembered():
         ex.skip("this kernel keeps no connection in TIME_WAIT")
     for number in range(TIMES):
@@ -30,8 +30,8 @@ def check(ex):
 
 
 def visit(ex, server):
-    """A client that is answered, and one that has only connected. Returns a function that says how
-    many connections of this port the kernel remembers."""
+    """A client that is answered. Returns a function that counts the connections of this port that
+    are in TIME_WAIT."""
     client = ex.client(server)
     client.say(b"GET / HTTP/1.1\r\n\r\n")
     ex.expect("answers", "a whole answer", lambda: client.hear().body == b"Hello\n", hint=2)
@@ -49,4 +49,4 @@ def alone(ex, server):
     ex.did("started a second one on port %d, beside the first" % server.port)
     ex.expect("alone", "that the second one finds the port taken, and ends with status 1",
               lambda: ex.run("--port", server.port, limit=1).status == 1,
-              saw=lambda: "another end", hint=3, read="socket(7)")
+              saw=lambda: "something else", hint=3, read="socket(7)")

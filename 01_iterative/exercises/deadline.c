@@ -1,10 +1,10 @@
 /* Exercise 01/deadline: patience has an end.
  *
- * A request's head has to be there within --timeout seconds, or its sender gets 408
- * and is sent away. While one client takes its time, all others wait: without such
- * a limit one of them could hold the server for as long as it likes.
+ * If a request's head does not arrive within --timeout seconds, the client gets 408
+ * and is sent away. While one client takes its time, all others wait. Without such a
+ * limit a single client could hold the server for as long as it likes.
  *
- * Some clients hold it all the same. Find out how, and see to it that they cannot.
+ * Some clients can hold it nevertheless. Find out how, and stop them.
  *
  * recv(2), socket(7), clock_gettime(2)
  */
@@ -29,7 +29,7 @@ struct visitor {
     size_t len;
 };
 
-/* Takes what the visitor says next. 0: it has left; -1: it did not speak in time, or never will. */
+/* Takes the visitor's next bytes. 0: it has left. -1: none came in time, or none ever will. */
 static ssize_t receive(struct visitor *visitor)
 {
     int64_t deadline = clock_now_ms() + visitor->patience_ms;
@@ -44,7 +44,7 @@ static ssize_t receive(struct visitor *visitor)
     return -1;
 }
 
-/* Reads up to the empty line. Returns the status to answer with; 0: nobody is there any more. */
+/* Reads up to the empty line. Returns the status to answer with. 0: the visitor has left. */
 static int read_head(struct visitor *visitor)
 {
     visitor->len = 0;

@@ -1,4 +1,4 @@
-"""01/deadline: whether a client that speaks all the time, but slowly, is sent away."""
+"""01/deadline: whether a client that sends all the time, but slowly, is sent away."""
 
 import time
 
@@ -44,7 +44,7 @@ def answered(ex, key, expected, server, pieces):
 
 def trickle(ex, server):
     """A client that sends a byte every EVERY seconds, until it is sent away or MOST have passed.
-    If this machine was too busy to send them in time, that was a silence: once more, then."""
+    If this machine was too busy to send them in time, the client fell silent, and we try again."""
     for _ in range(TRIES):
         client = ex.client(server)
         client.say(b"GET / HTTP/1.1\r\nX: ")

@@ -1,8 +1,8 @@
-/* Exercise 01/gone: a visitor who closes the window.
+/* Exercise 01/gone: a visitor closes the window.
  *
- * Sends everybody the same long page: its head, and then a mebibyte of it. Clients
- * leave when they like, and every call that may fail is looked at. All the same the
- * server is found gone now and then, and has said nothing.
+ * Sends every client the same long page: its head, and then a mebibyte of it. Clients
+ * leave when they like, and the result of every call that may fail is checked. Still,
+ * the server is gone now and then, and has printed nothing.
  *
  * write(2), send(2), pipe(7), signal(7)
  */
@@ -20,7 +20,7 @@ enum { PAGE_SIZE = 1 << 20 };
 
 static char page[PAGE_SIZE];
 
-/* Reads what it gets for a request; one that is cut into pieces is not our subject here. */
+/* Takes the first bytes for the whole request. How requests are cut is not our subject here. */
 static bool has_asked(int client)
 {
     char request[4096];
@@ -31,7 +31,7 @@ static bool has_asked(int client)
     return n > 0;
 }
 
-/* Sends all of it, however little the socket takes at a time. False: the client is gone. */
+/* Sends all bytes, however few of them the socket takes at a time. False: the client is gone. */
 static bool send_all(int client, const char *bytes, size_t len)
 {
     for (size_t sent = 0; sent < len;) {
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     int listener = net_listen(&options, true);
     net_announce(&options, listener);
 
-    for (;;) { /* until SIGTERM or Ctrl-C, whose default action is all that we need */
+    for (;;) { /* until SIGTERM or Ctrl-C: their default action is all we need */
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             serve(client); /* owns client now, closes it */

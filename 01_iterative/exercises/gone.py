@@ -1,4 +1,4 @@
-"""01/gone: whether clients that leave in the middle end the server."""
+"""01/gone: whether the server survives clients that leave in the middle."""
 
 REASON = "lives"
 
@@ -21,7 +21,7 @@ def lives(ex, server, how, leave):
 
 
 def leave_the_queue(ex, server):
-    """Somebody who says nothing holds the server, so that it comes to them when they are gone."""
+    """A silent client holds the server, which so comes to the others only after they have left."""
     silent = ex.client(server)
     ex.wait(lambda: server.waiting() == 0)
     for _ in range(LEAVE):

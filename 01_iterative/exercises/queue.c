@@ -1,18 +1,18 @@
-/* Exercise 01/queue: how many stand in the accept queue?
+/* Exercise 01/queue: how many wait in the accept queue?
  *
  *     queue BACKLOG SOMAXCONN HELD
  *
- * prints what ss(8) will show as Recv-Q of the iterative server's listener. It was
- * started with --backlog BACKLOG on a machine whose /proc/sys/net/core/somaxconn is
- * SOMAXCONN; it serves a client who has stopped in the middle of a request, and HELD
- * more have tried to connect behind that one.
+ * prints what ss(8) will show as Recv-Q of the iterative server's listening socket.
+ * The server was started with --backlog BACKLOG on a machine whose
+ * /proc/sys/net/core/somaxconn is SOMAXCONN. It serves a client that has stopped in the
+ * middle of a request, and HELD more clients have tried to connect behind that one.
  *
  * listen(2), ss(8)
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Here: what is your prediction? This one believes that the queue has no end. */
+/* Here: what is your prediction? This one assumes that the queue has no limit. */
 static long predict(long backlog, long somaxconn, long held)
 {
     (void)backlog;

@@ -1,4 +1,4 @@
-"""01/queue: predictions of Recv-Q, beside what the iterative server's listener really shows."""
+"""01/queue: compares predictions of Recv-Q with what the iterative server's socket shows."""
 
 import contextlib
 import resource
@@ -22,11 +22,11 @@ def check(ex):
         look(ex, "capped", "a backlog above somaxconn", MOST_BACKLOG, somaxconn,
              somaxconn + 2, 3)
     else:
-        ex.did("did not try a backlog above somaxconn, %d: too many clients" % somaxconn)
+        ex.did("did not try a backlog above somaxconn (%d): it takes too many clients" % somaxconn)
 
 
 def look(ex, key, expected, backlog, somaxconn, held, hint):
-    """Asks for the prediction, and makes it so."""
+    """Asks for a prediction, and then measures."""
     run = ex.run(backlog, somaxconn, held)
     ex.expect("prints", "a prediction: a number, and status 0",
               lambda: run.status == 0 and run.stdout.strip().isdecimal(),
@@ -50,7 +50,7 @@ def look(ex, key, expected, backlog, somaxconn, held, hint):
 
 
 def begin_to_connect(client, server):
-    """Without waiting for the handshake: in a full queue there is none."""
+    """Does not wait for the handshake, because a full queue completes none."""
     client.setblocking(False)
     client.connect_ex((server.host, server.port))
 

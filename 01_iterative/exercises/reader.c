@@ -1,7 +1,7 @@
 /* Exercise 01/reader: a head in a few reads.
  *
- * Reads the head of a request, and says how long it was. It does so one byte at
- * a time, which is simple and right, and costs a system call for each byte.
+ * Reads the head of a request, and answers with its length. It reads one byte at a
+ * time. That is simple and correct, and costs a system call for each byte.
  *
  * recv(2), memmem(3), tcp(7)
  */
@@ -17,7 +17,7 @@
 
 enum { HEAD_MAX = 4096 };
 
-/* Waits for what the client says next. 0 or less: it is gone, or we are to stop. */
+/* Waits for the client's next bytes. 0 or less: it is gone, or the server is to stop. */
 static ssize_t receive(int client, char *bytes, size_t room)
 {
     ssize_t n;
@@ -27,9 +27,9 @@ static ssize_t receive(int client, char *bytes, size_t room)
     return n;
 }
 
-/* Reads a head, up to and with the empty line that ends it. Returns its length in bytes; 0 if the
- * client left before that, -1 if there is no end within HEAD_MAX.
- * Here: as few calls as it takes, however the head was cut into pieces. */
+/* Reads a head, including the empty line that ends it. Returns its length in bytes; 0 if the client
+ * left before that, -1 if there is no end within HEAD_MAX.
+ * Here: use as few calls as you can, however the head was cut in pieces. */
 static long read_head(int client)
 {
     char head[HEAD_MAX];

@@ -1,4 +1,4 @@
-"""01/reader: how many system calls a head costs, and whether it is read rightly in any case."""
+"""01/reader: how many system calls a head costs, and whether each cut of it is read right."""
 
 from words import how_many
 
@@ -26,7 +26,7 @@ def check(ex):
 
 
 def right(ex, server, key, expected, pieces, hint, length=None):
-    """Says the pieces, each when the one before has been taken, and looks at the answer."""
+    """Sends the pieces, each after the server has read the one before, and checks the answer."""
     length = length or sum(map(len, pieces))
     client = ex.client(server)
     for piece in pieces:
@@ -43,7 +43,7 @@ def right(ex, server, key, expected, pieces, hint, length=None):
 
 
 def too_long(ex, server):
-    """A head without an end, and then somebody else."""
+    """A head without an end, and then another client."""
     endless = ex.client(server)
     endless.say(b"GET / HTTP/1.1\r\nX: " + b"x" * 100000)
     ex.did("sent 100,000 bytes without an empty line")
@@ -80,7 +80,7 @@ def in_words(reads, most=4):
 
 
 def reads_of_client(calls):
-    """Those that brought something from the first connection accepted."""
+    """The calls that brought bytes of the first connection accepted."""
     client, reads = None, []
     for call in calls:
         if call.name.startswith("accept") and call.result is not None and call.result >= 0:
