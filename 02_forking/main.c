@@ -1,17 +1,17 @@
 /* Chapter 2: forking. A process for every connection.
  *
- * The model: the parent accepts and forks; the child serves that one client
- * and exits. The kernel switches between the children, so each may sleep as it
- * likes, and the code that serves is chapter 1's.
+ * The model: the parent accepts a client and forks. The child serves that one
+ * client and exits. The kernel switches between the children, so each of them
+ * may sleep as long as it has to. The code that serves is chapter 1's.
  *
- * What blocks whom: nobody blocks anybody, up to --workers children at once.
- * After that new clients stand in the accept queue, as in chapter 1.
+ * What blocks whom: no client blocks another, up to --workers children at once.
+ * Beyond that, new clients wait in the accept queue, as in chapter 1.
  *
  * What it costs: a fork for each connection, and a new Redis connection for
- * each child that needs one, since neither the socket nor hiredis' buffers
- * can be shared with the parent.
+ * each child that needs one. A child cannot share its parent's: two processes
+ * would read each other's replies.
  *
- * What it gives: a child that crashes takes nobody along.
+ * What it gives: a child that crashes ends one connection and no other.
  *
  * fork(2), waitpid(2), sigtimedwait(2), signal-safety(7)
  */
@@ -31,12 +31,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct board *board; /* shared: mapped before the first fork */
-static pid_t parent;        /* its number */
+static struct board *board; /* memory that parent and children share: mapped before any fork */
+static pid_t parent;
 
-/* In a child: how many clients wait because the parent has all the children it may have? The parent
- * puts the number on the board. One child takes it, and makes way; the others find 0. If one place
- * was not enough, the parent puts the number there again. */
+/* In a child: how many clients wait because the parent already has --workers children? The parent
+ * writes that number on the board. The first child that asks takes it, closes its idle connection
+ * and exits; the children that ask later find 0. If one free place was not enough, the parent
+ * writes the number again. */
 static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;
@@ -45,49 +46,50 @@ static int claim_waiting_clients(const struct worker *worker)
     return board->waiting ? atomic_exchange(&board->waiting, 0) : 0;
 }
 
-/* The child's whole life. It starts with a copy of everything the parent had:
- * what it does not need it closes, what it shares by accident would be a bug.
- * The parent's way with signals is right for it, too: SIGINT and SIGTERM ask to
- * stop, however often they come, and SIGCHLD, which is blocked, never will. */
+/* The child's whole life. It begins with a copy of everything that the parent
+ * has. It closes the descriptor it does not need, and opens its own connection
+ * to Redis. It keeps the parent's signal settings: SIGINT and SIGTERM ask it to
+ * stop, however often they come. SIGCHLD is blocked, and no child forks. */
 static _Noreturn void serve_in_child(struct worker *worker, int client,
                                      const struct redis_server *server)
 {
     struct redis_pool redis;
-    close(worker->listener); /* the parent's: it alone accepts */
+    close(worker->listener); /* only the parent accepts */
     worker->slot->owner = getpid();
     if (redis_pool_open(&redis, server, 1)) { /* connects only if the request needs it */
         serve_client(worker, client, &redis); /* owns client now, closes it */
         redis_pool_close(&redis);
     }
-    _exit(0); /* not exit(): the parent's stdio buffers are not ours to flush */
+    _exit(0); /* exit() would also print what the parent's stdio buffers hold */
 }
 
-/* Hands the client to a child. Both processes have its descriptor now; each closes its own. */
+/* Forks a child for the client. After that both processes have all descriptors, so each closes the
+ * one that belongs to the other. */
 static void fork_child(struct worker *worker, int client, const struct redis_server *server,
                        struct children *children)
 {
     worker->slot = board_claim(board, parent);
-    app_check_templates(); /* so that the child need not */
+    app_check_templates(); /* here, or every child would have to */
     pid_t pid = fork();
     if (pid == 0)
         serve_in_child(worker, client, server);
     if (pid < 0) {
-        serve_unavailable(worker, client); /* no process to be had: 503, and the parent lives */
+        serve_unavailable(worker, client); /* no process left: answer 503, close the client */
         board_release(worker->slot);
         return;
     }
-    close(client); /* the child's now; the connection ends when its copy is closed too */
+    close(client); /* the connection ends when the child closes its copy too */
     if (!children_add(children, pid, worker->slot)) {
-        /* No memory to remember it by: this request is to be its last, and we wait for its end as
-         * chapter 1 would, once more after each signal (EINTR). */
+        /* No memory to note the child. Ask it to stop after this request, and wait until it has
+         * ended, as chapter 1 would. A signal interrupts waitpid() (EINTR): call it again. */
         kill(pid, SIGTERM);
         TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
         board_release(worker->slot);
     }
 }
 
-/* The parent's round: reap ended children, wait if there is no room, accept, fork.
- * accept4() returns within a tick, so that no zombie stays for longer. */
+/* The parent's loop: reap the children that have ended, wait if there are too many, accept, fork.
+ * accept4() returns within a tick, so no zombie stays for longer than that. */
 static void accept_and_fork(struct worker *worker, const struct redis_server *server,
                             struct children *children)
 {
@@ -95,7 +97,7 @@ static void accept_and_fork(struct worker *worker, const struct redis_server *se
         children_reap(children);
         if (HASH_COUNT(children->by_pid) >= (unsigned)worker->options->workers) {
             board->waiting = net_accept_queue_length(worker->listener);
-            children_wait(TICK_MS / 4); /* a crowd comes quickly: the notice must not be old */
+            children_wait(TICK_MS / 4); /* the queue grows quickly: look at it often */
             continue;
         }
         board->waiting = 0;
@@ -117,7 +119,7 @@ int main(int argc, char **argv)
     app_start(&options);
     redis_start(&server, &options);
     parent = getpid();
-    board = board_open(options.workers + 1); /* one more for the parent's own 503s */
+    board = board_open(options.workers + 1); /* one more, for a 503 that the parent sends */
     if (!board)
         process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_PROCESSES, "a process for every connection");
@@ -129,13 +131,13 @@ int main(int argc, char **argv)
     struct worker worker = {
         .options = &options,
         .claim_waiting_clients = claim_waiting_clients,
-        .before_waiting = children_die_first, /* not earlier: most clients do not */
+        .before_waiting = children_die_first, /* most children never wait, and can skip it */
         .listener = listener,
     };
     accept_and_fork(&worker, &server, &children);
 
     close(listener);
-    stop_release_signals(); /* not before the last fork: a child would begin its life like that */
+    stop_release_signals(); /* after the last fork: a child inherits the settings */
     children_stop(&children, stop_grace_ms(&options));
     process_report(&options, board_requests(board), board_connections(board));
     return 0;

@@ -1,51 +1,84 @@
-/* Exercise 02/descriptors: a process for every connection, and who owns it.
+/* Exercise 02/descriptors: a process for every connection, and one that counts.
  *
- * The parent accepts and forks, the child serves that one client and exits. It
- * answers everybody. But some visitors say that the page never ends; after some
- * thousand of them nobody is let in any more; and when the parent was killed,
- * the next one found its port taken.
+ * Each child writes a byte into a pipe when it has served its visitor. A process
+ * of its own, the counter, reads the bytes. When the pipe ends, it prints how
+ * many there were. But the counter never ends; and when the parent has been
+ * killed, the next server finds its port taken.
  *
- * fork(2), close(2), listen(2)
+ * fork(2), close(2), pipe(2), listen(2)
  */
 #include "net.h"
 #include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
 #include "stop.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static struct board_slot slot; /* each child has a copy of its own */
 
+static int listener;
+static int served[2]; /* a pipe: what is written to served[1] can be read from served[0] */
+
 static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;
-    return stop_requested(); /* each client has a child of its own: nobody waits */
+    return stop_requested(); /* no child gives its client up for another */
 }
 
-/* The child's whole life: one client. The kernel closes whatever is open when it exits. */
+/* The counter's whole life: it reads until the pipe ends, and prints the sum. */
+static _Noreturn void count_visitors(void)
+{
+    char bytes[64];
+    long visitors = 0;
+    ssize_t n;
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is for the parent, and we are to end after it */
+    while ((n = read(served[0], bytes, sizeof(bytes))) > 0)
+        visitors += n;
+    printf("%ld visitors\n", visitors);
+    fflush(stdout);
+    _exit(0);
+}
+
+/* A child's whole life: one visitor, and one byte. */
 static _Noreturn void serve_in_child(struct worker *worker, int client,
                                      const struct redis_server *server)
 {
     struct redis_pool redis;
+    close(listener); /* only the parent accepts */
     if (redis_pool_open(&redis, server, 1)) {
         serve_client(worker, client, &redis); /* owns client now, closes it */
         redis_pool_close(&redis);
     }
-    _exit(0);
+    _exit(write(served[1], ".", 1) == 1 ? 0 : 1);
 }
 
-/* Hands the client to a child: from here on it is the child's, which closes it. */
 static void fork_child(struct worker *worker, int client, const struct redis_server *server)
 {
     pid_t pid = fork();
     if (pid == 0)
         serve_in_child(worker, client, server);
     if (pid < 0)
-        serve_unavailable(worker,
-                          client); /* no process to be had: 503; owns client now, closes it */
+        serve_unavailable(worker, client); /* no process left: 503; owns client now, closes it */
+    else
+        close(client); /* the child has a copy */
+}
+
+static void start_counter(const struct options *options)
+{
+    pid_t pid = pipe2(served, O_CLOEXEC) == 0 ? fork() : -1;
+    if (pid < 0)
+        process_die(options->name, "no counter: %s", strerror(errno));
+    if (pid == 0)
+        count_visitors();
+    close(served[0]); /* only the counter reads */
 }
 
 int main(int argc, char **argv)
@@ -55,7 +88,8 @@ int main(int argc, char **argv)
     options_parse(&options, argc, argv, "descriptors", 0);
     app_start(&options);
     redis_start(&server, &options);
-    int listener = net_listen(&options, true);
+    listener = net_listen(&options, true);
+    start_counter(&options);
     struct worker worker = {
         .options = &options,
         .slot = &slot,

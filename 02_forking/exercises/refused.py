@@ -1,4 +1,4 @@
-"""02/refused: what becomes of the visitor for whom there is no process."""
+"""02/refused: what happens to a visitor for whom there is no process."""
 
 from words import how_many
 

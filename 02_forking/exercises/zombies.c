@@ -1,46 +1,64 @@
-/* Exercise 02/zombies: a process for every connection, and each is buried.
+/* Exercise 02/zombies: a process for every connection, and a table of them.
  *
- * When a child ends, the kernel sends its parent SIGCHLD. The handler asks how
- * it ended, and the child is gone from the process table. On a quiet day ps(1)
- * shows no zombie; after a busy hour it shows hundreds, and they stay.
+ * The parent writes each child into a table. When a child ends, the kernel sends
+ * SIGCHLD. The handler goes through the whole table and reaps every child in it
+ * that has ended, whether there is one or two hundred of them. Yet ps(1) shows a
+ * zombie now and then, and it stays until another visitor leaves.
  *
- * fork(2), waitpid(2), sigaction(2), signal-safety(7)
+ * fork(2), waitpid(2), sigaction(2), sigprocmask(2)
  */
 #include "net.h"
 #include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
 #include "stop.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static struct board_slot slot; /* each child has a copy of its own */
 
+static volatile pid_t *children; /* the table: --workers places; 0: a free one */
+static int places;
+
 static int claim_waiting_clients(const struct worker *worker)
 {
     (void)worker;
-    return stop_requested(); /* each client has a child of its own: nobody waits */
+    return stop_requested(); /* no child gives its client up for another */
 }
 
-/* A child has ended. Whatever was interrupted finds its errno as it was; and WNOHANG, since a
- * handler must not sleep. */
-static void bury(int signal_number)
+/* Reaps the children that have ended. One signal may stand for many of them, so it asks for each.
+ * WNOHANG: a handler must not sleep. The call that it interrupted finds its errno as it was. */
+static void reap(int signal_number)
 {
     (void)signal_number;
     int before = errno;
-    waitpid(-1, NULL, WNOHANG);
+    for (int i = 0; i < places; i++)
+        if (children[i] > 0 && waitpid(children[i], NULL, WNOHANG) == children[i])
+            children[i] = 0;
     errno = before;
+}
+
+/* A place in the table; -1: all are taken. */
+static int free_place(void)
+{
+    for (int i = 0; i < places; i++)
+        if (children[i] == 0)
+            return i;
+    return -1;
 }
 
 static _Noreturn void serve_in_child(struct worker *worker, int client,
                                      const struct redis_server *server)
 {
     struct redis_pool redis;
-    close(worker->listener); /* the parent's: it alone accepts */
+    close(worker->listener); /* only the parent accepts */
     if (redis_pool_open(&redis, server, 1)) {
         serve_client(worker, client, &redis); /* owns client now, closes it */
         redis_pool_close(&redis);
@@ -48,13 +66,31 @@ static _Noreturn void serve_in_child(struct worker *worker, int client,
     _exit(0);
 }
 
+static void fork_child(struct worker *worker, int client, const struct redis_server *server)
+{
+    int place = free_place();
+    pid_t pid = place < 0 ? -1 : fork();
+    if (pid == 0)
+        serve_in_child(worker, client, server);
+    if (pid < 0) {
+        serve_unavailable(worker, client); /* no room, or no process: 503; owns client now */
+        return;
+    }
+    children[place] = pid; /* the handler will reap it */
+    close(client);         /* the child has a copy */
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    options_parse(&options, argc, argv, "zombies", 0);
+    options_parse(&options, argc, argv, "zombies", 256);
     app_start(&options);
     redis_start(&server, &options);
+    places = options.workers;
+    children = calloc((size_t)places, sizeof(*children));
+    if (!children)
+        process_die(options.name, "%s", strerror(errno));
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,
@@ -63,24 +99,16 @@ int main(int argc, char **argv)
         .listener = listener,
     };
 
-    struct sigaction ended = {.sa_handler = bury, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
+    struct sigaction ended = {.sa_handler = reap, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     sigaction(SIGCHLD, &ended, NULL);
     stop_catch_signals(true);
     net_announce(&options, listener);
     while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (client < 0) {
-            net_handle_accept_error();
-            continue;
-        }
-        pid_t pid = fork();
-        if (pid == 0)
-            serve_in_child(&worker, client, &server);
-        if (pid < 0)
-            serve_unavailable(&worker,
-                              client); /* no process to be had: 503; owns client now, closes it */
+        if (client >= 0)
+            fork_child(&worker, client, &server);
         else
-            close(client); /* the child's now */
+            net_handle_accept_error();
     }
     return 0;
 }
