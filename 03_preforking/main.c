@@ -1,14 +1,14 @@
-/* Chapter 3: preforking. Processes made beforehand, that accept for themselves.
+/* Chapter 3: preforking. Processes that are forked beforehand, and accept for themselves.
  *
- * The model: --workers children are forked at the start; each is chapter 1's
- * server, and all sleep in accept4() on the same listener. The kernel wakes
- * one for each client. The parent serves nobody: it watches its children.
+ * The model: the parent forks --workers children at the start. Each is chapter
+ * 1's server, and all sleep in accept4() on the same listening socket. The kernel
+ * wakes one for each client. The parent serves nobody: it replaces dead workers.
  *
- * What blocks whom: a client blocks one worker. With all workers taken, the
- * next client waits, and so a connection that idles is given up to it.
+ * What blocks whom: a client blocks one worker. While all workers are taken,
+ * the next client waits, and so a worker gives an idle connection up for it.
  *
- * What it costs: the memory of the workers, used or not. No fork when a client
- * comes, and a Redis connection that stays.
+ * What it costs: the memory of all workers, whether they are busy or not. No
+ * client waits for a fork, and each worker keeps its Redis connection.
  *
  * fork(2), prctl(2) PR_SET_PDEATHSIG, sigtimedwait(2), waitpid(2)
  */
@@ -30,9 +30,9 @@
 #include <unistd.h>
 
 enum {
-    YOUNG_MS = 1000,        /* a worker that lives less than this died of something at its start */
-    FIRST_BACKOFF_MS = 100, /* before such a one is replaced; doubled each time, */
-    LONGEST_BACKOFF_MS = 10000, /* up to this: no storm of forks */
+    YOUNG_MS = 1000,            /* a worker that dies earlier has failed at its start */
+    FIRST_BACKOFF_MS = 100,     /* the wait before it is replaced; doubled each time, */
+    LONGEST_BACKOFF_MS = 10000, /* up to this */
 };
 
 /* A worker's whole life: chapter 1's loop. */
@@ -57,7 +57,7 @@ static _Noreturn void serve_clients(struct worker *worker, const struct redis_se
     _exit(0);
 }
 
-/* Forks as many workers as are missing. False: the machine has no process to give right now. */
+/* Forks the workers that are missing. False if the machine has no process for one right now. */
 static bool fork_missing_workers(struct children *children, struct worker *worker,
                                  struct board *board, const struct redis_server *server)
 {
@@ -69,7 +69,7 @@ static bool fork_missing_workers(struct children *children, struct worker *worke
             serve_clients(worker, server, parent);
         if (pid > 0 && children_add(children, pid, worker->slot))
             continue;
-        if (pid > 0) { /* no memory to remember it by */
+        if (pid > 0) { /* no memory for its record: it must not stay */
             kill(pid, SIGKILL);
             waitpid(pid, NULL, 0);
         }
@@ -79,20 +79,20 @@ static bool fork_missing_workers(struct children *children, struct worker *worke
     return true;
 }
 
-/* How long to wait after a worker has died at once: twice as long as the last time. */
+/* How long to wait before the next fork when a worker has died young: twice the last wait. */
 static int next_backoff(int ms)
 {
     ms = ms ? 2 * ms : FIRST_BACKOFF_MS;
     return ms < LONGEST_BACKOFF_MS ? ms : LONGEST_BACKOFF_MS;
 }
 
-/* Keeps the number of workers up, until a signal asks to stop. Whatever the parent waits for comes
- * as a signal that it keeps blocked and fetches here: a worker's death, or the wish to stop. */
+/* Keeps the number of workers up until a signal asks the server to stop. A worker's death comes as
+ * a signal too. Both stay blocked and are fetched here, so that none comes while nothing waits. */
 static void supervise(struct children *children, struct worker *worker, struct board *board,
                       const struct redis_server *server, const sigset_t *signals)
 {
     int backoff_ms = 0;
-    int64_t not_before = 0; /* clock_now_ms() of the next fork */
+    int64_t not_before = 0; /* no fork before this time of clock_now_ms() */
     for (;;) {
         if (clock_now_ms() >= not_before && !fork_missing_workers(children, worker, board, server))
             not_before = clock_now_ms() + FIRST_BACKOFF_MS;
@@ -106,7 +106,7 @@ static void supervise(struct children *children, struct worker *worker, struct b
             return;
 
         int64_t life_ms = children_reap(children);
-        if (life_ms >= 0 && clock_now_ms() >= not_before) { /* once for all who die together */
+        if (life_ms >= 0 && clock_now_ms() >= not_before) { /* once for all that die together */
             backoff_ms = life_ms < YOUNG_MS ? next_backoff(backoff_ms) : 0;
             not_before = clock_now_ms() + backoff_ms;
         }
@@ -134,9 +134,9 @@ int main(int argc, char **argv)
     signals = only_deaths;
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    children_block_signal(); /* and undo an inherited wish to ignore it */
+    children_block_signal(); /* and no longer ignored, if it was */
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_IGN); /* nobody may be reading the statistics */
+    signal(SIGPIPE, SIG_IGN); /* the statistics may go to a closed pipe */
     net_announce(&options, listener);
 
     struct worker worker = {
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     supervise(&children, &worker, board, &server, &signals);
 
     close(listener);
-    stop_release_signals();                       /* who started us may have ignored them */
+    stop_release_signals();                       /* they may have been ignored from the start */
     sigprocmask(SIG_SETMASK, &only_deaths, NULL); /* a second signal ends us at once */
     children_stop(&children, stop_grace_ms(&options));
     process_report(&options, board_requests(board), board_connections(board));

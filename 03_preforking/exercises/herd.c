@@ -1,10 +1,11 @@
-/* Exercise 03/herd: four ways to sleep until a client comes. Who is woken?
+/* Exercise 03/herd: four ways to sleep until a client comes. Which workers are woken?
  *
- * WAY=accept, flock, reuseport or epoll in the environment chooses one; the
- * program is then a server with --workers of them. `herd predictions` prints
- * your predictions. The ways stay as they are: read them, and fill in the numbers.
+ * WAY=accept, flock, reuseport or poll in the environment chooses one of them.
+ * The program is then a server with --workers workers that sleep in that way.
+ * `herd predictions` prints your predictions. Leave the four ways as they are:
+ * read them, and fill in the numbers.
  *
- * accept(2), flock(2), socket(7) SO_REUSEPORT, epoll_ctl(2)
+ * accept(2), flock(2), socket(7) SO_REUSEPORT, poll(2)
  */
 #include "children.h"
 #include "clock.h"
@@ -18,58 +19,53 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum way { ACCEPT, FLOCK, REUSEPORT, EPOLL, WAYS };
-static const char *const way_names[WAYS] = {"accept", "flock", "reuseport", "epoll"};
+enum way { ACCEPT, FLOCK, REUSEPORT, POLL, WAYS };
+static const char *const way_names[WAYS] = {"accept", "flock", "reuseport", "poll"};
 
-/* Four workers sleep. Here: how many of them does a client's coming wake? And while that client is
- * served and stays, a hundred others come: how many of those have to wait until it leaves? */
+/* Four workers sleep, and a client connects. How many workers does that wake? The client is served,
+ * and stays. A hundred others come meanwhile: how many of them must wait until the first leaves? */
 static const struct {
     int woken, stuck;
 } predictions[WAYS] = {
     [ACCEPT] = {-1, -1},
     [FLOCK] = {-1, -1},
     [REUSEPORT] = {-1, -1},
-    [EPOLL] = {-1, -1},
+    [POLL] = {-1, -1},
 };
 
 static int lock_file; /* in memory, for FLOCK */
 
-/* What a worker waits with. Opened by each for itself: a lock that is inherited is held by all. */
-static int open_helper(enum way way, int listener)
+/* Each worker opens the file for itself. If it inherited the parent's descriptor, all workers would
+ * hold the lock together. */
+static int open_lock(void)
 {
-    struct epoll_event coming = {.events = EPOLLIN};
     char path[32];
-    int helper = -1;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", lock_file);
-    if (way == FLOCK)
-        helper = open(path, O_RDWR | O_CLOEXEC);
-    if (way == EPOLL && (helper = epoll_create1(EPOLL_CLOEXEC)) >= 0)
-        epoll_ctl(helper, EPOLL_CTL_ADD, listener, &coming);
-    return helper;
+    return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* Sleeps until a client comes. Returns it; -1: another worker was quicker. */
-static int next_client(enum way way, int listener, int helper)
+/* Sleeps until a client comes. Returns its descriptor; -1 if another worker was quicker. */
+static int next_client(enum way way, int listener, int lock)
 {
-    struct epoll_event coming;
+    struct pollfd coming = {.fd = listener, .events = POLLIN}; /* a client is in the queue */
     if (way == FLOCK)
-        flock(helper, LOCK_EX);
-    if (way == EPOLL)
-        epoll_wait(helper, &coming, 1, -1);
+        flock(lock, LOCK_EX);
+    if (way == POLL)
+        poll(&coming, 1, -1); /* one descriptor, and no time limit */
     int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (way == FLOCK)
-        flock(helper, LOCK_UN);
+        flock(lock, LOCK_UN);
     return client;
 }
 
@@ -79,19 +75,20 @@ static _Noreturn void work(enum way way, struct worker *worker, const struct red
     struct redis_pool redis;
     children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
-    int helper = open_helper(way, worker->listener);
+    int lock = open_lock();
     if (getppid() != parent || !redis_pool_open(&redis, server, 1))
         _exit(1);
     while (!stop_requested()) {
-        int client = next_client(way, worker->listener, helper);
+        int client = next_client(way, worker->listener, lock);
         if (client >= 0)
             serve_client(worker, client, &redis); /* owns client now, closes it */
     }
     _exit(0);
 }
 
-/* Without the tick of net_listen(), whose wakings would be counted, too. The port is the same each
- * time: the first listener's, if it is 0. */
+/* Unlike net_listen(), without the tick, because the check would count its wake-ups too. With POLL
+ * the socket does not block: a worker that finds no client goes back to poll(). If the port is 0,
+ * the first call chooses one, and later calls take the same. */
 static int open_listener(struct options *o, enum way way)
 {
     const int on = 1;
@@ -101,7 +98,7 @@ static int open_listener(struct options *o, enum way way)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     socklen_t size = sizeof(address);
-    int type = SOCK_STREAM | SOCK_CLOEXEC | (way == EPOLL ? SOCK_NONBLOCK : 0);
+    int type = SOCK_STREAM | SOCK_CLOEXEC | (way == POLL ? SOCK_NONBLOCK : 0);
     int listener = socket(AF_INET, type, 0);
     if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
         bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, o->backlog) < 0 ||
@@ -119,7 +116,7 @@ static enum way choose_way(const char *name)
     while (wanted && way < WAYS && strcmp(wanted, way_names[way]) != 0)
         way++;
     if (way == WAYS)
-        options_bad_value(name, "WAY", wanted, "accept, flock, reuseport or epoll");
+        options_bad_value(name, "WAY", wanted, "accept, flock, reuseport or poll");
     return way;
 }
 
@@ -157,5 +154,5 @@ int main(int argc, char **argv)
     }
     while (!stop_requested())
         children_wait(TICK_MS);
-    return 0; /* the workers end when we do */
+    return 0; /* the workers end when the parent does */
 }

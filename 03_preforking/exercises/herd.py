@@ -1,4 +1,5 @@
-"""03/herd: four ways to wait for a client. How many wake for one, how many stand behind one?"""
+"""03/herd: four ways to wait for a client. How many workers wake for one, and how many clients wait
+behind one?"""
 
 import re
 
@@ -6,11 +7,11 @@ REASON = "accept: woken"
 WORKERS = 4
 CROWD = 100
 HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\nConnection: close\r\n\r\n"
-BY_CHANCE = {"reuseport": 25}  # of a hundred, on average: each hits the held one's queue or not
-CHANCE = 10  # so far from it is still near
-HINTS = {"accept": 1, "flock": 2, "reuseport": 2, "epoll": 3}
+BY_CHANCE = {"reuseport": 25}  # of a hundred, on average: each may come into the held one's queue
+CHANCE = 10  # a prediction may be so far from that
+HINTS = {"accept": 1, "flock": 2, "reuseport": 2, "poll": 3}
 MANUAL = {"accept": "accept(2)", "flock": "flock(2)", "reuseport": "socket(7)",
-          "epoll": "epoll_ctl(2)"}
+          "poll": "poll(2)"}
 
 
 def check(ex):
@@ -30,8 +31,8 @@ def check(ex):
 
 
 def compare(ex, way, key, what, predicted, measured, mean=None):
-    """The measured number stays a secret until the prediction is right. Where chance has a hand in
-    it, the prediction is compared with the mean, or the same one would be right only sometimes."""
+    """Does not print the measured number until the prediction is right. Where chance decides, the
+    prediction is compared with the mean: otherwise the same one would be right only sometimes."""
     near = predicted == measured if mean is None else abs(predicted - mean) <= CHANCE
     ex.expect("%s: %s" % (way, key), "%s: as many %s as you predict" % (way, what),
               lambda: near, saw=lambda: how_it_differs(predicted, mean or measured),
@@ -46,7 +47,7 @@ def how_it_differs(predicted, right):
 
 
 def count_woken(ex, server):
-    """A client comes and stays. How many workers have slept anew since?"""
+    """A client comes and stays. How many workers have gone back to sleep since?"""
     ex.expect("starts", "four workers, asleep", lambda: len(server.children()) == WORKERS
               and at_rest(server), within=2)
     before = naps(server)
@@ -57,8 +58,8 @@ def count_woken(ex, server):
 
 
 def at_rest(server):
-    """Has everybody who was woken gone to sleep again? Who is found asleep may have been woken
-    while we looked at the next one: then he is awake at the second look, or has one nap more."""
+    """Have all woken workers gone back to sleep? A worker found asleep may be woken while the next
+    one is looked at. Then it is awake at the second look, or has slept once more by then."""
     first = naps(server)
     return all_sleep(server) and all_sleep(server) and naps(server) == first
 
@@ -73,8 +74,8 @@ def naps(server):
 
 
 def count_stuck(ex, server):
-    """A hundred come while one is held. When all workers sleep, and each of the hundred has an
-    answer or stands in a queue, those in a queue stand behind the one."""
+    """A hundred clients come while one is held. When all workers sleep, and each of the hundred has
+    an answer or is in a queue, the clients in a queue wait behind the one."""
     crowd = [ex.client(server) for _ in range(CROWD)]
     for client in crowd:
         client.say(HALF + REST)

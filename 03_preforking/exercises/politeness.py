@@ -1,10 +1,10 @@
-"""03/politeness: whether idle clients make way for those who wait, and nobody else does."""
+"""03/politeness: do idle clients make way for clients that wait, and no others?"""
 
 REASON = "fifth"
 WORKERS = 4
 OPTIONS = ["--workers", str(WORKERS), "--keep-alive", "60", "--timeout", "60"]
 HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\n\r\n"
-LOOKS = 3  # a worker looks up at each tick, five times a second
+LOOKS = 3  # ticks; a worker checks at each of them, five times a second
 
 
 def check(ex):
@@ -29,22 +29,22 @@ def check(ex):
         ex.expect("others", "a page for %s" % who, lambda c=client: is_page(c), within=2, hint=1)
     for client in busy:
         client.say(REST)
-        ex.expect("busy", "a page for those two, when they have said the rest",
+        ex.expect("busy", "a page for those two, when they have sent the rest",
                   lambda c=client: is_page(c), within=2, hint=2)
 
     stops(ex)
 
 
 def kept(ex, server):
-    """A client that has got its page, and stays."""
+    """A client that has got its page, and keeps its connection."""
     client = ex.client(server)
     client.say(HALF + REST)
-    ex.expect("page", "a page for a client who stays", lambda: is_page(client), within=2)
+    ex.expect("page", "a page for a client that stays", lambda: is_page(client), within=2)
     return client
 
 
 def is_page(client):
-    """Has a page come, or come to an end? Does not wait."""
+    """Has a page come? Does not wait for its first bytes."""
     if not client.is_answered():
         return False
     answer = client.hear()
@@ -52,10 +52,10 @@ def is_page(client):
 
 
 def expect_left_alone(ex, server, clients):
-    """Each worker has looked up some times, and nobody has been hung up on."""
+    """Each worker has checked some times, and no connection has been closed."""
     before = {pid: ticks(server, pid) for pid in server.children()}
     ex.wait(lambda: all(ticks(server, pid) >= before[pid] + LOOKS for pid in before))
-    ex.expect("alone", "that all four stay, while nobody else comes",
+    ex.expect("alone", "that all four stay while no other client comes",
               lambda: not any(client.is_closed() for client in clients),
               saw=lambda: "%d closed" % sum(client.is_closed() for client in clients), hint=2)
 
@@ -70,7 +70,7 @@ def stops(ex):
     idle = [kept(ex, server) for _ in range(WORKERS)]
     server.end()
     ex.did("asked the server to stop, with four idle clients")
-    ex.expect("stops", "that they are let go at once",
+    ex.expect("stops", "that their connections are closed at once",
               lambda: all(client.is_closed() for client in idle), within=1,
-              saw=lambda: "%d still there" % sum(not client.is_closed() for client in idle), hint=3,
+              saw=lambda: "%d still open" % sum(not client.is_closed() for client in idle), hint=3,
               read="signal(7)")

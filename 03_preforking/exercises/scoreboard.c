@@ -1,7 +1,7 @@
 /* Exercise 03/scoreboard: workers made beforehand, and how many of them are busy.
  *
- * The parent says it on standard output, whenever the number has changed: so
- * it should. It says "busy: 0" and nothing else, however many clients come.
+ * The parent should print that number whenever it has changed. It prints
+ * "busy: 0" at the start and nothing else, however many clients come.
  *
  * fork(2), mmap(2) MAP_SHARED, waitpid(2)
  */
@@ -24,10 +24,10 @@
 
 static struct board_slot slot; /* what serve_client() writes; each worker has a copy of its own */
 static pid_t *workers;         /* the processes, by their number from 0; only the parent's */
-static int busy;               /* how many workers have a client right now. Here: of which process
-                                  is this the memory? */
+static int busy;               /* how many workers have a client right now; but in which process
+                                  is this variable? */
 
-/* Worker `number`'s whole life. The next one gets the number when it has died. */
+/* Worker `number`'s whole life. When it has died, its successor gets the number. */
 static _Noreturn void serve_clients(struct worker *worker, const struct redis_server *server,
                                     pid_t parent, int number)
 {
@@ -62,7 +62,7 @@ static void start_worker(struct worker *worker, const struct redis_server *serve
     workers[number] = pid;
 }
 
-/* In the parent: buries the dead, and replaces them. */
+/* In the parent: reaps the workers that have died, and replaces them. */
 static void replace_the_dead(struct worker *worker, const struct redis_server *server)
 {
     pid_t pid;
@@ -74,7 +74,7 @@ static void replace_the_dead(struct worker *worker, const struct redis_server *s
             }
 }
 
-/* In the parent: says how many are busy, if that has changed. */
+/* In the parent: prints how many workers are busy, if that has changed. */
 static void say_busy(void)
 {
     static int said = -1;
@@ -113,5 +113,5 @@ int main(int argc, char **argv)
         say_busy();
         children_wait(TICK_MS / 4);
     }
-    return 0; /* the workers end when we do */
+    return 0; /* the workers end when the parent does */
 }

@@ -23,11 +23,11 @@ def check(ex):
     held += ex.hold(server, 2)
     expect_busy(ex, "all", server, 4, "with all four workers held")
     kill(ex, server, server.children()[:1], "a busy worker")
-    expect_busy(ex, "a busy one dies", server, 3, "when one of the busy has died", hint=2)
+    expect_busy(ex, "a busy one dies", server, 3, "when one of the busy workers has died", hint=2)
     held += ex.hold(server, 1)
     expect_busy(ex, "its successor", server, 4, "with a client for its successor", hint=3)
     kill(ex, server, server.children(), "all four, while the parent was stopped")
-    expect_busy(ex, "all die", server, 0, "when all have died", hint=2)
+    expect_busy(ex, "all die", server, 0, "when all workers have died", hint=2)
 
     kill(ex, server, server.children()[:1], "an idle worker")
     expect_workers(ex, server)
@@ -35,7 +35,7 @@ def check(ex):
     expect_busy(ex, "an idle one dies", server, 1, "with one client held after that", hint=3)
     held.pop().close()
     crowd(ex, server)
-    expect_busy(ex, "after a crowd", server, 0, "when %d have come and gone" % VISITORS, hint=2,
+    expect_busy(ex, "after a crowd", server, 0, "when %d visitors have come and gone" % VISITORS, hint=2,
                 read="mmap(2)")
 
 

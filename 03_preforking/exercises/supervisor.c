@@ -1,8 +1,8 @@
-/* Exercise 03/supervisor: workers made beforehand, and a parent who looks away.
+/* Exercise 03/supervisor: workers made beforehand, and a parent that looks away.
  *
- * Each worker is chapter 1's server. One that is killed is missed by nobody:
- * after a while the last one has gone. Have the parent replace them; and not
- * as fast as it can, if they die at once.
+ * Each worker is chapter 1's server. The parent does not notice when one is
+ * killed, and in the end none is left. Make the parent replace them, but not
+ * as fast as it can if they die at once.
  *
  * fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG
  */
@@ -51,7 +51,7 @@ static _Noreturn void serve_clients(struct worker *worker, const struct redis_se
     _exit(0);
 }
 
-/* Returns its number; -1: the machine has no process to give right now. */
+/* Returns its process number; -1 if the machine has no process for it right now. */
 static pid_t start_worker(struct worker *worker, const struct redis_server *server)
 {
     pid_t parent = getpid();
@@ -61,7 +61,7 @@ static pid_t start_worker(struct worker *worker, const struct redis_server *serv
     return pid;
 }
 
-/* The parent's whole life. Here: children end, and nobody looks. */
+/* The parent's whole life. As it is, children end and the parent never looks. */
 static void supervise(struct worker *worker, const struct redis_server *server)
 {
     for (int i = 0; i < worker->options->workers; i++)
@@ -88,6 +88,6 @@ int main(int argc, char **argv)
     stop_catch_signals(true);
     children_block_signal();
     net_announce(&options, listener);
-    supervise(&worker, &server); /* the workers end when we do */
+    supervise(&worker, &server); /* the workers end when the parent does */
     return 0;
 }

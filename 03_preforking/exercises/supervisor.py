@@ -1,4 +1,4 @@
-"""03/supervisor: whether workers who die are replaced, and how fast."""
+"""03/supervisor: are workers that die replaced, and how fast?"""
 
 import os
 import signal
@@ -49,7 +49,7 @@ def check(ex):
 
 
 def expect_workers(ex, key, server, expected, besides=(), within=1, hint=None):
-    """Four, none of them among those who were killed, and nobody left unburied."""
+    """Four workers, none of them one of the killed, and no zombie."""
     ex.expect(key, expected,
               lambda: (len(server.children()) == WORKERS and not server.zombies()
                        and not set(besides) & set(server.children())),
