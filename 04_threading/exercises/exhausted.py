@@ -64,8 +64,8 @@ def out_of_descriptors(ex, server):
         client.close()
     clients[-1].say(REST)
     ex.did("let all clients leave except the last one")
-    ex.expect("back", "an answer for the client that stayed", lambda: clients[-1].status(), within=5,
-              hint=2, read="accept(2)")
+    ex.expect("back", "an answer for the client that stayed", lambda: clients[-1].status(),
+              within=5, hint=2, read="accept(2)")
     expect_page(ex, server)
 
 
