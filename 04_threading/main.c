@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 * 1024 }; /* four times what the deepest call, into hiredis, needs */
+enum { STACK_BYTES = 256 * 1024 }; /* several times what the deepest calls need */
 
 /* What all threads share, and why each part is safe. */
 static struct redis_pool redis; /* has a lock of its own */
