@@ -72,7 +72,7 @@ static bool wait_for_threads(int most, int ms)
     return enough;
 }
 
-/* How many clients wait for a thread? None, as long as one may be created for them. */
+/* How many clients wait for a thread? None, as long as more threads may be created. */
 static int claim_waiting_clients(const struct worker *worker)
 {
     if (stop_requested())
