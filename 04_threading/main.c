@@ -1,17 +1,18 @@
 /* Chapter 4: threading. A thread for every connection.
  *
- * The model: chapter 2 with threads for processes. The main thread accepts and
- * creates a detached thread; that serves the one client and ends.
+ * The model: chapter 2 with threads in place of processes. The main thread accepts
+ * a client and creates a detached thread, which serves that client and ends.
  *
- * What blocks whom: nobody blocks anybody, up to --workers threads at once, as
- * long as there are Redis connections: the threads share a pool of them.
+ * What blocks whom: nobody blocks anybody, up to --workers threads at once. All
+ * threads share a pool of Redis connections. While all of these are lent out, a
+ * thread that needs one waits.
  *
- * What it costs: a thread for each connection: some microseconds, where a
- * process with a Redis connection of its own takes hundreds. A stack is address
- * space until it is touched, so that thousands fit.
+ * What it costs: a thread for each connection. Creating one takes some
+ * microseconds, where a process with a Redis connection of its own takes hundreds.
+ * A stack is only address space until the thread writes to it, so thousands fit.
  *
- * What it takes away: threads share everything, a crash included. One fault
- * ends all clients, where chapter 2 lost one.
+ * What it gives up: threads share everything, so one fault ends the whole process,
+ * and every client loses its connection. In chapter 2 one client did.
  *
  * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_clockwait(3), pthreads(7)
  */
@@ -32,24 +33,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 * 1024 }; /* deep enough for hiredis, and four times over */
+enum { STACK_BYTES = 256 * 1024 }; /* several times what the deepest calls need */
 
-/* What all threads share. Each part says why that is safe. */
-static struct redis_pool redis; /* locks itself */
-static struct board *board;     /* claimed from by the main thread only */
-static pid_t process;           /* its number: never changes */
-static int alive;               /* threads; read and written with `lock` held */
+/* What all threads share, and why each part is safe. */
+static struct redis_pool redis; /* has a lock of its own */
+static struct board *board;     /* only the main thread claims slots */
+static pid_t process;           /* the process ID, which never changes */
+static int alive;               /* how many threads; read and written only with `lock` held */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
 
-/* What one thread is given: allocated, because the main thread's variables will
- * have changed by the time it looks. The thread owns it. */
+/* What the main thread hands to a new thread. It is allocated, because by the time the new thread
+ * reads it, the main thread may have changed its own variables. The thread owns it and frees it. */
 struct task {
     int client;
     struct worker worker;
 };
 
-/* Returns how many threads are alive then. */
+/* Changes the count and returns the new one. add_threads(0) only reads it. */
 static int add_threads(int more)
 {
     pthread_mutex_lock(&lock);
@@ -58,7 +59,7 @@ static int add_threads(int more)
     return now;
 }
 
-/* Waits until no more than `most` threads are alive; false if that takes longer than `ms`. */
+/* Waits until at most `most` threads are alive. Returns false if more are left after `ms`. */
 static bool wait_for_threads(int most, int ms)
 {
     struct timespec deadline = clock_deadline(ms);
@@ -71,6 +72,7 @@ static bool wait_for_threads(int most, int ms)
     return enough;
 }
 
+/* How many clients wait for a thread? None, as long as more threads may be created. */
 static int claim_waiting_clients(const struct worker *worker)
 {
     if (stop_requested())
@@ -79,7 +81,7 @@ static int claim_waiting_clients(const struct worker *worker)
     return has_room ? 0 : net_accept_queue_length(worker->listener);
 }
 
-/* The thread's whole life. */
+/* A thread's whole life. */
 static void *serve_one_client(void *argument)
 {
     struct task *task = argument;
@@ -92,8 +94,8 @@ static void *serve_one_client(void *argument)
     return NULL;
 }
 
-/* Detached: nobody joins the thread, and its memory is freed when it ends. It blocks all signals:
- * they are for the main thread's accept4(). */
+/* Detached: nobody joins the thread, so its stack is freed as soon as it ends. It blocks all
+ * signals, because they are meant to interrupt the main thread's accept4(). */
 static pthread_attr_t thread_attributes(void)
 {
     pthread_attr_t attributes;
@@ -106,8 +108,8 @@ static pthread_attr_t thread_attributes(void)
     return attributes;
 }
 
-/* Hands the client to a thread. It is counted before it exists, because it may have ended before
- * pthread_create() returns. */
+/* Hands the client to a new thread. The thread is counted before it exists, because it may have
+ * ended by the time pthread_create() returns. */
 static void create_thread(const struct worker *pattern, int client,
                           const pthread_attr_t *attributes)
 {
@@ -122,7 +124,7 @@ static void create_thread(const struct worker *pattern, int client,
             return;
         add_threads(-1);
     }
-    serve_unavailable(&worker, client); /* no thread to be had: 503, and the rest live */
+    serve_unavailable(&worker, client); /* no thread for this client: 503 */
     board_release(worker.slot);
     free(task);
 }
@@ -132,7 +134,7 @@ static void accept_and_create(const struct worker *pattern)
     pthread_attr_t attributes = thread_attributes();
     while (!stop_requested()) {
         if (!wait_for_threads(pattern->options->workers - 1, TICK_MS))
-            continue; /* as many as may be: the next client waits in the queue */
+            continue; /* at the cap: the next client waits in the accept queue */
         int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             create_thread(pattern, client, &attributes);
@@ -144,7 +146,7 @@ static void accept_and_create(const struct worker *pattern)
 
 int main(int argc, char **argv)
 {
-    static struct options options; /* static: a thread that is late reads them while main() ends */
+    static struct options options; /* static: a late thread may read it while main() ends */
     static struct redis_server server;
 
     options_parse(&options, argc, argv, "threading", 16384);

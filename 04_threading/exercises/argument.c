@@ -1,9 +1,9 @@
 /* Exercise 04/argument: a thread for every client, and --workers seats.
  *
- * A client is accepted at once and has a thread at once; but only so many threads
- * serve at a time, the others wait until somebody gives up a seat. One client
- * after the other is served well. When several come together, some of them never
- * hear a word.
+ * The server accepts each client at once and creates a thread for it at once. But
+ * only --workers threads serve at a time. The others wait until a seat is free.
+ * Clients that come one after the other are served well. When several come
+ * together, some of them never get an answer.
  *
  * pthread_create(3), sem_wait(3), accept4(2)
  */
@@ -25,17 +25,17 @@
 
 enum { STACK_BYTES = 256 * 1024 };
 
-static struct redis_pool redis; /* locks itself */
-static struct board *board;     /* claimed from by the main thread only */
-static sem_t seats;             /* how many more may serve now */
+static struct redis_pool redis; /* has a lock of its own */
+static struct board *board;     /* only the main thread claims slots */
+static sem_t seats;             /* how many more threads may serve now */
 
-/* What one thread is given. */
+/* What the main thread hands to a new thread. */
 struct task {
     int client;
     struct worker worker;
 };
 
-/* The thread's whole life. */
+/* A thread's whole life. */
 static void *serve_one_client(void *argument)
 {
     struct task *task = argument;
@@ -57,7 +57,7 @@ static pthread_attr_t thread_attributes(void)
     return attributes;
 }
 
-/* The thread inherits a mask that blocks all signals: they are for the main thread. */
+/* The new thread inherits a mask that blocks all signals, because they are for the main thread. */
 static int start_thread(const pthread_attr_t *attributes, struct task *task)
 {
     pthread_t thread;
@@ -83,8 +83,7 @@ static void accept_and_create(const struct worker *pattern)
         task.client = client;
         task.worker.slot = board_claim(board, getpid());
         if (start_thread(&attributes, &task) != 0) {
-            serve_unavailable(&task.worker,
-                              client); /* no thread to be had: 503, and the rest live */
+            serve_unavailable(&task.worker, client); /* no thread for this client: 503 */
             board_release(task.worker.slot);
         }
     }

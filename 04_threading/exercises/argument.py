@@ -1,7 +1,8 @@
-"""04/argument: whether each thread serves the client it was made for, however late it looks.
+"""04/argument: does each thread serve the client it was made for, however late it reads that?
 
-One seat, and somebody in it: the threads of those who come next are made at once and look at their
-argument later, when the seat is free. Then a crowd that is found together.
+There is one seat, and a client has taken it. The threads of the next clients are created at once
+and read their argument later, when the seat is free. Then many clients are accepted one right after
+the other.
 """
 
 from words import how_many
@@ -18,36 +19,36 @@ def check(ex):
     server = ex.serve("--workers", "1", "--timeout", "60")
     before = server.descriptors()
     first = ex.client(server)
-    ex.expect("alone", "a page for a client who comes alone", lambda: is_page(first.get()), hint=1,
+    ex.expect("alone", "a page for a client that comes alone", lambda: is_page(first.get()), hint=1,
               read="pthread_create(3)")
     first.say(HALF)
-    ex.did("let this client begin another request: the only seat is taken")
+    ex.did("let this client send half of another request: it holds the only seat")
 
     late = ex.hold(server, LATE, WHOLE)
-    ex.expect("threads", "a thread for each of these %d, waiting for the seat" % LATE,
+    ex.expect("threads", "a thread for each of these %d clients, which waits for the seat" % LATE,
               lambda: server.threads() == 2 + LATE,
               saw=lambda: how_many(server.threads(), "thread"), within=3, hint=1,
               read="pthread_create(3)")
     first.say(REST)
-    ex.expect("finishes", "a page for the one with the seat",
+    ex.expect("finishes", "a page for the client that holds the seat",
               lambda: is_page(first.hear()), hint=1, read="pthread_create(3)")
-    ex.expect("answered", "a page for each of the %d who waited" % LATE,
+    ex.expect("answered", "a page for each of the %d clients that waited" % LATE,
               lambda: pages(late) == LATE, saw=lambda: "%d of %d" % (pages(late), LATE),
               within=2, hint=1, read="pthread_create(3)")
 
     with server.frozen():
         crowd = ex.hold(server, CROWD, WHOLE)
-    ex.expect("crowd", "a page for each of %d who are found together" % CROWD,
+    ex.expect("crowd", "a page for each of %d clients that came at the same moment" % CROWD,
               lambda: pages(crowd) == CROWD, saw=lambda: "%d of %d" % (pages(crowd), CROWD),
               within=5, hint=3, read="pthread_create(3)")
-    ex.expect("closed", "as many descriptors open as before, when all have gone",
+    ex.expect("closed", "as many open descriptors as before, when all clients have gone",
               lambda: server.descriptors() <= before,
               saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=2,
               read="close(2)")
 
 
 def pages(clients):
-    """How many have got one."""
+    """How many clients have got a page."""
     return sum(is_page(client.first()) for client in clients)
 
 

@@ -1,6 +1,6 @@
-"""04/exhausted: whether a server without descriptors, or without stacks, lives, rests, and is back.
+"""04/exhausted: when descriptors or stacks run out, does the server live, rest, and recover?
 
-Both limits are set while it runs, from outside: prlimit(2).
+Both limits are set from outside while the server runs: prlimit(2).
 """
 
 import os
@@ -16,7 +16,7 @@ HALF, REST = WHOLE[:16], WHOLE[16:]
 ROOM = 8  # descriptors that are left for clients
 CLIENTS = 24
 REST_SECONDS = 2
-MOST_CPU_SECONDS = 0.15  # a tick costs next to nothing; who spins uses all there is
+MOST_CPU_SECONDS = 0.15  # a tick costs next to nothing; a busy loop uses all there is
 MOST_THREADS = 200
 
 
@@ -25,15 +25,15 @@ def check(ex):
     before = server.descriptors()
     plenty = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
     out_of_descriptors(ex, server)
-    ex.expect("closed", "as many descriptors open as before, when all have gone",
+    ex.expect("closed", "as many open descriptors as before, when all clients have gone",
               lambda: server.descriptors() <= before,
               saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=2,
               read="close(2)")
     if os.environ.get("SAN"):
-        return  # a sanitizer needs addresses itself
+        return  # a sanitizer needs many addresses itself
     allow(server, resource.RLIMIT_NOFILE, plenty)
     out_of_stacks(ex, server)
-    ex.expect("given back", "as many descriptors open as before, once more",
+    ex.expect("given back", "as many open descriptors as before, once more",
               lambda: server.descriptors() <= before,
               saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=3,
               read="close(2)")
@@ -46,46 +46,46 @@ def out_of_descriptors(ex, server):
     limit = max(map(int, os.listdir("/proc/%d/fd" % server.pid))) + 1 + ROOM
     allow(server, resource.RLIMIT_NOFILE, limit)
     ex.did("left it %d descriptors, with prlimit(2)" % ROOM)
-    with server.frozen():  # they are all in its queue before it notices anything
+    with server.frozen():  # so that all are in its accept queue when it goes on
         clients = ex.hold(server, CLIENTS, HALF)
     ex.wait(lambda: not server.alive() or is_full(server, limit), 3)
-    ex.expect("lives", "a server that has used up its descriptors, and lives", server.alive,
+    ex.expect("lives", "a server that lives although its descriptors are used up", server.alive,
               hint=1, read="accept(2)")
 
     used = cpu_seconds_within(server, REST_SECONDS)
-    ex.expect("rests", "hardly any processor time while nothing can be done",
+    ex.expect("rests", "hardly any CPU time while the server can do nothing",
               lambda: used < MOST_CPU_SECONDS,
               saw=lambda: "%.2f s of it in %d s" % (used, REST_SECONDS), hint=2,
               read="accept(2)")
     clients[0].say(REST)
-    ex.expect("serves", "an answer for a client who had been accepted before",
+    ex.expect("serves", "an answer for a client that was accepted before",
               lambda: clients[0].status(), within=3, hint=2, read="accept(2)")
     for client in clients[1:-1]:
         client.close()
     clients[-1].say(REST)
-    ex.did("let all leave but the last to come")
-    ex.expect("back", "an answer for the one who stayed", lambda: clients[-1].status(), within=5,
-              hint=2, read="accept(2)")
+    ex.did("let all clients leave except the last one")
+    ex.expect("back", "an answer for the client that stayed", lambda: clients[-1].status(),
+              within=5, hint=2, read="accept(2)")
     expect_page(ex, server)
 
 
 def is_full(server, limit):
-    """No descriptor is left, and the main thread has gone to sleep over it."""
+    """No descriptor is left, and so the main thread sleeps."""
     return (server.descriptors() == limit and server.threads() > ROOM
             and server.thread_states()[server.pid] == "S")
 
 
 def cpu_seconds_within(server, seconds):
-    """What it uses in so much time."""
+    """The CPU time that the server uses in that many seconds."""
     before = server.cpu_seconds()
-    time.sleep(seconds)  # what is measured, not what is waited for
+    time.sleep(seconds)  # a measurement needs this time; nothing is waited for
     return server.cpu_seconds() - before
 
 
 def expect_page(ex, server):
     client = ex.client(server)
     client.say(WHOLE)
-    ex.expect("page", "a page for whoever comes then", lambda: client.status() == 200, within=3,
+    ex.expect("page", "a page for the next client", lambda: client.status() == 200, within=3,
               hint=2, read="accept(2)")
 
 
@@ -94,17 +94,17 @@ def expect_page(ex, server):
 
 def out_of_stacks(ex, server):
     allow(server, resource.RLIMIT_AS, (server.status("VmSize") + 1024) * 1024)
-    ex.did("left it addresses for a few stacks more, with prlimit(2)")
+    ex.did("left it addresses for a few more stacks, with prlimit(2)")
     holding = []
     while len(holding) < MOST_THREADS and add_one(ex, server, holding):
         pass
-    ex.did("let %s say half a request, until there was no thread for one more" %
+    ex.did("let %s send half a request each, until there was no thread for one more" %
            how_many(len(holding), "client"))
-    ex.expect("weather", "a server that has no thread for a client, and lives", server.alive,
-              hint=3, read="pthread_create(3)")
+    ex.expect("weather", "a server that lives although it has no thread for a client",
+              server.alive, hint=3, read="pthread_create(3)")
     refused = ex.client(server)
     refused.say(WHOLE)
-    ex.expect("told", "503 for the next one", lambda: refused.status() == 503,
+    ex.expect("told", "a 503 for the next client", lambda: refused.status() == 503,
               saw=lambda: "status %s" % refused.status(), within=3, hint=3,
               read="pthread_create(3)")
     for client in holding:
@@ -114,7 +114,7 @@ def out_of_stacks(ex, server):
 
 
 def add_one(ex, server, holding):
-    """One client more, half a request said. False if there was no thread for it."""
+    """Adds a client that sends half a request. False if there was no thread for it."""
     before = server.threads()
     client = ex.client(server)
     client.say(HALF)
@@ -124,6 +124,6 @@ def add_one(ex, server, holding):
 
 
 def allow(server, what, soft):
-    """Sets a limit of the running server; the hard one stays, so that it can be lifted again."""
+    """Sets a soft limit of the running server. The hard limit stays, so it can be raised again."""
     hard = resource.prlimit(server.pid, what)[1]
     resource.prlimit(server.pid, what, (soft, hard))

@@ -1,11 +1,11 @@
 /* Exercise 04/pool: a thread for every client, and one Redis connection for them all.
  *
- * Whoever comes is counted, and told the number: INCR, and its reply. A visitor
- * alone always gets the right one. Many at once get wrong numbers, or none, or
- * the server ends.
+ * The server counts each visitor in Redis with INCR, and tells the visitor the
+ * number in the reply. A visitor who comes alone always gets the right number.
+ * When many come at once, they get wrong numbers or none, or the server ends.
  *
- * hiredis says of a context that it is not thread-safe, and means it: what has
- * been received and not yet taken stands in one buffer, for all.
+ * A hiredis context is not thread-safe, as its manual says. It has one buffer for
+ * the bytes that have been received and not been read yet, and all threads use it.
  *
  * pthread_mutex_lock(3), pthread_cond_wait(3)
  */
@@ -23,9 +23,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REDIS_CONNECTIONS = 8 }; /* Here: no more than these, however many clients come. */
+enum { REDIS_CONNECTIONS = 8 }; /* Here: open this many, however many clients come. */
 
-static redisContext *redis; /* what all threads ask over */
+static redisContext *redis; /* all threads send their commands over it */
 
 static void connect_to(const struct redis_server *server, const char *name)
 {
@@ -35,7 +35,7 @@ static void connect_to(const struct redis_server *server, const char *name)
         process_die(name, "Redis: %s", redis ? redis->errstr : "out of memory");
 }
 
-/* Counts a visitor; -1 if Redis did not. */
+/* Counts a visitor and returns the number, or -1 if Redis did not count. */
 static long long count_visitor(void)
 {
     redisReply *reply = redisCommand(redis, "INCR guestbook:visitors");
@@ -55,10 +55,10 @@ static void answer(int client, long long number)
     send(client, text, (size_t)len, MSG_NOSIGNAL);
 }
 
-/* A thread's whole life. (As in 01_iterative/bare.c, one recv() is taken for a request.) */
+/* A thread's whole life. As in 01_iterative/bare.c, one recv() is taken to be a whole request. */
 static void *greet(void *argument)
 {
-    int client = (int)(intptr_t)argument; /* the number itself: it fits into a pointer */
+    int client = (int)(intptr_t)argument; /* the descriptor itself, which fits into a pointer */
     char request[4096];
     ssize_t n;
     do

@@ -1,11 +1,11 @@
 /* Exercise 04/stacks: what a thousand idle clients cost a server with a thread for each.
  *
  *     stacks CLIENTS      prints by how many kB VmSize and VmRSS of ./threading will have
- *                         grown when that many clients are connected, each of whom has said
- *                         half a request and is silent
+ *                         grown when that many clients are connected, have sent half a request
+ *                         each, and send nothing more
  *
- * A prediction, no measurement: the check measures. In it stands what many believe: that a
- * thread is eight megabytes of stack, as `ulimit -s` has it, and that all of it is memory.
+ * The program predicts, and the check measures. As it is, it predicts what many people believe:
+ * that each thread takes the eight megabytes of stack that `ulimit -s` shows, all of it memory.
  *
  * proc(5), pthread_attr_setstacksize(3), mallopt(3)
  */
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 
-/* Here: the addresses (VmSize), in kB. To be right within 15 %, for ten as for a thousand. */
+/* Here: the addresses (VmSize), in kB, right within 15 % for 10, 100 and 1,000 clients. */
 static long addresses_kib(long clients, long cores)
 {
     (void)cores;
     return clients * 8192;
 }
 
-/* Here: the memory (VmRSS), in kB. To be right within a factor of two, for a thousand. */
+/* Here: the memory (VmRSS), in kB, right within a factor of two for 1,000 clients. */
 static long memory_kib(long clients)
 {
     return clients * 8192;

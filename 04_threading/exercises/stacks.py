@@ -1,7 +1,7 @@
-"""04/stacks: whether the prediction holds for the addresses and the memory of idle clients.
+"""04/stacks: does the prediction hold, for the addresses and the memory of idle clients?
 
-Each of them has said half a request, which the server has read: then its thread exists, its stack
-has been touched, and malloc has given it what it will have.
+Each client has sent half a request, and the server has read it. So its thread exists, has touched
+its stack, and has got from malloc what it needs.
 """
 
 import re
@@ -13,12 +13,12 @@ REASON = "addresses"
 
 HALF = b"GET / HTTP/1.1\r\n"
 SIZES = [10, 100, 1000]
-SPARE = 100  # descriptors, of ours and of the server's, besides the clients
+SPARE = 100  # descriptors, ours and the server's, besides those of the clients
 
 
 def check(ex):
     if machine.raise_descriptor_limit() < SIZES[-1] + SPARE:
-        ex.skip("%d clients take more descriptors than a process may have here" % SIZES[-1])
+        ex.skip("%d clients need more descriptors than a process may have here" % SIZES[-1])
     predicted = {clients: prediction(ex, clients) for clients in SIZES}
     server = ex.project("threading", "--timeout", "240")
     before = look(server)
@@ -27,7 +27,7 @@ def check(ex):
     for size in SIZES:
         ex.hold(server, size - clients, HALF)
         clients = size
-        ex.expect("idle", "%d threads asleep, each with a client" % size,
+        ex.expect("idle", "%d sleeping threads with a client each" % size,
                   lambda size=size: server.threads() == size + 1 and server.unread() == 0,
                   saw=lambda: how_many(server.threads(), "thread"), within=10)
         grown = look(server)[0] - before[0]
@@ -50,7 +50,7 @@ def look(server):
 
 
 def expect_near(ex, key, field, clients, predicted, grown, factor, hint):
-    """The prediction is at most so many times more or less than what was measured."""
+    """Holds if the prediction is at most `factor` times more or less than what was measured."""
     ex.expect(key, "%s for %d clients, predicted within a factor of %g" % (
         field, clients, factor), lambda: grown / factor <= predicted <= grown * factor,
               saw=lambda: "%d kB more, and %d kB predicted" % (grown, predicted), hint=hint,
