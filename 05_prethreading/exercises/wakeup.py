@@ -25,8 +25,9 @@ def check(ex):
         ex.did("let all of them come at once: %d in the kernel's queue" % server.waiting())
     ex.expect("woken", "a page for the quick client: the slow ones hold only %d of %d workers" % (
         len(slow), WORKERS), lambda: pages(quick) == 1,
-              saw=lambda: "no page for it, and %d slow clients with a worker" % (
-                  with_a_worker(server, slow)), within=2, hint=1, read="pthread_cond_signal(3)")
+              saw=lambda: "no page for it, and %s with a worker" % how_many(
+                  with_a_worker(server, slow), "slow client"), within=2, hint=1,
+              read="pthread_cond_signal(3)")
     for client in slow:
         client.say(REST)
     ex.expect("slow", "a page for each of the slow clients, too", lambda: pages(slow) == len(slow),
