@@ -1,16 +1,16 @@
-/* Chapter 5: prethreading. Threads made beforehand, that accept for themselves.
+/* Chapter 5: prethreading. A fixed number of threads, each of which accepts its own clients.
  *
- * The model: chapter 3 with threads for processes. --workers threads sleep in
- * accept4() on the same listener; each is chapter 1's server, with a Redis
- * connection of its own. The main thread waits for the signal to stop.
+ * The model: chapter 3 with threads in place of processes. --workers threads sleep in
+ * accept4() on the same listening socket. Each of them is chapter 1's server, with a
+ * Redis connection of its own. The main thread waits for the signal to stop.
  *
- * What blocks whom: a client blocks one thread, and a client that comes when
- * all are taken waits in the accept queue.
+ * What blocks whom: a client blocks one thread. A client that comes while all threads
+ * are busy waits in the accept queue.
  *
- * What it costs: nothing when a client comes, and accepting it takes no lock of
- * ours: the listener's queue is in the kernel, which hands each client to exactly
- * one of the threads that sleep. A mutex around accept4(), as older books have
- * it, would only add a second queue in front of the first.
+ * What it costs: a new client costs neither a thread nor a lock of ours. The accept
+ * queue is in the kernel, which wakes one sleeping thread for each client. A mutex
+ * around accept4(), as older books have it, would only put a second queue in front of
+ * the first.
  *
  * pthread_create(3), pthread_join(3), sigsuspend(2), signal(7)
  */
@@ -30,11 +30,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One thread's own things; shared with nobody, and so are the cache lines they are in. */
+/* What belongs to one thread alone. Each member begins a cache line of its own. */
 struct member {
     _Alignas(64) pthread_t thread;
     struct worker worker;
-    struct redis_pool redis; /* of one */
+    struct redis_pool redis; /* of one connection */
 };
 
 /* A thread's whole life: chapter 1's loop. */
@@ -77,9 +77,9 @@ static struct member *create_threads(const struct options *options, int listener
     return team;
 }
 
-/* Waits for all threads to finish what they are at; those that take too long end
- * with the program. (The clock on the wall: pthread_clockjoin_np(), which knows a
- * better one, is still unknown to the thread sanitizer.) */
+/* Waits until all threads have finished their clients. A thread that is still busy at the deadline
+ * ends with the program. (The wall clock decides. The monotonic clock would need
+ * pthread_clockjoin_np(), which the thread sanitizer does not know yet.) */
 static void join_threads(struct member *team, const struct options *options)
 {
     struct timespec deadline;
@@ -87,13 +87,13 @@ static void join_threads(struct member *team, const struct options *options)
     deadline.tv_sec += stop_grace_ms(options) / 1000 + 1;
     for (struct member *member = team; member < team + options->workers; member++)
         if (pthread_timedjoin_np(member->thread, NULL, &deadline) != 0)
-            return; /* and its memory stays: it is still in use */
+            return; /* without free(): this thread still uses its member */
     free(team);
 }
 
 int main(int argc, char **argv)
 {
-    static struct options options; /* static: a thread that is late reads them while main() ends */
+    static struct options options; /* static: a late thread may read them while main() ends */
     static struct redis_server server;
     sigset_t stop_signals, before;
 
@@ -106,10 +106,10 @@ int main(int argc, char **argv)
     status_start(&options, board, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
-    process_reserve_descriptors(2 * options.workers); /* a client's, and Redis' */
+    process_reserve_descriptors(2 * options.workers); /* each has a client, and Redis */
 
-    /* Blocked before there are threads, who inherit that: the signal comes to
-     * this thread, and only while it sleeps in sigsuspend(), never just before. */
+    /* The threads inherit this mask, so no worker takes the signal. It stays pending until the
+     * main thread takes it, in sigsuspend(). */
     sigemptyset(&stop_signals);
     sigaddset(&stop_signals, SIGTERM);
     sigaddset(&stop_signals, SIGINT);

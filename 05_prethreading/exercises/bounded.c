@@ -1,8 +1,8 @@
-/* Exercise 05/bounded: one thread accepts, four serve, and a queue lies between them.
+/* Exercise 05/bounded: one thread accepts, four threads serve, and a queue connects them.
  *
- * The queue takes whoever comes. When more come than four can serve, it grows, and
- * with it the time that everybody waits, until all have given up before it is their
- * turn: then the server works as hard as it can, for nobody.
+ * The queue takes every client. When more clients come than four workers can serve, it grows,
+ * and all of them wait longer and longer. In the end each client has given up before its turn
+ * comes. Then the server works as hard as it can, for nobody.
  *
  * pthread_cond_wait(3), RFC 9110 section 15.6.4 for 503
  */
@@ -23,20 +23,20 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-enum { WORKERS = 4, QUEUE_MOST = 10 }; /* Here: so many may wait. The next one is told 503. */
+enum { WORKERS = 4, QUEUE_MOST = 10 }; /* Here: so many may wait. The next one gets a 503. */
 
 static struct redis_pool redis; /* locks itself */
 
-/* A client who waits for a worker. */
+/* A client that waits for a worker. */
 struct visit {
     int client;
     STAILQ_ENTRY(visit) next;
 };
 
-/* All of them, the first to come first; read and written with `lock` held. */
+/* All of them, in the order in which they came. Read and written with `lock` held. */
 static struct {
     STAILQ_HEAD(, visit) visits;
-    bool closed; /* nobody else will come */
+    bool closed; /* no more clients will come */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } queue = {
@@ -59,7 +59,7 @@ static bool put(int client)
     return true;
 }
 
-/* The next client, as soon as there is one; -1: nobody else will come. */
+/* The next client, as soon as there is one. -1: no more will come. */
 static int take(void)
 {
     pthread_mutex_lock(&queue.lock);
@@ -91,7 +91,7 @@ static void *serve_clients(void *argument)
     return NULL;
 }
 
-/* The main thread's work, until the signal to stop, to which only this thread listens. */
+/* The main thread's work, until the signal to stop. Only this thread takes signals. */
 static void accept_clients(struct worker *worker)
 {
     while (!stop_requested()) {
@@ -109,7 +109,7 @@ static void create_threads(const struct options *options, pthread_t *threads,
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the threads inherit it */
     for (int i = 0; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
             process_die(options->name, "cannot create %d threads", WORKERS);
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    struct worker workers[WORKERS + 1]; /* the last one is the main thread */
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread's */
     pthread_t threads[WORKERS];
 
     options_parse(&options, argc, argv, "bounded", 0);

@@ -1,4 +1,4 @@
-"""05/bounded: whether ten may wait, and the next is told 503 at once."""
+"""05/bounded: may ten clients wait, and does the next one get a 503 at once?"""
 
 from words import how_many
 
@@ -12,7 +12,7 @@ WORKERS, WAITING, TOO_MANY = 4, 10, 5
 def check(ex):
     server = ex.serve("--timeout", "60")
     before = server.descriptors()
-    for again in ["", ", and again"]:  # whoever counts has to count down as well
+    for again in ["", ", and again"]:  # a count that never goes down fails the second time
         holding = ex.hold(server, WORKERS, HALF)
         ex.expect("taken", "a worker for each of them", lambda: server.unread() == 0, within=3)
         waiting = ex.hold(server, WAITING, WHOLE)
@@ -24,14 +24,14 @@ def check(ex):
         ex.expect("refused", "503 for each of these %d, while the others wait" % TOO_MANY,
                   lambda: answers(refused, 503) == TOO_MANY,
                   saw=lambda: "%d of %d" % (answers(refused, 503), TOO_MANY), within=2, hint=1)
-        ex.expect("wait", "that the %d still wait, neither served nor refused" % WAITING,
+        ex.expect("wait", "%d clients that still wait, neither served nor refused" % WAITING,
                   lambda: not any(client.is_answered() for client in waiting),
                   saw=lambda: how_many(sum(client.is_answered() for client in waiting), "answer"),
                   hint=2, read="pthread_mutex_lock(3)")
         for client in holding:
             client.say(REST)
-        ex.did("let the four with a worker finish")
-        ex.expect("served", "a page for each of the four, and then of the %d" % WAITING,
+        ex.did("finished the requests of the four with a worker")
+        ex.expect("served", "a page for each of the four, and then for each of the %d" % WAITING,
                   lambda: answers(holding + waiting, 200) == WORKERS + WAITING,
                   saw=lambda: "%d of %d" % (
                       answers(holding + waiting, 200), WORKERS + WAITING), within=3, hint=3,
@@ -42,5 +42,5 @@ def check(ex):
 
 
 def answers(clients, status):
-    """How many have got one with that status."""
+    """How many of the clients got an answer with that status."""
     return sum(client.status() == status for client in clients)

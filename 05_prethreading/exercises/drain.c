@@ -1,9 +1,9 @@
-/* Exercise 05/drain: one thread accepts, four serve, and a queue lies between them.
+/* Exercise 05/drain: one thread accepts, four threads serve, and a queue connects them.
  *
- * Whoever has been accepted is this server's guest: the kernel has let go of them,
- * and nobody else will serve them. Asked to stop, the server lets the workers finish
- * what they are at, and ends with status 0. On a busy evening, visitors complain:
- * with each restart some of them lose their page.
+ * A client that has been accepted depends on this server: the kernel has handed it over, and
+ * no other server will answer it. When this server is asked to stop, its workers finish the
+ * clients that they are serving, and it ends with status 0. Yet on busy evenings visitors
+ * complain that at each restart some of them lose their page.
  *
  * pthread_cond_wait(3), pthread_join(3), signal(7)
  */
@@ -26,11 +26,11 @@ enum { WORKERS = 4, QUEUE_MOST = 1024 };
 
 static struct redis_pool redis; /* locks itself */
 
-/* Clients who wait for a worker: a ring, read and written with `lock` held. */
+/* Clients that wait for a worker, in a ring. Read and written with `lock` held. */
 static struct {
     int clients[QUEUE_MOST];
     int first, count;
-    bool closed; /* nobody else will come */
+    bool closed; /* no more clients will come */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -47,7 +47,7 @@ static bool put(int client)
     return room;
 }
 
-/* The next client, as soon as there is one; -1: nobody else will come. */
+/* The next client, as soon as there is one. -1: no more will come. */
 static int take(void)
 {
     int client = -1;
@@ -80,7 +80,7 @@ static void *serve_clients(void *argument)
     return NULL;
 }
 
-/* The main thread's work, until the signal to stop, to which only this thread listens. */
+/* The main thread's work, until the signal to stop. Only this thread takes signals. */
 static void accept_clients(struct worker *worker)
 {
     while (!stop_requested()) {
@@ -98,7 +98,7 @@ static void create_threads(const struct options *options, pthread_t *threads,
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the threads inherit it */
     for (int i = 0; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
             process_die(options->name, "cannot create %d threads", WORKERS);
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    struct worker workers[WORKERS + 1]; /* the last one is the main thread */
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread's */
     pthread_t threads[WORKERS];
 
     options_parse(&options, argc, argv, "drain", 0);

@@ -2,14 +2,14 @@
  *
  *     little WORKERS MS CLIENTS      prints a number
  *
- * WORKERS threads of ./prethreading, a Redis that takes MS milliseconds for whatever it is
- * asked, and CLIENTS who come back with a new connection as soon as they have their page.
- * A prediction, no measurement: the check measures.
+ * ./prethreading has WORKERS threads, and Redis takes MS milliseconds for every command. Each
+ * of CLIENTS clients opens a new connection as soon as it has its page. The number is a
+ * prediction: the check measures, this program does not.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Here: to be right within 15 %. The processor is not what anybody waits for. */
+/* Here: be right within 15 %. Nobody waits for the processor. */
 static double pages_per_second(double workers, double ms, double clients)
 {
     (void)clients;

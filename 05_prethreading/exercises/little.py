@@ -1,8 +1,8 @@
-"""05/little: whether the prediction holds for the pages a second of the project's prethreading.
+"""05/little: how many pages a second does the project's prethreading serve, and was that predicted?
 
-A round is some waves of pages, and is measured from the first question to the last answer. What
-disturbs can only make it slower: so there are a few rounds, more where patience is, and the best
-one counts.
+A round is a few waves of pages, and is measured from the first request to the last response. Other
+work on the machine can only make a round slower. So there are several rounds (more if PATIENCE is
+larger), and the best one counts.
 """
 
 import itertools
@@ -44,7 +44,7 @@ def check(ex):
 
 
 def prediction(ex, *arguments):
-    """The learner's number."""
+    """The number that the learner's program prints."""
     run = ex.run(*arguments)
     ex.expect("prints", "a number for %d workers, %d ms, %d clients" % arguments,
               lambda: run.status == 0 and is_number(run.stdout),
@@ -64,7 +64,7 @@ def is_near(predicted, measured):
 
 
 def pages_per_second(server, clients, pages):
-    """So many pages, asked for by as many clients at a time."""
+    """Asks for so many pages, from so many clients at a time."""
     tickets = itertools.count()  # next() on it is one step of the interpreter
     failures = []
 
@@ -86,7 +86,7 @@ def pages_per_second(server, clients, pages):
 
 
 def ask(server):
-    """One page, to the connection's end."""
+    """Asks for one page, and reads to the end of the connection."""
     with socket.create_connection((server.host, server.port), LIMIT_SECONDS) as client:
         client.sendall(PAGE)
         begin = client.recv(65536)

@@ -1,9 +1,9 @@
-/* Exercise 05/wakeup: one thread accepts, four serve, and a queue lies between them.
+/* Exercise 05/wakeup: one thread accepts, four threads serve, and a queue connects them.
  *
- * When many come at once, the acceptor takes all who stand in the kernel's queue,
- * and puts them into its own under one lock. One visitor after the other is served
- * well. Now and then, one who comes together with others waits for seconds, though
- * three of the four have nothing to do.
+ * When many clients come at once, the main thread accepts all that wait in the kernel's queue
+ * and puts them into its own queue, taking the lock once for all of them. Clients that come
+ * one after the other are served well. But a client that comes together with others
+ * sometimes waits for seconds, although three of the four workers have nothing to do.
  *
  * pthread_cond_wait(3), pthread_cond_signal(3)
  */
@@ -26,16 +26,16 @@ enum { WORKERS = 4, QUEUE_MOST = 1024 };
 
 static struct redis_pool redis; /* locks itself */
 
-/* Clients who wait for a worker: a ring, read and written with `lock` held. */
+/* Clients that wait for a worker, in a ring. Read and written with `lock` held. */
 static struct {
     int clients[QUEUE_MOST];
     int first, count;
-    bool closed; /* nobody else will come */
+    bool closed; /* no more clients will come */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* Adds as many as there is room for; returns how many. */
+/* Adds as many as there is room for. Returns how many. */
 static int put(const int *clients, int count)
 {
     int added = 0;
@@ -47,7 +47,7 @@ static int put(const int *clients, int count)
     return added;
 }
 
-/* The next client, as soon as there is one; -1: nobody else will come. */
+/* The next client, as soon as there is one. -1: no more will come. */
 static int take(void)
 {
     int client = -1;
@@ -80,7 +80,7 @@ static void *serve_clients(void *argument)
     return NULL;
 }
 
-/* Sleeps until somebody comes, and takes all who have come by then. Returns how many. */
+/* Sleeps until a client comes, and accepts all that have come by then. Returns how many. */
 static int accept_all(int listener, int *clients, int most)
 {
     int count = 0;
@@ -95,7 +95,7 @@ static int accept_all(int listener, int *clients, int most)
     return count;
 }
 
-/* The main thread's work, until the signal to stop, to which only this thread listens. */
+/* The main thread's work, until the signal to stop. Only this thread takes signals. */
 static void accept_clients(struct worker *worker)
 {
     int clients[64];
@@ -114,7 +114,7 @@ static void create_threads(const struct options *options, pthread_t *threads,
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: threads are deaf to signals */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the threads inherit it */
     for (int i = 0; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
             process_die(options->name, "cannot create %d threads", WORKERS);
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
-    struct worker workers[WORKERS + 1]; /* the last one is the main thread */
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread's */
     pthread_t threads[WORKERS];
 
     options_parse(&options, argc, argv, "wakeup", 0);

@@ -1,7 +1,7 @@
-"""05/wakeup: whether as many workers are woken as there is work for.
+"""05/wakeup: does the server wake as many workers as there are clients to serve?
 
-Clients who come while the server is stopped are found together, by an acceptor that takes all who
-are there: so they lie in the queue before the first worker can wake.
+The clients come while the server is stopped. When it goes on, its main thread finds all of them in
+the kernel's queue, and puts all of them into its own before the first worker can wake up.
 """
 
 from words import how_many
@@ -17,32 +17,33 @@ TICKS = 5
 
 def check(ex):
     server = ex.serve("--timeout", "60")
-    ex.expect("asleep", "%d workers asleep, and the acceptor" % WORKERS,
+    ex.expect("asleep", "%d workers and the main thread, all asleep" % WORKERS,
               lambda: server.threads() == WORKERS + 1 and server.asleep(), within=3)
     with server.frozen():
         slow = ex.hold(server, WORKERS - 1, HALF)
         quick = ex.hold(server, 1, WHOLE)
-        ex.did("had all of them come at once: %d in the kernel's queue" % server.waiting())
-    ex.expect("woken", "a page for the quick one: the slow ones hold %d workers of %d" % (
+        ex.did("let all of them come at once: %d in the kernel's queue" % server.waiting())
+    ex.expect("woken", "a page for the quick client: the slow ones hold only %d of %d workers" % (
         len(slow), WORKERS), lambda: pages(quick) == 1,
-              saw=lambda: "no page for it, and %d of the slow ones with a worker" % (
-                  with_a_worker(server, slow)), within=2, hint=1, read="pthread_cond_signal(3)")
+              saw=lambda: "no page for it, and %s with a worker" % how_many(
+                  with_a_worker(server, slow), "slow client"), within=2, hint=1,
+              read="pthread_cond_signal(3)")
     for client in slow:
         client.say(REST)
-    ex.expect("slow", "a page for each of the slow ones, too", lambda: pages(slow) == len(slow),
+    ex.expect("slow", "a page for each of the slow clients, too", lambda: pages(slow) == len(slow),
               saw=lambda: "%d of %d" % (pages(slow), len(slow)), within=3, hint=1)
 
     with server.frozen():
         crowd = ex.hold(server, CROWD, WHOLE)
-    expect_pages(ex, "crowd", "a page for each of %d" % CROWD, crowd)
-    expect_pages(ex, "alone", "a page for one who comes alone", ex.hold(server, 1, WHOLE))
+    expect_pages(ex, "crowd", "a page for each of %d clients" % CROWD, crowd)
+    expect_pages(ex, "alone", "a page for a client that comes alone", ex.hold(server, 1, WHOLE))
     ex.expect("rest", "all %d workers asleep again" % WORKERS,
               lambda: server.asleep() and server.threads() == WORKERS + 1,
               saw=lambda: how_many(server.threads() - 1, "worker"), within=3, hint=3,
               read="pthread_cond_wait(3)")
     looks = wakeups_while_idle(ex, server)
-    ex.expect("sleeps", "workers that sleep until there is work, through %d of the main thread's "
-              "ticks" % TICKS, lambda: looks <= WORKERS, saw=lambda: how_many(looks, "wake-up"),
+    ex.expect("sleeps", "workers that sleep until there is work, during %d ticks of the main "
+              "thread" % TICKS, lambda: looks <= WORKERS, saw=lambda: how_many(looks, "wake-up"),
               hint=3, read="pthread_cond_wait(3)")
 
 
@@ -53,17 +54,17 @@ def expect_pages(ex, key, expected, clients):
 
 
 def pages(clients):
-    """How many have got one."""
+    """How many of the clients got a page."""
     return sum(client.status() == 200 for client in clients)
 
 
 def with_a_worker(server, slow):
-    """Of how many slow ones somebody has read what they said; the quick one waits."""
+    """How many slow clients have a worker, which has read what they sent. The quick one waits."""
     return (len(slow) * len(HALF) + len(WHOLE) - server.unread()) // len(HALF)
 
 
 def wakeups_while_idle(ex, server):
-    """How often workers went to sleep again, while the main thread did so a few times."""
+    """How often workers went to sleep again, while the main thread did so TICKS times."""
     def sleeps(thread):
         return server.status("voluntary_ctxt_switches", thread)
 

@@ -1,20 +1,21 @@
-/* steps: the servers of chapters 3 to 5, as others have built them. A library to be preloaded
- * (ld.so(8)): the server's calls to the C library come here first, and one step changes what one
- * of them does. Nothing in the server is touched. `climb` compiles it and measures.
+/* steps: the servers of chapters 3 to 5, as others have built them. This library is preloaded
+ * (ld.so(8)), so the server's calls to the C library come here first, and each step changes what
+ * one of them does. The server itself stays as it was built. `climb` compiles this and measures.
  *
  *     LADDER=STEP[,STEP]... LD_PRELOAD=build/ladder/steps.so ./prethreading
  *
- *     nagle      TCP_NODELAY is not set: Nagle's algorithm is on, as it is by default
- *     pieces     a response goes out in pieces, head and content each with a send of its own
- *     copy       a file is read into a buffer and sent from there, instead of sendfile(2)
- *     counter    every response is counted under one mutex, which all threads of a process share
- *     mutex      one of them at a time may be in accept(2)
+ *     nagle      TCP_NODELAY is not set, so Nagle's algorithm is on, as it is by default
+ *     pieces     a response leaves in pieces, and its head and its content have a send each
+ *     copy       a file is read into a buffer and sent from there, and not by sendfile(2)
+ *     counter    every response is counted under one mutex that all threads of a process share
+ *     mutex      only one thread of a process at a time may be in accept(2)
  *     queue      one thread accepts for all, and hands clients over in a queue of its own
- *     herd       all sleep in poll(2) on the listener, and then run for the one client
- *     reuseport  each worker has a listener of its own on the same port (SO_REUSEPORT)
+ *     herd       all workers sleep in poll(2) on the listening socket, and all wake for one client
+ *     reuseport  each worker has a listening socket of its own on the same port (SO_REUSEPORT)
  *
- *  - For measuring. A server that is asked to stop forgets whom `queue` holds; with `queue` and
- *    `reuseport` it does not see who waits, and is polite to nobody.
+ *  - These servers are for measuring only. With `queue`, a server that is asked to stop forgets the
+ *    clients in that queue. With `queue` or `reuseport`, it does not see that clients wait, and so
+ *    it never makes an idle client give up its place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@
 
 enum { TICK_MS = 200, BACKLOG = 4096, PIECE_BYTES = 64 * 1024 };
 
-/* Is this step taken? Each call looks once. */
+/* Is this step one of those in LADDER? */
 static bool takes(const char *step)
 {
     const char *steps = getenv("LADDER");
@@ -60,7 +61,7 @@ __attribute__((constructor)) static void look_up(void)
     reuseport = takes("reuseport");
 }
 
-/* ---- a response goes out ------------------------------------------------------------------- */
+/* ---- a response leaves --------------------------------------------------------------------- */
 
 int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
@@ -136,16 +137,16 @@ static int accept_in_a_herd(int listener)
         fcntl(listener, F_SETFL, fcntl(listener, F_GETFL) | O_NONBLOCK);
     is_set = true;
     poll(&fd, 1, TICK_MS);
-    return plain_accept(listener); /* EAGAIN: another one was faster */
+    return plain_accept(listener); /* EAGAIN: another worker was faster */
 }
 
-/* ---- the queue between who accepts and who serves ------------------------------------------ */
+/* ---- a queue between the thread that accepts and the threads that serve -------------------- */
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied;
     int clients[BACKLOG];
-    unsigned in, out; /* of all that came and went; in - out are waiting */
+    unsigned in, out; /* how many clients came, and how many left: in - out are waiting */
 } waiting = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .filled = PTHREAD_COND_INITIALIZER,
@@ -203,7 +204,7 @@ static int take_from_queue(int listener)
     return client;
 }
 
-/* ---- a listener for each ------------------------------------------------------------------- */
+/* ---- a listening socket for each worker ---------------------------------------------------- */
 
 int bind(int fd, const struct sockaddr *address, socklen_t size)
 {
@@ -213,7 +214,7 @@ int bind(int fd, const struct sockaddr *address, socklen_t size)
     return (int)syscall(SYS_bind, fd, address, size);
 }
 
-/* The one that the program opens keeps the port and no more: what never listens has no queue. */
+/* The socket that the program opens only keeps the port. It never listens, so it has no queue. */
 int listen(int fd, int backlog)
 {
     return reuseport ? 0 : (int)syscall(SYS_listen, fd, backlog);
@@ -241,7 +242,7 @@ static int open_own(int listener)
 
 static int accept_alone(int listener)
 {
-    static __thread int own = -1; /* of this worker, process or thread */
+    static __thread int own = -1; /* this worker's, be it a process or a thread */
     if (own < 0)
         own = open_own(listener);
     return plain_accept(own);
