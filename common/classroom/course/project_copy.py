@@ -35,6 +35,22 @@ def git(folder, *words):
         raise Unknown("git does not know the files of %s: %s" % (folder, error)) from error
 
 
+def readable_answers():
+    """The folders of answers that every user of this machine may read."""
+    found = {os.path.dirname(path) for pattern in ANSWERS
+             for path in glob.glob(os.path.join(TOP, pattern))}
+    return sorted(os.path.relpath(folder, TOP) for folder in found if is_open(folder))
+
+
+def is_open(folder):
+    """May everybody come to it, and read what is in it?"""
+    while os.stat(folder).st_mode & 0o001:
+        if os.path.dirname(folder) == folder:
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
 def files():
     """All of the project's files that hold no answers; paths from the top."""
     known = git(TOP, "ls-files", "-z").split("\0")
