@@ -72,7 +72,7 @@ class Cell:
     def _check(self, program):
         """The exit status of the check."""
         words = [sys.executable, "-B", os.path.join(TOP, "common/classroom/course/checked.py"),
-                 "yes" if self._jail.spaces else "no", self._folder, self._exercise.key, program,
+                 self._exercise.key, program,
                  *self._jail.before(jail.PROGRAM, self._most_tasks + SPARE_TASKS)]
         return self._run(words, CHECK_SECONDS, {})
 
@@ -80,7 +80,7 @@ class Cell:
         """In a cage, and with nothing of our environment that may be secret."""
         kept = {name: os.environ[name] for name in ("PATH", "PATIENCE") if name in os.environ}
         environment = {**kept, "LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "DEPS": "no", **more}
-        status, why = cage.run([*self._jail.spaces, *words], self._folder, self._log,
+        status, why = cage.run([*self._jail.around(self._folder), *words], self._folder, self._log,
                                patient(seconds), self._most_tasks + SPARE_TASKS, environment,
                                self._most_memory)
         if why:

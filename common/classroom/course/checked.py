@@ -1,6 +1,6 @@
 """checked: makes the check of an exercise, from inside of a jail. `cell` starts it.
 
-    checked.py yes|no FOLDER EXERCISE PROGRAM WORD...    yes: the namespaces are its own
+    checked.py EXERCISE PROGRAM WORD...
 
 The WORDs come before the program whenever the check starts it. The exit status is the verdict: 10
 passed, 11 not yet, 12 a limit of a process's ended the program, 13 skipped.
@@ -20,8 +20,6 @@ import exercises
 
 PASSED, NOT_YET, OVER, SKIPPED = 10, 11, 12, 13
 LIMITS = {-signal.SIGXCPU: "CPU time", -signal.SIGXFSZ: "the size of a file"}
-MOST_IN_MEMORY = "256m"  # of files in /tmp and its like
-
 PR_SET_DUMPABLE = 4
 
 
@@ -62,26 +60,6 @@ def opened(redis):
     os.chmod(os.path.dirname(path), 0o711)
     os.chmod(path, 0o777)
     return redis
-
-
-# ---- a world of its own --------------------------------------------------------------------
-
-
-def furnish(folder):
-    """A network that is loopback and nothing else, and empty folders where everybody may write; of
-    what was in them only `folder` is left."""
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    kept = os.open(folder, os.O_PATH)
-    for place in ("/tmp", "/var/tmp", "/dev/shm"):
-        if os.path.isdir(place):
-            mount("-t", "tmpfs", "-o", "mode=1777,size=" + MOST_IN_MEMORY, "tmpfs", place)
-    os.makedirs(folder, exist_ok=True)
-    mount("-c", "--bind", "/proc/self/fd/%d" % kept, folder, pass_fds=[kept])
-    os.close(kept)
-
-
-def mount(*words, pass_fds=()):
-    subprocess.run(["mount", *words], pass_fds=pass_fds, check=True)
 
 
 def prlimit_as(rights):
@@ -125,12 +103,9 @@ def say(text):
     print(text, flush=True)
 
 
-def main(own, folder, key, program, *cage):
+def main(key, program, *cage):
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # the same user may not trace it
     os.umask(0o022)
-    if own == "yes":
-        furnish(os.path.dirname(os.path.dirname(folder)))
-        os.chdir(TOP)
     exercise, = exercises.find(key, exercises.every())
     return judge(exercise, program, cage)
 

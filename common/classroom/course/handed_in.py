@@ -1,9 +1,9 @@
 """handed_in: what students hand in, read and never unpacked.
 
-A folder has an entry for each student, named after him or her: a folder, which is a `.mine` or
-holds one, or a .tar, .tar.gz or .tgz of it. Of each only files are read whose chapter and name are
-those of an exercise. Nothing is written, no link is followed, and what is marked as done does not
-count.
+A folder has an entry for each student, named after him or her: an archive (.zip, .tar, .tar.gz or
+.tgz), or a folder. That is a `.mine`, or holds one, or holds such archives, as Moodle's do. Only
+files are read whose chapter and name are those of an exercise. Nothing is written, no link is
+followed, and what is marked as done does not count. What was not understood is in the notes.
 """
 
 import gzip
@@ -11,12 +11,15 @@ import io
 import os
 import re
 import tarfile
+import unicodedata
+import zipfile
 import zlib
 from collections import namedtuple
 
-ARCHIVE = re.compile(r"\.(tar|tar\.gz|tgz)$")
+ARCHIVE = re.compile(r"\.(zip|tar|tar\.gz|tgz)$")
 MOST_SOURCE = 256 << 10  # bytes of a program
 MOST_NOTES = 5
+MOST_NAMED = 8  # files that are no exercises
 MOST_ARCHIVE = 16 << 20  # of an archive, when it is not compressed any more
 
 # sources: a dict from "01/reader" to bytes; notes: what is odd, in words
@@ -37,32 +40,31 @@ def read(folder, known):
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        one = HandedIn(plain(ARCHIVE.sub("", entry.name)), {}, [])
-        if one.student in found:
-            raise Unreadable("%s is there twice in %s" % (one.student, folder))
+        name = plain(ARCHIVE.sub("", entry.name))
+        one = found.setdefault(name, HandedIn(name, {}, []))
         if entry.is_dir(follow_symlinks=False):
             read_folder(one, entry.path, known)
         elif entry.is_file(follow_symlinks=False) and ARCHIVE.search(entry.name):
             read_archive(one, entry.path, known)
         else:
-            one.notes.append("neither a folder nor a .tar.gz: not read")
-        found[one.student] = one._replace(notes=one.notes[:MOST_NOTES])
+            one.notes.append("neither a folder nor an archive: not read")
     if not found:
-        raise Unreadable("%s is empty: there shall be a folder or a .tar.gz for each student" %
+        raise Unreadable("%s is empty: there shall be a folder or an archive for each student" %
                          folder)
-    return list(found.values())
+    return [one._replace(notes=one.notes[:MOST_NOTES]) for one in found.values()]
 
 
 def plain(text):
-    """Without what a terminal, or a path, would take for something else."""
-    return re.sub(r"[^\w .,@+-]", "?", text)
+    """Without what a terminal, or a path, would take for something else. What looks alike is alike:
+    a Mac writes an accent as a character of its own."""
+    return re.sub(r"[^\w .,@+-]", "?", unicodedata.normalize("NFC", text))
 
 
 def keep(one, key, bytes):
     if len(bytes) > MOST_SOURCE:
         one.notes.append("%s is not read: more than %d KiB" % (key, MOST_SOURCE >> 10))
-    else:
-        one.sources[key] = bytes
+    elif one.sources.setdefault(key, bytes) != bytes:
+        one.notes.append("%s is there twice: the first one counts" % key)
 
 
 def read_folder(one, folder, known):
@@ -79,6 +81,23 @@ def read_folder(one, folder, known):
             else:
                 one.notes.append("%s is not read: no plain file" % exercise.key)
             break
+    archives = [entry.path for entry in os.scandir(folder)
+                if ARCHIVE.search(entry.name) and entry.is_file(follow_symlinks=False)]
+    for path in sorted(archives):
+        read_archive(one, path, known)
+    if not one.sources and not archives:
+        note_others(one, [os.path.relpath(os.path.join(where, name), folder)
+                          for where, _, names in os.walk(folder) for name in names])
+
+
+def note_others(one, names):
+    """There is no exercise among them."""
+    named = ", ".join(map(plain_path, sorted(names)[:MOST_NAMED]))
+    one.notes.append("no exercise is in it, but %s" % (named or "nothing at all"))
+
+
+def plain_path(path):
+    return "/".join(map(plain, path.split("/")))
 
 
 def leads_elsewhere(path, folder):
@@ -89,20 +108,43 @@ def leads_elsewhere(path, folder):
 
 def read_archive(one, path, known):
     files = {(each.chapter, each.name + ".c"): each.key for each in known}
+    others, before = [], len(one.sources)
     try:
-        with tarfile.open(fileobj=io.BytesIO(uncompressed(path)), mode="r:") as archive:
-            for member in archive:
-                words = member.name.split("/")
-                key = files.get(tuple(words[-2:]))
-                if not words[0] or ".." in words:
-                    one.notes.append("%s is not read: it leads out of its folder" %
-                                     plain(member.name[-80:]))
-                elif key and member.isreg():
-                    keep(one, key, archive.extractfile(member).read(MOST_SOURCE + 1))
-                elif key:
-                    one.notes.append("%s is not read: no plain file" % key)
-    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
+        for name, content in members(path):
+            words = name.replace("\\", "/").split("/")
+            key = files.get(tuple(words[-2:]))
+            if not words[0] or ".." in words:
+                one.notes.append("%s is not read: it leads out of its folder" %
+                                 plain_path(name[-80:]))
+            elif not key:
+                others.append(name)
+            elif content is None:
+                one.notes.append("%s is not read: no plain file" % key)
+            else:
+                keep(one, key, content())
+    except (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError,
+            ValueError) as error:  # zipfile has RuntimeError for a password
         one.notes.append("the archive cannot be read to its end: %s" % error)
+        return
+    if len(one.sources) == before and not one.notes:
+        note_others(one, others)
+
+
+def members(path):
+    """(name, what gives its bytes) of each in an archive; None: it is no plain file."""
+    if path.endswith(".zip"):
+        with zipfile.ZipFile(path) as archive:
+            for each in archive.infolist():
+                if not each.is_dir():
+                    kind = each.external_attr >> 28  # of its mode; 0: a system without any
+                    yield each.filename, None if kind not in (0, 8) else (
+                        lambda each=each: archive.open(each).read(MOST_SOURCE + 1))
+        return
+    with tarfile.open(fileobj=io.BytesIO(uncompressed(path)), mode="r:") as archive:
+        for each in archive:
+            if not each.isdir():
+                yield each.name, None if not each.isreg() else (
+                    lambda each=each: archive.extractfile(each).read(MOST_SOURCE + 1))
 
 
 def uncompressed(path):

@@ -1,8 +1,8 @@
 """jail: what keeps a student's program to itself, as far as this machine allows it.
 
 - a user of its own, with a number that has no name, if we are root here;
-- namespaces: its own processes, network, mounts and semaphores (namespaces(7)); without root's
-  rights these need a user namespace, which not every machine gives;
+- a sandbox by bubblewrap (bwrap(1)): its own processes, its own network, and files of which it can
+  change nothing but what is in its folder. Not every machine and container lets it make one;
 - limits for each process (prlimit(1)), and for all together (the grader's cage).
 
 It finds out once what works. missing() says in words what does not.
@@ -13,20 +13,34 @@ import pwd
 import shutil
 import subprocess
 
+import project_copy
+
 LIMITS = ["prlimit", "--core=0", "--cpu=10:11", "--fsize=%d" % (64 << 20)]
 COMPILER = [*LIMITS, "--as=%d" % (2 << 30)]
 PROGRAM = [*LIMITS, "--as=%d" % (24 << 30)]  # a thousand threads reserve much, and touch little
 
-SPACES = ["unshare", "--net", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-ROOT_IN_IT = ["--user", "--map-root-user"]
+SANDBOX = ["bwrap", "--die-with-parent", "--unshare-net", "--unshare-ipc", "--unshare-pid",
+           "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+AS_ROOT = ["--cap-add", "ALL"]  # for the check, which becomes the student's user
+EMPTY = ["/tmp", "/var/tmp", "/run"]  # in the sandbox: others keep things there
+MOST_IN_MEMORY = 256 << 20  # bytes of files in each of these
 NO_RIGHTS = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 FIRST_USER, USERS = 61184, 4000  # systemd leaves these to programs that need one for a moment
 
 
 class Jail:
-    def __init__(self, spaces, user):
-        self.spaces = spaces  # words to come before a command; [] if there are none
+    def __init__(self, sandbox, user):
+        self.sandbox = sandbox  # the words that make one; [] if there is none
         self.user = user  # a number, or None
+
+    def around(self, folder):
+        """The words before a check, which may write to `folder` alone."""
+        words = list(self.sandbox)
+        for place in filter(os.path.isdir, EMPTY if words else []):
+            words += ["--perms", "1777", "--size", str(MOST_IN_MEMORY), "--tmpfs", place]
+        if words:
+            words += ["--ro-bind", project_copy.TOP, project_copy.TOP, "--bind", folder, folder]
+        return words
 
     def before(self, limits, most_tasks):
         """The words before a command of the student's."""
@@ -37,7 +51,7 @@ class Jail:
         if self.user:
             return [*NO_RIGHTS, "--reuid=%d" % self.user, "--regid=%d" % self.user,
                     "--clear-groups"]
-        return NO_RIGHTS if self.spaces else []
+        return NO_RIGHTS if self.sandbox else []
 
     def give(self, folder):
         """Lets the student's program write there."""
@@ -49,8 +63,9 @@ class Jail:
         if not self.user:
             yield "a user of its own: it has your rights, and may read, change and delete your " \
                 "files (make collect, as root, gives it one)"
-        if not self.spaces:
-            yield "namespaces of its own: it sees your processes, and reaches your network"
+        if not self.sandbox:
+            yield "a sandbox: it sees your processes, reaches your network, and writes where every" \
+                " user may (bubblewrap makes one, if this machine lets it)"
 
 
 def tasks():
@@ -64,10 +79,8 @@ def build():
     user = None if os.geteuid() else user_without_name()
     if user and not works(Jail([], user).before(LIMITS, 100)):
         user = None
-    for spaces in (SPACES, [*SPACES, *ROOT_IN_IT]):
-        if works(spaces):
-            return Jail(spaces, user)
-    return Jail([], user)
+    sandbox = SANDBOX + (AS_ROOT if user else [])
+    return Jail(sandbox if works(sandbox) else [], user)
 
 
 def user_without_name():

@@ -14,7 +14,8 @@ import subprocess
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/mutants/*"]
+ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/exercises/wrong/*",
+           "common/tests/mutants/*", "common/classroom/ANSWERS.md"]
 BUILT = ["build/plain/common/*.[od]", "build/plain/0[1-9]_*/main.[od]", "build/plain/loadtest/*"]
 
 NOT_IN_A_COURSE = re.compile(r"<!-- not in a course -->\n?.*?<!-- in a course again -->\n?",
@@ -33,6 +34,22 @@ def git(folder, *words):
                               env=environment, stdout=subprocess.PIPE, encoding="utf-8").stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unknown("git does not know the files of %s: %s" % (folder, error)) from error
+
+
+def readable_answers():
+    """The folders of answers that every user of this machine may read."""
+    found = {os.path.dirname(path) for pattern in ANSWERS
+             for path in glob.glob(os.path.join(TOP, pattern))}
+    return sorted(os.path.relpath(folder, TOP) for folder in found if is_open(folder))
+
+
+def is_open(folder):
+    """May everybody come to it, and read what is in it?"""
+    while os.stat(folder).st_mode & 0o001:
+        if os.path.dirname(folder) == folder:
+            return True
+        folder = os.path.dirname(folder)
+    return False
 
 
 def files():

@@ -11,15 +11,18 @@
                   lambda: len(server.children()) == 4, saw=lambda: len(server.children()),
                   within=1, hint=2, read="waitpid(2)")
 
+    SAN = "address,undefined"  # optional: the program is built with these sanitizers
+
 A check does something to the learner's program, from outside, and says what it expects then. It
-waits for events, with limits that end it and measure nothing (see outcome). Whatever it starts ends
-with it, however it ends.
+waits for events, with limits that end it and measure nothing (see outcome). If it has no verdict
+after a minute, that is one. Whatever it starts ends with it, however it ends.
 """
 
 import contextlib
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,6 +40,7 @@ from words import how_many
 
 NOBODY = "127.0.0.1:1"  # a port where no Redis is
 RUN_SECONDS = 10
+CHECK_SECONDS = 60
 AN_END = "an end of the connection, and no answer"
 NO_ANSWER = "'NoneType' object has no attribute"  # client.hear().status, where hear() gave None
 
@@ -253,7 +257,23 @@ def judge(exercise, program, say=print):
     module = load(exercise)
     with Exercise(program, say) as ex:
         try:
-            module.check(ex)
+            with ended_after(max(patient(CHECK_SECONDS) / 2, CHECK_SECONDS)):
+                module.check(ex)
         except Missed as missed:
             return missed
     return None
+
+
+@contextlib.contextmanager
+def ended_after(seconds):
+    """What is not done by then has missed."""
+    def too_long(_number, _frame):
+        raise Missed("time", "a verdict within %d s" % seconds, "none")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

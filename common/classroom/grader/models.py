@@ -25,7 +25,8 @@ TASKS = ("child processes and threads: at rest {rest.children} and {rest.threads
 SAME = TASKS + "; {held.changed} came or went"
 ZOMBIES = "zombies: at rest {rest.zombies}; when {held.clients} clients had gone {after.zombies}"
 ACCEPTS = ("of the accepts {accepted.first} were the first thread's, {accepted.threads} other "
-           "threads', {accepted.children} children's")
+           "threads', {accepted.children} children's; {accepted.by} different processes or threads "
+           "accepted, while {held.accepted} clients were held")
 CLIENTS = ("of {held.clients} clients that had said half a request {held.accepted} were accepted; "
            "{held.served} were answered when they had said the rest")
 OWNERS = ("of {held.accepted} accepted clients the first process had a descriptor of "
@@ -41,6 +42,9 @@ DEATHS = ("{death.killed} of 1 child was killed that served one of %d clients; o
           "{death.children} children lived" % portrait.PAGES)
 EPOLL = ("of {held.clients} clients {held.in_epoll} were watched by epoll; the longest poll() had "
          "{held.most_polled} descriptors")
+PROGRAMS = "these served: {honest.programs}; executed were also {honest.executed}"
+LEFT = "these were no descendants of the server any more: {honest.left}"
+ELSEWHERE = "other addresses than that of Redis: {honest.elsewhere}"
 BLOCKING = "of {held.accepted} clients {held.nonblocking} had a non-blocking descriptor"
 
 # ---- what several have ---------------------------------------------------------------------
@@ -95,6 +99,16 @@ def loop(*own):
     ]
 
 
+# Every model is a server that does its work itself.
+ITSELF = [
+    Trait(True, "one program serves, whatever is asked",
+          lambda p: len(p.honest.programs) == 1, PROGRAMS, "The idea"),
+    Trait(True, "all processes that it starts remain its descendants",
+          lambda p: not p.honest.left, LEFT, "The idea"),
+    Trait(True, "it connects to Redis, and to nobody else",
+          lambda p: not p.honest.elsewhere, ELSEWHERE, "The idea"),
+]
+
 # ---- the seven -----------------------------------------------------------------------------
 
 TRAITS = {
@@ -129,8 +143,8 @@ TRAITS = {
         Trait(True, "processes that are there before a client is, and stay",
               lambda p: p.rest.children > 1 and p.held.changed == 0, SAME, "The idea"),
         Trait(True, "they accept for themselves, and the parent never does",
-              lambda p: p.accepted.children > 0 and p.accepted.first + p.accepted.threads == 0,
-              ACCEPTS, "The code"),
+              lambda p: p.accepted.children > 0 and p.accepted.first + p.accepted.threads == 0
+              and p.accepted.by >= p.held.accepted, ACCEPTS, "The code"),
         Trait(True, "a worker that is killed is replaced",
               lambda p: others_live(p) and p.death.children == p.rest.children, DEATHS,
               "The code"),
@@ -157,7 +171,7 @@ TRAITS = {
               lambda p: p.rest.threads > 2 and p.held.changed == 0, SAME, "The idea"),
         Trait(True, "they accept for themselves",
               lambda p: p.accepted.threads > 0 and p.accepted.children == 0
-              and p.accepted.threads >= p.accepted.first, ACCEPTS, "The code"),
+              and p.accepted.by >= p.held.accepted, ACCEPTS, "The code"),
         NO_CHILD,
         Trait(False, "a client takes one thread, and later clients wait",
               lambda p: min(p.rest.threads - 1, p.held.clients) <= p.held.accepted
@@ -175,6 +189,9 @@ TRAITS = {
         Trait(False, "no call names them all",
               lambda p: p.held.most_polled < p.held.clients, EPOLL, "The idea")),
 }
+
+for each in TRAITS.values():
+    each += ITSELF
 
 Verdict = namedtuple("Verdict", "trait holds saw")
 

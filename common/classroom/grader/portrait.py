@@ -1,21 +1,26 @@
 """portrait: what a server looks like from outside, in four scenes. All of it is counted, not timed.
 
-    portrait.py BINARY yes|no      prints the portrait as JSON; yes: the program knows --workers
+    portrait.py BINARY yes|no SEED   prints the portrait as JSON; yes: the program knows --workers
 
     rest    one client has come and gone
     held    more clients than it has processes or threads, each in the middle of a request
     redis   three pages at once while Redis is frozen, and a file meanwhile; then the same again
     death   three clients are held, and the process of one of them is killed, if that is a child
+    honest  whether it was one program, which stayed in its family and asked Redis alone
 
 Nothing in here knows the seven models: every server goes through the same scenes, and models.py
 says what each model should look like. A scene goes on when the server has settled: for a quarter of
 a second its processes, threads, descriptors and connections have stayed the same, and all of them
 sleep. strace(1) writes down which thread accepts, connects and polls; the rest is in /proc.
+
+Options, names, numbers and the order of two scenes come from SEED, so that a program cannot know the
+scenes by them.
 """
 
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import sys
@@ -32,9 +37,11 @@ from lib import Trouble, meter, processes, redis
 from outcome import Missed
 from served import Server, Traced, parse_trace
 
-WORKERS = 4
+WORKERS = 3, 6
+WAIT_SECONDS = 45, 90  # of its time limits: no scene takes so long
 LEAST_CLIENTS = 6
 MOST_CLIENTS = 130  # more than the hundred workers that 03 and 05 have by themselves
+MORE_CLIENTS = 4
 PAGES = 3
 ANSWER_SECONDS = 20
 MEANWHILE_SECONDS = 2  # a file that has not come by then waits for the pages before it
@@ -43,8 +50,8 @@ PATIENCE_SECONDS = 10
 REPLACED_SECONDS = 3
 LOOK_SECONDS = 0.02
 
-CALLS = "accept,accept4,socket,connect,poll,ppoll"
-BEGINS = b"GET %s HTTP/1.1\r\nHost: grade\r\n"
+CALLS = "accept,accept4,socket,connect,execve,poll,ppoll"
+BEGINS = b"GET %s HTTP/1.1\r\nHost: localhost\r\n"
 ENDS = b"Connection: close\r\n\r\n"
 
 
@@ -65,6 +72,13 @@ def descriptors(pid):
             with contextlib.suppress(OSError):
                 found[int(name)] = os.readlink("/proc/%d/fd/%s" % (pid, name))
     return found
+
+
+def program_of(pid):
+    """The path of the file that a process executes; "" if it has gone."""
+    with contextlib.suppress(OSError):
+        return os.readlink("/proc/%d/exe" % pid)
+    return ""
 
 
 def is_nonblocking(pid, descriptor):
@@ -109,6 +123,23 @@ def connects(text):
     return found
 
 
+OTHERS = re.compile(r'sun_path="(/dev/log|(/var)?/run/nscd/socket)"')  # the C library asks them
+
+
+def elsewhere(text, redis_path):
+    """To whom a server connected that is not Redis, each once."""
+    return sorted({call.arguments.partition(", ")[2] for call in parse_trace(text)
+                   if call.name == "connect" and ADDRESS.search(call.arguments)
+                   and '"%s"' % redis_path not in call.arguments
+                   and not OTHERS.search(call.arguments)})
+
+
+def executed(text):
+    """What was executed after the program itself, each once."""
+    calls = [call for call in parse_trace(text) if call.name == "execve" and not call.error]
+    return sorted({call.arguments.split('"')[1] for call in calls[1:]})
+
+
 def most_polled(text):
     return max(map(int, POLLED.findall(text)), default=0)
 
@@ -132,19 +163,30 @@ def changed(look, rest):
 class Painter:
     """Leads a server through the scenes, and fills the portrait."""
 
-    def __init__(self, server, redis_server, trace, portrait):
+    def __init__(self, server, redis_server, trace, portrait, chance):
         self._server = server
         self._redis = redis_server
         self._trace = trace
         self._portrait = portrait
+        self._chance = chance
         self._threads = set()  # all that the first process had so far
+        self._left = set()  # programs of processes that have come from it, and left its family
+        self._redis_pid = int(re.search(r"process_id:(\d+)", redis_server.ask("INFO", "server"))
+                              .group(1))
 
     def paint(self):
         with contextlib.ExitStack() as self._clients:
             rest = self._rest()
-            self._hold(rest)
-            self._ask_redis()
+            scenes = [lambda: self._hold(rest), self._ask_redis]
+            self._chance.shuffle(scenes)
+            for scene in scenes:
+                time.sleep(self._chance.uniform(0, SETTLED_SECONDS))
+                scene()
             self._kill(len(rest.children))
+            path = self._redis.where.partition(":")[2]
+            self._portrait.honest = Seen(
+                programs=[program_of(self._server.pid)], left=sorted(self._left),
+                elsewhere=elsewhere(self._record(), path), executed=executed(self._record()))
 
     # -- tools
 
@@ -161,7 +203,17 @@ class Painter:
         """Where the record goes on. Its last line may be half a call: a thread sleeps in it."""
         return self._record().rfind("\n") + 1
 
+    def _note_who_left(self):
+        """Its orphans become our children (see cage), like Redis, strace and the server itself."""
+        stats = cage.descendants()
+        tracer = re.search(r"^TracerPid:\s+(\d+)",
+                           meter.read("/proc/%d/status" % self._server.pid), re.MULTILINE)
+        known = meter.below({self._server.pid, self._redis_pid, int(tracer.group(1))}, stats)
+        self._left |= {program_of(stat.pid) for stat in stats
+                       if stat.pid not in known and stat.state != "Z"}
+
     def _look(self):
+        self._note_who_left()
         threads = self._server.thread_states()
         children = {stat.pid: stat.state for stat in self._server.child_stats()}
         self._threads |= threads.keys()
@@ -189,6 +241,7 @@ class Painter:
 
     def _rest(self):
         self._must_serve()
+        self._portrait.has_status = status_of(self._come(BEGINS % b"/status.json" + ENDS)) == 200
         look = self._settle()
         self._portrait.rest = tasks(look)
         return look
@@ -202,7 +255,8 @@ class Painter:
 
     def _hold(self, rest):
         workers = len(rest.children) + len(rest.threads)
-        number = min(MOST_CLIENTS, max(LEAST_CLIENTS, workers + 1))
+        number = min(MOST_CLIENTS, max(LEAST_CLIENTS, workers + 1) +
+                     self._chance.randrange(MORE_CLIENTS))
         record = self._mark()
         clients = [self._come(BEGINS % b"/") for _ in range(number)]
         look = self._settle()
@@ -242,9 +296,11 @@ class Painter:
         """Which threads accepted: the one that the program began as, others of its process, or a
         child's, which was never seen in the first process."""
         found = accepts(record)
+        threads = len(found)
         first = found.pop(self._server.pid, 0)
         others = sum(count for thread, count in found.items() if thread in self._threads)
-        return Seen(first=first, threads=others, children=sum(found.values()) - others)
+        return Seen(first=first, threads=others, children=sum(found.values()) - others,
+                    by=threads)
 
     # -- redis
 
@@ -262,8 +318,7 @@ class Painter:
 
     def _ask_frozen_redis(self):
         """How many files were served meanwhile, of one."""
-        pid = int(re.search(r"process_id:(\d+)", self._redis.ask("INFO", "server")).group(1))
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(self._redis_pid, signal.SIGSTOP)
         try:
             pages = [self._come(BEGINS % b"/guestbook" + ENDS) for _ in range(PAGES)]
             self._settle()
@@ -271,7 +326,7 @@ class Painter:
             file.seconds = MEANWHILE_SECONDS
             files = count_served([file])
         finally:
-            os.kill(pid, signal.SIGCONT)
+            os.kill(self._redis_pid, signal.SIGCONT)
         count_served(pages)  # waits for them
         self._settle()
         return files
@@ -317,29 +372,37 @@ def status_of(client):
 # ---- of a program --------------------------------------------------------------------------
 
 
-def paint(binary, has_workers, folder):
+def some_options(chance, has_workers):
+    pairs = [("--timeout", WAIT_SECONDS), ("--keep-alive", WAIT_SECONDS)]
+    pairs += [("--workers", WORKERS)] if has_workers else []
+    chance.shuffle(pairs)
+    return [word for name, limits in pairs for word in (name, str(chance.randint(*limits)))]
+
+
+def paint(binary, has_workers, folder, seed):
     """What was seen of a server, with a Redis of its own: numbers, by scene. `trouble` says why a
     scene is missing."""
+    chance = random.Random(seed)
+    cage.adopt_orphans()
     private = redis.start_private(folder, None)
-    options = ["--timeout", "60", "--keep-alive", "60"]
-    options += ["--workers", str(WORKERS)] if has_workers else []
+    options = some_options(chance, has_workers)
     traced = Traced(CALLS, os.path.join(folder, "trace"))
     portrait = Seen(name="", trouble="")
     try:
         with Server(binary, private.where, os.path.join(folder, "server"), options,
                     [*cage.LIMITS, *traced]) as server:
             portrait.name = server.printed().partition(":")[0]
-            Painter(server, private, traced.trace, portrait).paint()
+            Painter(server, private, traced.trace, portrait, chance).paint()
     except (Trouble, Missed, OSError) as error:
         portrait.trouble = str(error)
     return portrait
 
 
-def main(binary, workers):
+def main(binary, workers, seed):
     try:
         with processes.tidied(), tempfile.TemporaryDirectory(
                 prefix="portrait-", dir=os.environ.get("FOLDERS")) as folder:
-            print(json.dumps(paint(binary, workers == "yes", folder), default=vars))
+            print(json.dumps(paint(binary, workers == "yes", folder, int(seed)), default=vars))
     except Trouble as trouble:
         sys.exit(str(trouble))
 

@@ -37,7 +37,10 @@ def shared(section, rows, points=None):
 
 
 class Grade:
-    def __init__(self, server, model, sections, rows):
+    lanes = None  # the file of a picture, if there is one
+
+    def __init__(self, server, model, sections, rows, seed):
+        self.seed = seed
         self.server = server
         self.model = model
         self.sections = sections
@@ -48,6 +51,7 @@ class Grade:
     def to_json(self):
         return json.dumps({
             "server": self.server, "model": self.model, "points": self.points, "of": self.of,
+            "seed": self.seed, "lanes": self.lanes,
             "sections": [section._asdict() for section in self.sections],
             "failures": [{name: getattr(failure, name) for name in SHOWN}
                          for failure in self.failures]}, indent=1)
@@ -59,6 +63,9 @@ class Grade:
             skipped = ", %d could not be tried here" % each.skipped if each.skipped else ""
             lines.append("  %-17s %5s of %2d   %d of %d cases%s" % (
                 each.name, tidy(each.points), each.of, each.passed, each.cases, skipped))
+        lines += ["", "The scenes had the seed %d." % self.seed]
+        if self.lanes:
+            lines.append("What its processes and threads waited for: %s" % self.lanes)
         section = None
         for (named, evidence), alike in itertools.groupby(
                 self.failures, lambda failure: (failure.section, failure.evidence)):

@@ -24,12 +24,14 @@ Place = namedtuple("Place", "section file heading")  # OWN: the chapter of the m
 OWN = "OWN"
 SHARED = "common/README.md"
 
+STATUS = "servers/status.c"  # for a server that has one
+
 FILES = {
     "servers/guestbook.c": Place("works", SHARED, "`guestbook`: a small machine of five steps"),
     "servers/files.c": Place("works", SHARED, "`page` and `files`: what is sent"),
     "servers/options.c": Place("works", SHARED, "`net`, `redis`, `board`, `children`"),
     "servers/process.c": Place("works", OWN, "The code"),
-    "servers/status.c": Place("works", SHARED, "`net`, `redis`, `board`, `children`"),
+    STATUS: Place("works", SHARED, "`net`, `redis`, `board`, `children`"),
     "servers/modest.c": Place("works", SHARED, "`page` and `files`: what is sent"),
     "servers/http.c": Place("http", SHARED, "`http`: bytes become a request"),
     "servers/wire.c": Place("http", SHARED, "`http`: bytes become a request"),

@@ -44,12 +44,12 @@ class Shown(unittest.TestCase):
     def setUp(self):
         self.rows = rows("passed", "failed")
         sections = [score.shared(WORKS, self.rows)]
-        self.grade = score.Grade("./mine", "epoll", sections, self.rows)
+        self.grade = score.Grade("./mine", "epoll", sections, self.rows, 4711)
 
     def test_as_json(self):
         self.assertEqual({
-            "server": "./mine", "model": "epoll", "points": 10, "of": 20,
-            "sections": [{"name": "it works", "points": 10, "of": 20, "passed": 1, "cases": 2,
+            "server": "./mine", "model": "epoll", "points": 10, "of": 20, "seed": 4711,
+            "lanes": None, "sections": [{"name": "it works", "points": 10, "of": 20, "passed": 1, "cases": 2,
                           "skipped": 0}],
             "failures": [{"section": "it works", "case": "case 1", "evidence": "evidence",
                           "read": "a chapter"}]}, json.loads(self.grade.to_json()))
@@ -58,6 +58,7 @@ class Shown(unittest.TestCase):
         text = self.grade.to_text()
         self.assertTrue(text.startswith("./mine, as epoll: 10 of 20 points\n"), text)
         self.assertIn("it works             10 of 20   1 of 2 cases\n", text)
+        self.assertIn("\nThe scenes had the seed 4711.\n", text)
         self.assertIn("\n  case 1\n      evidence\n      Read a chapter", text)
 
 

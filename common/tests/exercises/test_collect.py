@@ -6,11 +6,13 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 
 import place  # first: it says where the rest lies
 
@@ -23,7 +25,7 @@ import handed_in
 import jail
 
 KEY = "01/queue"  # it prints a number, and the check compares it
-FILE = "01_iterative/queue.c"
+FILE, READER = "01_iterative/queue.c", "01_iterative/reader.c"
 MOST_TASKS, MOST_MIB = 20, 200
 
 LOOPS = "int main(void)\n{\n    for (;;)\n        ;\n}\n"
@@ -68,6 +70,15 @@ def archive(members, mode="w:gz"):
         for member, content in members:
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
+    return bytes.getvalue()
+
+
+def zipped(members):
+    """The bytes of a .zip of {name or ZipInfo: bytes}."""
+    bytes = io.BytesIO()
+    with zipfile.ZipFile(bytes, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
     return bytes.getvalue()
 
 
@@ -156,10 +167,54 @@ class Reading(Place):
     def test_a_folder_without_students_is_said(self):
         with self.assertRaisesRegex(handed_in.Unreadable, "is empty"):
             self.read()
-        self.hand_in("anna/" + FILE, "")
-        self.hand_in("anna.tar.gz", archive([]))
-        with self.assertRaisesRegex(handed_in.Unreadable, "twice"):
-            self.read()
+
+    def test_a_folder_and_an_archive_of_one_name_are_one_student(self):
+        self.hand_in("anna/" + FILE, "1")
+        self.hand_in("anna.tar.gz", archive([(named(FILE), b"2"), (named(READER), b"3")]))
+        self.hand_in("ben/" + FILE, "4")
+        work = self.read()
+        self.assertEqual({KEY: b"1", "01/reader": b"3"}, work["anna"].sources)
+        self.assertEqual(["01/queue is there twice: the first one counts"], work["anna"].notes)
+        self.assertEqual({KEY: b"4"}, work["ben"].sources)
+
+    def test_a_name_is_the_same_however_its_accents_are_written(self):
+        self.hand_in("Andr\u00e9/" + FILE, "1")
+        self.hand_in("Andre\u0301.tar.gz", archive([(named(READER), b"2")]))
+        self.assertEqual({"Andr\u00e9": {KEY: b"1", "01/reader": b"2"}},
+                         {name: one.sources for name, one in self.read().items()})
+
+    def test_moodle_puts_archives_into_folders(self):
+        folder = "Anna Ash_4711_assignsubmission_file"
+        self.hand_in(folder + "/mine.tar.gz", archive([(named(".mine/" + FILE), b"1")]))
+        self.hand_in(folder + "/again.zip", zipped({".mine\\01_iterative\\reader.c": b"2"}))
+        self.hand_in("Ben.zip", zipped({"Ben/.mine/" + FILE: b"3"}))
+        work = self.read()
+        self.assertEqual({KEY: b"1", "01/reader": b"2"}, work[folder].sources)
+        self.assertEqual({KEY: b"3"}, work["Ben"].sources)
+        self.assertEqual([], work[folder].notes + work["Ben"].notes)
+
+    def test_what_was_not_understood_is_named(self):
+        self.hand_in("anna/src/que.c", "1")
+        self.hand_in("ben.zip", zipped({"Abgabe/queue.c": b"1"}))
+        self.hand_in("carl.tar.gz", archive([]))
+        os.mkdir(os.path.join(self.folder, "dora"))
+        notes = {name: one.notes for name, one in self.read().items()}
+        self.assertEqual({"anna": ["no exercise is in it, but src/que.c"],
+                          "ben": ["no exercise is in it, but Abgabe/queue.c"],
+                          "carl": ["no exercise is in it, but nothing at all"],
+                          "dora": ["no exercise is in it, but nothing at all"]}, notes)
+
+    def test_a_zip_may_be_no_worse_than_another_archive(self):
+        link = zipfile.ZipInfo(FILE)
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        self.hand_in("eve.zip", zipped({link: b"/etc/passwd", "../" + READER: b"1"}))
+        self.hand_in("bomb.zip", zipped({FILE: bytes(handed_in.MOST_SOURCE + 1)}))
+        self.hand_in("nonsense.zip", b"what is this?")
+        work = self.read()
+        self.assertEqual(2, len(work["eve"].notes), work["eve"].notes)
+        for one in work.values():
+            self.assertEqual({}, one.sources, one.student)
+            self.assertTrue(one.notes, one.student)
 
     def test_names_are_harmless(self):
         self.hand_in("\x1b[31mred\n/" + FILE, "")
@@ -200,6 +255,9 @@ class Collecting(Place):
         os.chmod(self.folder, 0o777)
         found = json.loads(self.collect("--json", "--only", KEY, "--logs", logs, "--most-tasks",
                                         str(MOST_TASKS), "--most-memory", str(MOST_MIB)))
+        self.assertEqual(len(due), found["totals"]["handed in"])
+        self.assertEqual(len(due), sum(found["totals"].values()) - found["totals"]["handed in"])
+        self.assertTrue(found["date"] and found["revision"])
         outcomes = {one["student"]: one["exercises"][KEY]["outcome"] for one in found["students"]}
         if outcomes.get("endless") == "does not compile":  # the compiler was told first
             due["endless"] = "does not compile"
@@ -207,7 +265,7 @@ class Collecting(Place):
         for one in found["students"]:
             self.assertIn("leads out", one["notes"][0])
             self.assertTrue(os.path.exists(one["exercises"][KEY]["log"]))
-        if jail.build().spaces:
+        if jail.build().sandbox:
             self.assertEqual(os.listdir(self.folder), before, "nobody wrote outside")
 
     def test_the_table_has_a_row_for_each_student(self):

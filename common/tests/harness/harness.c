@@ -66,6 +66,11 @@ bool server_is(const char *name)
     return strcmp(server_name, name) == 0;
 }
 
+bool server_is_ours(void)
+{
+    return !getenv("CALLS_ITSELF");
+}
+
 bool server_has_workers(void)
 {
     return strstr(server_name, "ing") != NULL;
@@ -210,6 +215,18 @@ static void launch(const char *const *options)
     close(err);
 }
 
+/* Which program has come to serve, for the grader. */
+static void note_program(const char *folder)
+{
+    char link[64], list[4096], program[4096];
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)server_pid);
+    snprintf(list, sizeof(list), "%s/programs", folder);
+    ssize_t len = readlink(link, program, sizeof(program));
+    int fd = open(list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    check(len > 0 && dprintf(fd, "%.*s\n", (int)len, program) > 0, "%s", strerror(errno));
+    close(fd);
+}
+
 void start_server_with(const char *const *options)
 {
     char start[64];
@@ -226,6 +243,8 @@ void start_server_with(const char *const *options)
     }
     check(end && strcmp(end, "\n") == 0 && server_port > 0 && server_port < 65536,
           "the banner is: %s", banner);
+    if (getenv("FOLDERS"))
+        note_program(getenv("FOLDERS"));
 }
 
 /* Would the next SIGTERM be the default one, neither caught nor blocked? */
@@ -282,7 +301,7 @@ void stop_listening(void)
 struct statistics await_server(void)
 {
     enum { STOPPED_MS = 8000 };
-    struct statistics s;
+    struct statistics s = {0};
     char pattern[256];
     int n = 0;
     read_output(false, STOPPED_MS);
@@ -296,10 +315,15 @@ struct statistics await_server(void)
              "\n%s: %%llu requests on %%llu connections; CPU %%*f s user, %%*f s system; peak "
              "memory %%ld KiB; context switches %%*d voluntary, %%*d involuntary%%n",
              server_says);
-    check(last && sscanf(last, pattern, &s.requests, &s.connections, &s.peak_kib, &n) == 3 &&
-              last[n] == '\n',
-          "the last line is no statistics: %s", server_output());
-    return s;
+    s.told = last && sscanf(last, pattern, &s.requests, &s.connections, &s.peak_kib, &n) == 3 &&
+             last[n] == '\n';
+    check(s.told || !server_is_ours(), "the last line is no statistics: %s", server_output());
+    return s.told ? s : (struct statistics){0};
+}
+
+bool has_counted(struct statistics s, unsigned long long requests, unsigned long long connections)
+{
+    return (s.requests == requests && s.connections == connections) || !s.told;
 }
 
 struct statistics stop_server(void)

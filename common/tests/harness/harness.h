@@ -10,8 +10,10 @@
  *    by SIGTERM, with status 0, its statistics, and no child left behind.
  *  - A server of somebody else's, as it is graded, may have a name of its own,
  *    CALLS_ITSELF=mine, though SERVERS holds it under that of its model, and may
- *    know no --workers, NO_WORKERS=1. LIMITS=, a program's words, starts it,
- *    and the tests' folders are made in FOLDERS=, so that somebody can see to it.
+ *    know no --workers, NO_WORKERS=1. What only our seven promise (statistics,
+ *    some fields) is asked of it in cases of their own, and fails no other case.
+ *    LIMITS=, a program's words, starts it, and the tests' folders are made in
+ *    FOLDERS=, so that somebody can see to it.
  *  - Waiting means waiting for an event. Its limit is there for the case that
  *    the event never comes; PATIENCE=3 makes all limits three times as long,
  *    for servers with sanitizers and machines with other things to do.
@@ -100,6 +102,7 @@ extern char server_host[64]; /* where it listens: "127.0.0.1", "[::1]" */
 extern int server_port;
 
 bool server_is(const char *name);
+bool server_is_ours(void);     /* one of the seven, which is not graded */
 bool server_has_workers(void); /* knows --workers */
 
 /* Starts the server, on a free port and with our Redis' socket: start_server("-v", "-k", "0"), and
@@ -126,11 +129,13 @@ bool server_is_stopping(void);
 
 /* What it says when asked to stop. run_case() calls this if the case does not. */
 struct statistics {
+    bool told; /* always, by one of ours; the rest is 0 if not */
     unsigned long long requests, connections;
     long peak_kib; /* of the largest process */
 };
 struct statistics stop_server(void);  /* SIGTERM, and await_server() */
 struct statistics await_server(void); /* it has been asked to stop: waits until it has */
+bool has_counted(struct statistics, unsigned long long requests, unsigned long long connections);
 int await_exit(int limit_ms);         /* waits until it is gone; returns its wait(2) status */
 void stop_listening(void);            /* nobody reads what it writes on standard output any more */
 
@@ -298,6 +303,10 @@ const struct answer *get(const char *target);
 const struct answer *post(const char *form);
 
 const char *field(const struct answer *, const char *name); /* its value; NULL: not there */
+bool says_when(const struct answer *);                      /* Date: now, within a minute */
+bool says_by_whom(const struct answer *);                   /* Server: ZeroHTTPd/0.1.0 (epoll) */
+bool says_if_kept(const struct answer *);                   /* Connection: keep-alive, or close */
+bool says_charset(const struct answer *);                   /* if it is a text */
 bool body_has(const struct answer *, const char *text);
 void check_file(const struct answer *, const char *path); /* 200, and the file's bytes */
 

@@ -254,7 +254,8 @@ static void check_log(int lines, const char *text)
                   "\"([ !#-[]|]|[\\^-~]|\\\\x[0-9a-f]{2})*\" [1-5][0-9]{2} [0-9]+\n",
                   REG_EXTENDED) == 0,
           "regcomp");
-    check(count_lines(log) == lines + 1, "not %d lines: %s", lines, log);
+    int more = count_lines(log) - lines;
+    check(more == 1 || (more == 0 && !server_is_ours()), "not %d lines: %s", lines, log);
     check(strstr(log, text), "no %s: %s", text, log);
     for (int i = 0; i < lines; i++, log = strchr(log, '\n') + 1) {
         regmatch_t match;
@@ -348,7 +349,7 @@ EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
     start_server("-v");
     for (int i = 0; i < REQUESTS; i++)
         check(get(target)->status == 404, "not found");
-    check(stop_server().requests == REQUESTS, "not counted");
+    check(has_counted(stop_server(), REQUESTS, REQUESTS), "not counted");
     int lines = count_lines(server_output()) - 2; /* whole ones */
     check(lines > REQUESTS / 10 && lines < REQUESTS, "%d lines of %d", lines, REQUESTS);
     check_log(lines, target);

@@ -1,0 +1,97 @@
+"""No wrong answer passes: each exercise has some, among them the hard-coded and the lazy one.
+
+wrong/0N.py has ANSWERS: {exercise: {what is wrong: [(text, what replaces it), ...]}}. The texts are of
+the solution, each is in it once; None stands for all of it.
+"""
+
+import concurrent.futures
+import importlib.util
+import os
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+import place  # first: it says where the rest lies
+import checks
+import exercises
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEAST = 3
+JOBS = int(os.environ.get("JOBS", 0)) or 2 * (os.cpu_count() or 1)
+
+
+def answers(chapter):
+    """Those of a chapter; none in a course's copy."""
+    path = os.path.join(HERE, "wrong", chapter[:2] + ".py")
+    if not os.path.exists(path):
+        return {}
+    spec = importlib.util.spec_from_file_location("wrong_" + chapter, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ANSWERS
+
+
+def changed(text, replaced):
+    for before, after in replaced:
+        if before is None:
+            text = after
+        elif text.count(before) != 1:
+            raise AssertionError("%d times in the solution: %s" % (text.count(before), before))
+        else:
+            text = text.replace(before, after)
+    return text
+
+
+def build(exercise, source, folder):
+    """Compiles it as `make collect` does. Returns the program."""
+    path = os.path.join(folder, exercise.name)
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(source)
+    san = getattr(checks.load(exercise), "SAN", "")
+    command = subprocess.run(
+        ["make", "--no-print-directory", "-s", "compile-command", "SAN=" + san, "SOURCE=%s.c" % path,
+         "EX=%s/%s" % (exercise.chapter, exercise.name), "PROGRAM=" + path],
+        cwd=place.TOP, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+    subprocess.run([*shlex.split(command), "-w"], cwd=place.TOP, check=True)
+    return path
+
+
+def verdict(exercise, replaced):
+    """(status, what the check printed) of a wrong answer."""
+    with open(exercise.at(checks.make("build/solutions/%s/%s.c" % (
+            exercise.chapter, exercise.name))), encoding="utf-8") as file:
+        source = changed(file.read(), replaced)
+    with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
+        return place.run("run", exercise.key, "--program", build(exercise, source, folder))
+
+
+@unittest.skipIf(os.environ.get("SAN"), "built with what each check asks for")
+class Wrong(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.all = {each.key: answers(each.chapter).get(each.name, {}) for each in exercises.every()}
+        if not any(cls.all.values()):
+            raise unittest.SkipTest("a course's copy has no answers, not even wrong ones")
+        for target in ("exercise-programs", "all", "instruments"):
+            checks.make(target)
+
+    def test_each_exercise_has_some(self):
+        for key, wrong in self.all.items():
+            with self.subTest(exercise=key):
+                self.assertGreaterEqual(len(wrong), LEAST)
+
+    def test_none_passes(self):
+        asked = [(each, what, replaced) for each in exercises.every()
+                 for what, replaced in self.all[each.key].items()]
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            verdicts = pool.map(lambda one: verdict(one[0], one[2]), asked)
+            for (exercise, what, _), (status, printed) in zip(asked, verdicts):
+                with self.subTest(exercise=exercise.key, wrong=what):
+                    last = place.last_line(printed)
+                    if status != 77:
+                        self.assertEqual((1, "not yet: "), (status, last[:9]), "\n" + printed)
+
+
+if __name__ == "__main__":
+    unittest.main()
