@@ -28,17 +28,18 @@ def check(ex):
     grown = server.status("VmRSS") - before
     ex.expect("bounded", "at most %d KiB of memory for each client" % MOST_KB,
               lambda: grown <= DEAF * MOST_KB, saw=lambda: "%d KiB" % (grown // DEAF), hint=2)
-    ex.expect("others", "a file for a client that reads", lambda: idle.get("/tux.png").status == 200)
+    ex.expect("others", "a file for a client that reads",
+              lambda: idle.get("/tux.png").status == 200)
 
     ex.did("let one of them read after all")
     whole = [deaf[0].hear() for _ in range(FILES)]
     ex.expect("all", "all %d files" % FILES, lambda: all(
         answer and answer.status == 200 for answer in whole), hint=3)
-    ex.did("let another one reset its connection, while it is still being written to")
+    ex.did("let another one reset its connection, in the middle of its files")
     number = server.descriptors()
     deaf[1].reset()
-    ex.expect("gone", "that the server notices when a client leaves", lambda: server.descriptors() < number,
-              within=2, hint=3, read="poll(2)")
+    ex.expect("gone", "that the server notices when a client leaves",
+              lambda: server.descriptors() < number, within=2, hint=3, read="poll(2)")
     sleeps = Sleeps(server)
     ex.expect("again", "a loop that sleeps again", sleeps, within=5, saw=sleeps.saw)
     for each in deaf:

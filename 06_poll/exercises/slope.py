@@ -24,7 +24,7 @@ def check(ex):
 def compare(ex, name, silent, guess, count):
     """The number that was counted stays a secret until the guess is right."""
     hint = 3 if name == "epoll" else 1 if guess < silent else 2
-    ex.expect("%s, %d" % (name, silent), "%s with %d silent clients: as many as you have guessed" % (
+    ex.expect("%s, %d" % (name, silent), "%s with %d silent clients: as many as you guess" % (
         name, silent), lambda: near(guess, count), hint=hint,
               saw=lambda: "%s than your %d" % ("more" if count > guess else "fewer", guess),
               read="poll(2)" if name == "poll" else "epoll_wait(2)")
