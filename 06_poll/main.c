@@ -1,18 +1,18 @@
-/* Chapter 6: poll. One process that waits for everybody at once.
+/* Chapter 6: poll. One process with one thread, which waits for all clients at once.
  *
- * The model: no descriptor blocks. poll() sleeps until something has happened
- * to any of them; the loop does what can be done about it without waiting, and
- * sleeps again. Where a thread had its stack to remember how far a client had
- * got, there is an object with a state (conn.h), in the queue of those who
- * wait for the same thing (waiting.h).
+ * The model: no descriptor blocks. poll() sleeps until something has happened on at
+ * least one of them. The loop then does all work that needs no waiting, and sleeps
+ * again. In chapter 5 a thread's stack remembered how far its client had got. Here an
+ * object with a state (conn.h) does. All clients in one state wait for the same thing,
+ * and are in one queue (waiting.h).
  *
- * What blocks whom: nobody waits for a client, or for Redis. But all share one
- * thread: a page that computed for 20 ms would make everybody 20 ms late, and
- * so does a slow disk, since poll() takes every file for ready.
+ * What blocks whom: the loop never waits for a single client, nor for Redis alone. But
+ * all clients share its thread. A page that computes for 20 ms makes every one of them
+ * 20 ms late. A slow disk does the same, because to poll() a file is always ready.
  *
- * What it costs: the kernel looks at every descriptor in every round, however
- * few have something to say, and so do we: a thousand idle clients make each
- * busy one dearer.
+ * What it costs: in each round this program lists every descriptor and the kernel checks
+ * every one, however few of them have news. So a thousand idle clients make each request
+ * of a busy client dearer.
  *
  * poll(2), accept4(2), signalfd(2), fcntl(2) O_NONBLOCK
  */
@@ -35,28 +35,28 @@
 
 enum { ACCEPTS_A_ROUND = 64 }; /* so that a burst of new clients does not starve the others */
 
-/* ---- the loop's state: there is one thread, and nobody to share it with -------------------- */
+/* ---- the loop's state: one thread uses it, so it needs no lock ------------------------------ */
 
 static struct worker worker;
-static struct waiting waiting;   /* every client, by what it waits for */
-static struct redis_async redis; /* one connection, shared by all clients */
-static int listener;             /* -1 once we are stopping */
+static struct waiting waiting;   /* every client, in the queue of its state */
+static struct redis_async redis; /* one connection, which all clients share */
+static int listener;             /* -1 once the server is stopping */
 static int signals;
-/* Without descriptors nobody is accepted before this time (clock_now_ms()). */
+/* Descriptors or memory ran out: no client is accepted before this time (clock_now_ms()). */
 static int64_t accept_paused_until;
 
-/* What poll() is asked about, made anew each round from the queues. whose[i]
- * is the client behind fds[i], so that no entry can be stale. */
+/* What poll() is asked about, and whose[i], the client that fds[i] belongs to. Both arrays
+ * are filled anew in each round, from the queues, so no entry can be stale. */
 static struct pollfd *fds;
 static struct conn **whose;
-static int count, room;
+static int count, room; /* entries in use, and entries that fit */
 
-enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients from CLIENTS on */
+enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients begin at CLIENTS */
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* A client that has a question asks Redis. Then it joins the queue of its state,
- * which says what it waits for. */
+/* A client in CONN_ASKING has a command for Redis, which is put into a buffer here and sent
+ * at the end of the round. Then the client joins the queue of its state. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -68,22 +68,22 @@ static void queue_client(struct conn *client)
     waiting_update(&waiting, client);
 }
 
-/* Something has happened to a client: it goes on as far as it can without waiting. */
+/* Something has happened on a connection: the client goes on as far as it can without waiting. */
 static void advance_client(struct conn *client)
 {
     conn_advance(client);
     queue_client(client);
 }
 
-/* Redis has answered a client; redis_async.c calls this. */
+/* redis_async.c calls this with the reply to a client's command, or with NULL and why. */
 static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
     advance_client(client);
 }
 
-/* Accepts the clients in the queue. Out of descriptors or memory it stops for a
- * tick, because poll() would report the same client at once. */
+/* Accepts the clients in the accept queue. When descriptors or memory run out it pauses for a
+ * tick, because poll() would report the same client again at once. */
 static void accept_clients(void)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -98,14 +98,14 @@ static void accept_clients(void)
         }
         conn_open(client, fd, &worker); /* owns fd now */
         waiting_add(&waiting, client);  /* owns client now */
-        advance_client(client);         /* what it wants to say has often come already */
+        advance_client(client);         /* its request has often come already */
     }
 }
 
 /* ---- what poll() is asked ------------------------------------------------------------------ */
 
-/* Room in both arrays. Without memory for it, the last clients are not looked
- * at in this round, and perhaps in the next. */
+/* Makes room in both arrays. If there is no memory for that, poll() is not asked about the
+ * clients that do not fit; perhaps they fit in the next round. */
 static void grow_arrays(int needed)
 {
     if (needed <= room)
@@ -132,9 +132,9 @@ static void add_clients(enum conn_state state, short events)
         add_fd(client->fd, events, client);
 }
 
-/* Each state says what it waits for. Room for writing is asked for only by
- * those who have something to write: most sockets have room nearly always, and
- * poll() would never sleep. Who waits for Redis is not asked about at all. */
+/* Each state says what its clients wait for. POLLOUT, room for writing, is only for clients
+ * with something to write: most sockets have room nearly always, and poll() would never
+ * sleep. A client that waits for Redis is not in the array at all. */
 static void build_fds(void)
 {
     grow_arrays(CLIENTS + waiting.count);
@@ -149,7 +149,7 @@ static void build_fds(void)
     add_clients(CONN_LINGERING, POLLIN);
 }
 
-/* Until the next deadline of anybody; for ever if there is none. */
+/* Milliseconds until the next deadline of all; -1 means for ever, because there is none. */
 static int next_timeout(void)
 {
     int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
@@ -158,14 +158,14 @@ static int next_timeout(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Every client is accepted, so none makes way for another, except when the server stops. */
+/* A loop accepts everybody, so no kept connection is in the way, except when the server stops. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
-/* The first signal: no new client is accepted, and the connected ones are served. */
+/* After the first signal no new client is accepted. The connected ones are still served. */
 static void stop_accepting(void)
 {
     stop_read_signalfd(signals);
@@ -178,7 +178,7 @@ static void run_once(void)
 {
     build_fds();
     if (poll(fds, (nfds_t)count, next_timeout()) < 0 && net_out_of_resources(errno))
-        poll(NULL, 0, TICK_MS); /* nobody is ready, as far as we know; the rest frees memory */
+        poll(NULL, 0, TICK_MS); /* all revents are 0; the rest of the round may free memory */
 
     for (int i = CLIENTS; i < count; i++)
         if (fds[i].revents)
@@ -192,8 +192,8 @@ static void run_once(void)
 
     waiting_expire(&waiting, advance_client);
     redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
-    redis_async_flush(&redis);   /* what all of them asked, in one write */
-    waiting_free_done(&waiting); /* the arrays have named them until here */
+    redis_async_flush(&redis);   /* the commands of all clients, in one write */
+    waiting_free_done(&waiting); /* whose[] has named them until here */
 }
 
 int main(int argc, char **argv)

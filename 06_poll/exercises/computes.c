@@ -1,11 +1,11 @@
 /* Exercise 06/computes: who waits while a page computes?
  *
- * No server this time, but your guesses about the seven. A page is asked for
- * that takes a fifth of a second of pure computing; nothing in it sleeps. In
- * the meantime, another visitor asks for a small file.
+ * This is no server. It holds your guesses about the seven. One visitor asks for
+ * a page that computes for a fifth of a second, and in which nothing sleeps.
+ * Meanwhile another visitor asks for a small file.
  *
- * Here: write 1 where this visitor has to wait until a page is ready, and
- * leave 0 where the file comes first.
+ * Here: write 1 for a server if this visitor has to wait until a page is ready.
+ * Leave 0 if the file comes first.
  *
  * fork(2), pthread_create(3), poll(2), epoll(7)
  */
@@ -13,8 +13,8 @@
 
 struct guess {
     const char *server;
-    int one_page;  /* one page is being computed; the server has its default options */
-    int two_pages; /* two are; the four with --workers were started with --workers 2 */
+    int one_page;  /* one page is being computed, and the server has its default options */
+    int two_pages; /* two are, and the four that have workers were started with --workers 2 */
 };
 
 static const struct guess guesses[] = {

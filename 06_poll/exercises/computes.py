@@ -1,4 +1,4 @@
-"""06/computes: guesses of who waits while a page computes, beside what the seven servers do."""
+"""06/computes: who waits while a page computes? Compares the guesses with what the servers do."""
 
 import os
 import select
@@ -13,7 +13,7 @@ PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 WITH_WORKERS = ["forking", "preforking", "threading", "prethreading"]
 WALKS = 1  # of the page: 0.2 s
-AT_WORK = 0.02  # seconds of CPU time: more than it takes to come there, far less than the page
+AT_WORK = 0.02  # seconds of CPU time: more than to begin with a page takes, far less than the page
 LOOKS = 5
 
 
@@ -21,7 +21,7 @@ def check(ex):
     guesses = read(ex)
     root = computing_root(ex.folder, WALKS)
     redis = computing_redis(ex)
-    ex.did("made a page of {:,} steps, which waits for nothing".format(WALKS * ENTRIES ** DEPTH))
+    ex.did("made a page of {:,} steps that waits for nothing".format(WALKS * ENTRIES ** DEPTH))
     for name in servers.NAMES:
         compare(ex, "one page", name, guesses[name][0], lambda: waits(ex, root, redis, name, 1))
     for name in servers.NAMES:
@@ -36,25 +36,25 @@ def read(ex):
     rows = [line.split() for line in printed.splitlines()]
     guesses = {row[0]: [int(word) for word in row[1:]] for row in rows
                if len(row) == 3 and set(row[1:]) <= {"0", "1"}}
-    ex.expect("prints", "a line for each of the seven: its name, and two numbers, 0 or 1",
+    ex.expect("prints", "a line for each of the seven servers: its name, and two numbers, 0 or 1",
               lambda: sorted(guesses) == sorted(servers.NAMES), saw=lambda: repr(printed))
     return guesses
 
 
 def compare(ex, key, name, guess, look):
-    """One who does not wait can be seen at once. One who waits may do so for another reason, on a
-    busy machine: a guess is not contradicted for that before the last look."""
+    """That a visitor does not wait can be seen at once. On a busy machine a visitor may wait for
+    another reason, so a guess of 0 is contradicted only if the visitor waits in every look."""
     looks = (look() for _ in range(LOOKS if guess == 0 else 1))
     waited = all(looks)
     words = {True: "has to wait", False: "does not wait"}
-    ex.expect(key, "%s: a visitor who wants a file %s" % (name, words[waited]),
+    ex.expect(key, "%s: a visitor that wants a file %s" % (name, words[waited]),
               lambda: guess == waited, saw=lambda: "your guess: %s" % words[bool(guess)],
               hint=1 if key == "one page" else 3, read="sched(7)")
 
 
 def waits(ex, root, redis, name, pages, *options):
-    """Does a file that is asked for while so many pages are being computed come after the first of
-    them? No clock decides that: a page is a thousand times as much work as a file."""
+    """So many pages are being computed, and a file is asked for. Does the file come after the first
+    of them? No clock decides that: a page is a thousand times as much work as a file."""
     server = ex.project(name, "--root", root, "--timeout", "60", *options, redis=redis)
     begun = server.cpu_seconds()
     clients = ex.hold(server, pages, PAGE)
@@ -63,6 +63,6 @@ def waits(ex, root, redis, name, pages, *options):
     file.say(FILE)
     first = select.select([each.socket for each in [*clients, file]], [], [], 60)[0]
     waited = any(client.socket in first for client in clients)
-    os.killpg(server.pid, signal.SIGKILL)  # those of its children who compute, too
+    os.killpg(server.pid, signal.SIGKILL)  # its children that compute, too
     server.end(None)
     return waited

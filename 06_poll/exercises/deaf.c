@@ -2,9 +2,9 @@
  *
  * Visitors are served well. But when some of them are slow to read what they
  * have asked for, a core of the machine is busy, and nothing gets done. Fifty
- * do it reliably: they ask for a hundred files each, and never read.
+ * clients that ask for a hundred files each and never read show it every time.
  *
- * There is no Redis here: the guestbook says 503, and that is no mistake.
+ * There is no Redis here. The guestbook answers 503, which is not the bug.
  *
  * poll(2), sendmsg(2), tcp(7)
  */
@@ -22,19 +22,19 @@
 #include <unistd.h>
 
 enum { MOST_CLIENTS = 1000, ACCEPTS_A_ROUND = 64 };
-enum { LISTENER, SIGNALS, CLIENTS }; /* places in fds; clients from CLIENTS on */
+enum { LISTENER, SIGNALS, CLIENTS }; /* places in fds; clients begin at CLIENTS */
 
 static struct worker worker;
-static struct waiting waiting; /* every client, by what it waits for */
-static int listener;           /* -1 once we are stopping */
+static struct waiting waiting; /* every client, in the queue of its state */
+static int listener;           /* -1 once the server is stopping */
 static int signals;
 
 static struct pollfd fds[CLIENTS + MOST_CLIENTS];
 static struct conn *whose[CLIENTS + MOST_CLIENTS];
 static int count;
 
-/* What poll() is asked about a client. One who is to be written to may speak as
- * well, or may leave, and we want to hear of that. */
+/* What poll() is asked about a client. A client that is being written to may also speak,
+ * or leave, and we want to hear of both. */
 static short interest(const struct conn *client)
 {
     short events = POLLIN;
@@ -110,7 +110,7 @@ static void run_once(void)
         stop_accepting();
 
     waiting_expire(&waiting, advance_client);
-    waiting_free_done(&waiting); /* the arrays have named them until here */
+    waiting_free_done(&waiting); /* whose[] has named them until here */
 }
 
 static int claim_waiting_clients(const struct worker *unused)

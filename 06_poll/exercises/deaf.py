@@ -1,13 +1,13 @@
-"""06/deaf: whether the loop sleeps while clients do not read what they have asked for."""
+"""06/deaf: does the loop sleep while clients do not read what they have asked for?"""
 
 from loop import Sleeps
 
 REASON = "sleeps"
 
 DEAF = 50
-FILES = 100  # that each of them asks for, all at once: five megabytes
+FILES = 100  # that each client asks for, all at once: five megabytes
 ASK = b"GET /tux.png HTTP/1.1\r\nHost: here\r\n\r\n"
-MOST_KB = 64  # of memory for each
+MOST_KB = 64  # of memory for each client
 
 
 def check(ex):
@@ -19,26 +19,27 @@ def check(ex):
     for each in deaf:
         each.say(ASK * FILES)
     ex.did("let %d clients ask for %d files each, all at once, and read nothing" % (DEAF, FILES))
-    ex.expect("begins", "that each of them is sent something",
+    ex.expect("begins", "something sent to each of them",
               lambda: all(each.is_answered() for each in deaf), within=10)
 
     sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps when no socket has room any more", sleeps, within=3,
+    ex.expect("sleeps", "a loop that sleeps when no socket has room left", sleeps, within=3,
               saw=sleeps.saw, hint=1, read="poll(2)")
     grown = server.status("VmRSS") - before
-    ex.expect("bounded", "at most %d KiB of memory for each" % MOST_KB,
+    ex.expect("bounded", "at most %d KiB of memory for each client" % MOST_KB,
               lambda: grown <= DEAF * MOST_KB, saw=lambda: "%d KiB" % (grown // DEAF), hint=2)
-    ex.expect("others", "a file for somebody who reads", lambda: idle.get("/tux.png").status == 200)
+    ex.expect("others", "a file for a client that reads",
+              lambda: idle.get("/tux.png").status == 200)
 
     ex.did("let one of them read after all")
     whole = [deaf[0].hear() for _ in range(FILES)]
     ex.expect("all", "all %d files" % FILES, lambda: all(
         answer and answer.status == 200 for answer in whole), hint=3)
-    ex.did("let another one be reset, while it is still being written to")
+    ex.did("let another one reset its connection, in the middle of its files")
     number = server.descriptors()
     deaf[1].reset()
-    ex.expect("gone", "that one who leaves is noticed", lambda: server.descriptors() < number,
-              within=2, hint=3, read="poll(2)")
+    ex.expect("gone", "that the server notices when a client leaves",
+              lambda: server.descriptors() < number, within=2, hint=3, read="poll(2)")
     sleeps = Sleeps(server)
     ex.expect("again", "a loop that sleeps again", sleeps, within=5, saw=sleeps.saw)
     for each in deaf:

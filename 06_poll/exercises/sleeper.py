@@ -1,4 +1,4 @@
-"""06/sleeper: whether a file is served while Redis does not answer."""
+"""06/sleeper: is a file served while Redis does not reply?"""
 
 from loop import Sleeps
 from words import how_many
@@ -16,13 +16,13 @@ def check(ex):
 
 
 def serves_meanwhile(ex):
-    """--timeout is long: Redis must not be given up while the check looks."""
+    """--timeout is long, so that the server does not give Redis up while the check looks."""
     redis = ex.redis()
     redis.hold()
     server = ex.serve("--timeout", "500", redis=redis)
     pages = ex.hold(server, VISITORS, PAGE)
-    ex.expect("asks", "that Redis is asked", lambda: redis.held() == 1, within=5)
-    ex.did("let Redis think about it, and one more client ask for a file")
+    ex.expect("asks", "a command sent to Redis", lambda: redis.held() == 1, within=5)
+    ex.did("held back the replies of Redis, and let one more client ask for a file")
     file = ex.client(server)
     file.say(FILE)
     ex.expect("awake", "the file, while Redis is silent", file.is_answered, within=2,
@@ -34,29 +34,29 @@ def serves_meanwhile(ex):
                                       how_many(server.threads(), "thread")))
 
     pages[0].say(PAGE)
-    ex.did("let one of those who wait for a page ask for another one")
+    ex.did("let one of the clients that wait for a page ask for another one")
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps until there is something to do", sleeps, within=5,
               saw=sleeps.saw, hint=3, read="poll(2)")
 
-    ex.did("let Redis answer")
+    ex.did("let Redis reply")
     redis.release()
     for page in [*pages, pages[0]]:
-        ex.expect("pages", "a page for each who asked", lambda: page.hear().status == 200, hint=2)
-    ex.expect("once", "that Redis was asked once for each of them", lambda: redis.counts().incr == 4,
+        ex.expect("pages", "a page for each request", lambda: page.hear().status == 200, hint=2)
+    ex.expect("once", "that Redis was asked once for each page", lambda: redis.counts().incr == 4,
               saw=lambda: "INCR, %s" % how_many(redis.counts().incr, "time"), hint=3)
     ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
 
 
 def is_not_patient_for_ever(ex):
-    """A fifth of --timeout is what Redis has."""
+    """Redis may take a fifth of --timeout."""
     redis = ex.redis()
     redis.hold()
     server = ex.serve("--timeout", "1", redis=redis)
     client = ex.client(server)
     client.say(PAGE)
-    ex.expect("deadline", "504 when Redis does not answer at all",
+    ex.expect("deadline", "504 when Redis does not reply at all",
               lambda: client.hear().status == 504, hint=3)
     redis.release()
-    ex.expect("again", "a page when it answers again",
+    ex.expect("again", "a page when Redis replies again",
               lambda: ex.client(server).get("/guestbook").status == 200, within=1, hint=3)

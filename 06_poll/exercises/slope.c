@@ -1,13 +1,13 @@
 /* Exercise 06/slope: how much is looked at for one request?
  *
- * No server this time, but your guesses about chapters 6 and 7. Some clients
- * are connected, and silent. One more asks for a small file, reads it, asks
- * again, a hundred times over the same connection.
+ * This is no server. It holds your guesses about chapters 6 and 7. Some clients
+ * are connected and silent. One more client asks for a small file, reads it, and
+ * asks again, a hundred times over the same connection.
  *
- * Here: write what each of these requests costs. The kernel sees it:
- *    poll(fds, nfds, ms)             how many entries it is shown
- *    epoll_wait(...) = count         how many events it brings back
- * There is no Redis in this, but the server was given one.
+ * Here: write what each of these requests costs:
+ *    poll(fds, nfds, ms)             how many entries it gets
+ *    epoll_wait(...) = count         how many events it returns
+ * The servers know of a Redis, but a file does not need it.
  *
  * poll(2), epoll_wait(2), and build_fds() in 06_poll/main.c
  */

@@ -1,4 +1,4 @@
-"""06/slope: guesses of what is looked at for a request, beside what strace(1) counts."""
+"""06/slope: what is looked at for a request? Compares the guesses with what strace(1) counts."""
 
 REASON = "poll, 10"
 
@@ -22,7 +22,7 @@ def check(ex):
 
 
 def compare(ex, name, silent, guess, count):
-    """The number counted stays a secret until the guess is right."""
+    """The number that was counted stays a secret until the guess is right."""
     hint = 3 if name == "epoll" else 1 if guess < silent else 2
     ex.expect("%s, %d" % (name, silent), "%s with %d silent clients: as many as you guess" % (
         name, silent), lambda: near(guess, count), hint=hint,
@@ -37,8 +37,8 @@ def near(guess, count):
 
 
 def a_request(ex, name, silent):
-    """Entries, or events, for each of REQUESTS: those of the call that said it has come. strace
-    changes none of that."""
+    """Entries, or events, for each of REQUESTS: those of the call that reported the request. strace
+    changes none of these numbers."""
     server = ex.project(name, "--timeout", "500", redis=ex.redis(), under=ex.traced(TRACED))
     ex.hold(server, silent, b"")
     asks = ex.client(server)
@@ -56,7 +56,7 @@ def a_request(ex, name, silent):
 
 
 def looked_at(call):
-    """poll([...], NFDS, MS) was shown so many; epoll_wait() brought back so many."""
+    """The entries that poll([...], NFDS, MS) got, or the events that epoll_wait() returned."""
     if call.name == "poll":
         return int(call.arguments.rpartition("], ")[2].split(",")[0])
     if call.name == "ppoll":
