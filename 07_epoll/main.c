@@ -46,13 +46,13 @@ struct client {
     uint32_t interest; /* EPOLLIN or EPOLLOUT; 0: not watched at all */
 };
 
-/* ---- the loop's state: there is only one thread, so it needs no lock ------------------------ */
+/* ---- the loop's state: one thread uses it, so it needs no lock ------------------------------ */
 
 static struct worker worker;
-static struct waiting waiting;   /* every client, by what it waits for */
-static struct redis_async redis; /* one connection, shared by all clients */
+static struct waiting waiting;   /* every client, in the queue of its state */
+static struct redis_async redis; /* one connection, which all clients share */
 static int epoll;
-static int listener; /* -1 once we are stopping */
+static int listener; /* -1 once the server is stopping */
 static int signals;
 static bool accept_paused; /* no descriptors: the listener is not watched until the tick is over */
 static int64_t accept_paused_until;
@@ -114,8 +114,8 @@ static void watch_listener(bool open)
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* A client that has a question asks Redis. Then it joins the queue of its state,
- * which says what it waits for. */
+/* A client in CONN_ASKING has a command for Redis, which is put into a buffer here and sent
+ * at the end of the round. Then the client joins the queue of its state. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -128,22 +128,22 @@ static void queue_client(struct conn *client)
     waiting_update(&waiting, client);
 }
 
-/* Something has happened to a client: it goes on as far as it can without waiting. */
+/* Something has happened on a connection: the client goes on as far as it can without waiting. */
 static void advance_client(struct conn *client)
 {
     conn_advance(client);
     queue_client(client);
 }
 
-/* Redis has answered a client; redis_async.c calls this. */
+/* redis_async.c calls this with the reply to a client's command, or with NULL and why. */
 static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
     advance_client(client);
 }
 
-/* Accepts the clients in the queue. Out of descriptors or memory it stops
- * for a tick, because epoll_wait() would report the same client at once. */
+/* Accepts the clients in the accept queue. When descriptors or memory run out it pauses for a
+ * tick, because epoll_wait() would report the same client again at once. */
 static void accept_clients(void)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -165,14 +165,14 @@ static void accept_clients(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Every client is accepted, so none makes way for another, except when the server stops. */
+/* A loop accepts everybody, so no kept connection is in the way, except when the server stops. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
-/* The first signal: no new client is accepted, and the connected ones are served. */
+/* After the first signal no new client is accepted. The connected ones are still served. */
 static void stop_accepting(void)
 {
     stop_read_signalfd(signals);
@@ -198,7 +198,7 @@ static void handle_event(const struct epoll_event *event)
         advance_client(whose);
 }
 
-/* Milliseconds until the earliest deadline; -1 if there is none. */
+/* Milliseconds until the next deadline of all; -1 means for ever, because there is none. */
 static int next_timeout(void)
 {
     int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
@@ -217,7 +217,7 @@ static void run_once(void)
         watch_listener(true);
     waiting_expire(&waiting, advance_client);
     redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
-    redis_async_flush(&redis);   /* what all of them asked, in one write */
+    redis_async_flush(&redis);   /* the commands of all clients, in one write */
     waiting_free_done(&waiting); /* until here an event could still name them */
 }
 
