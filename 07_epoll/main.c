@@ -1,20 +1,20 @@
 /* Chapter 7: epoll. One process, and a kernel that remembers what it waits for.
  *
- * The model: chapter 6's loop. But instead of showing the kernel every
- * descriptor in every round, we tell it once what we are interested in;
- * epoll_wait() brings back only those with something to say, each with the
- * pointer we left with it: no table, and nothing to search.
+ * The model: chapter 6's loop. But chapter 6 hands every descriptor to the
+ * kernel in every round. Here the kernel is told once what we want to hear of,
+ * and keeps the list. epoll_wait() returns the descriptors that are ready, each
+ * with the pointer that we left with it: there is no table, and no search.
  *
- * What blocks whom: as in chapter 6: nobody waits for a client or for Redis,
- * all wait for whoever computes, and for the disk.
+ * What blocks whom: as in chapter 6. No client waits for another client's
+ * network, or for another client's replies from Redis. All of them wait while
+ * a page computes, and while the disk is slow.
  *
- * What it costs: a round costs what happened in it, however many are idle. A
- * change of interest is a system call of its own, so there are few: reading is
- * watched from the start and left so, and the kernel hears of a change only
- * when a socket is full, or when a client talks while it has to wait for Redis.
+ * What it costs: a round costs what happened in it, however many clients are
+ * idle. A change of interest is a system call of its own, so there are few.
  *
- * Level-triggered: an event comes again until it has been dealt with, so that
- * nobody who gets less than a fair turn in one round is forgotten.
+ * Level-triggered: the kernel reports an event again until it has been dealt
+ * with. So a client that has had its fair turn, and has more to do, is not
+ * forgotten.
  *
  * epoll(7), epoll_ctl(2), epoll_wait(2), accept4(2), signalfd(2)
  */
@@ -46,20 +46,20 @@ struct client {
     uint32_t interest; /* EPOLLIN or EPOLLOUT; 0: not watched at all */
 };
 
-/* ---- the loop's state: there is one thread, and nobody to share it with -------------------- */
+/* ---- the loop's state: one thread uses it, so it needs no lock ------------------------------ */
 
 static struct worker worker;
-static struct waiting waiting;   /* every client, by what it waits for */
-static struct redis_async redis; /* one connection, shared by all clients */
+static struct waiting waiting;   /* every client, in the queue of its state */
+static struct redis_async redis; /* one connection, which all clients share */
 static int epoll;
-static int listener; /* -1 once we are stopping */
+static int listener; /* -1 once the server is stopping */
 static int signals;
 static bool accept_paused; /* no descriptors: the listener is not watched until the tick is over */
 static int64_t accept_paused_until;
 
 /* ---- what the kernel is told --------------------------------------------------------------- */
 
-/* Tells the kernel what a descriptor is watched for; `before` and `now` may be 0: not at all. The
+/* Changes what the kernel watches a descriptor for. 0, before or now, means: not watched. The
  * pointer comes back with each event, and says whose it is. */
 static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
 {
@@ -68,8 +68,8 @@ static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
     return before == now || epoll_ctl(epoll, operation, fd, &event) == 0;
 }
 
-/* A client's interest follows its state, lazily: while Redis is asked it stays
- * as it was, because mostly nothing will come, and nothing needs to change. */
+/* A client's interest follows its state. While Redis is asked it stays as it was: most clients
+ * send nothing meanwhile, and then there is nothing to change. */
 static void watch_client(struct client *client)
 {
     enum conn_state state = client->conn.state;
@@ -79,11 +79,11 @@ static void watch_client(struct client *client)
     if (set_interest(client->conn.fd, client->interest, wanted, client))
         client->interest = wanted;
     else
-        conn_drop(&client->conn); /* ENOMEM: nobody would ever hear of it again */
+        conn_drop(&client->conn); /* ENOMEM: without events it would be forgotten */
 }
 
-/* While Redis is asked for a client it talks, or is gone, or has the room it was
- * watched for: the kernel would say so in every round. Not watching it for any of
+/* Redis is being asked for this client, and the client sends something, leaves, or has room again.
+ * The kernel would report it in every round. We could leave it on the list with no events, but
  * that would not be enough, since errors are always reported. */
 static void unwatch_client(struct client *client)
 {
@@ -114,8 +114,8 @@ static void watch_listener(bool open)
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* A client that has a question asks Redis. Then it joins the queue of its state,
- * which says what it waits for. */
+/* A client in CONN_ASKING has a command for Redis, which is put into a buffer here and sent
+ * at the end of the round. Then the client joins the queue of its state. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -128,22 +128,22 @@ static void queue_client(struct conn *client)
     waiting_update(&waiting, client);
 }
 
-/* Something has happened to a client: it goes on as far as it can without waiting. */
+/* Something has happened on a connection: the client goes on as far as it can without waiting. */
 static void advance_client(struct conn *client)
 {
     conn_advance(client);
     queue_client(client);
 }
 
-/* Redis has answered a client; redis_async.c calls this. */
+/* redis_async.c calls this with the reply to a client's command, or with NULL and why. */
 static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
     advance_client(client);
 }
 
-/* Accepts the clients in the queue. Out of descriptors or memory it stops
- * for a tick, because epoll_wait() would report the same client at once. */
+/* Accepts the clients in the accept queue. When descriptors or memory run out it pauses for a
+ * tick, because epoll_wait() would report the same client again at once. */
 static void accept_clients(void)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -159,30 +159,30 @@ static void accept_clients(void)
         client->interest = 0;
         conn_open(&client->conn, fd, &worker); /* owns fd now */
         waiting_add(&waiting, &client->conn);  /* owns client now */
-        advance_client(&client->conn);         /* what it wants to say has often come already */
+        advance_client(&client->conn);         /* its request has often come already */
     }
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Every client is accepted, so none makes way for another, except when the server stops. */
+/* A loop accepts everybody, so no kept connection is in the way, except when the server stops. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
     return waiting.stop_asked != 0;
 }
 
-/* The first signal: no new client is accepted, and the connected ones are served. */
+/* After the first signal no new client is accepted. The connected ones are still served. */
 static void stop_accepting(void)
 {
     stop_read_signalfd(signals);
     waiting_stop(&waiting);
-    close(listener); /* which ends the watching too */
+    close(listener); /* this also ends the watching */
     listener = -1;
 }
 
 /* The pointer says whose event it is. A client that has ended in this round is
- * still there, at CONN_DONE, where advance_client() finds nothing to do. */
+ * not freed yet. It is at CONN_DONE, where advance_client() finds nothing to do. */
 static void handle_event(const struct epoll_event *event)
 {
     void *whose = event->data.ptr;
@@ -198,7 +198,7 @@ static void handle_event(const struct epoll_event *event)
         advance_client(whose);
 }
 
-/* Until the next deadline of anybody; for ever if there is none. */
+/* Milliseconds until the next deadline of all; -1 means for ever, because there is none. */
 static int next_timeout(void)
 {
     int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
@@ -210,15 +210,15 @@ static void run_once(void)
     struct epoll_event events[EVENTS_A_ROUND];
     watch_redis();
     int count = epoll_wait(epoll, events, EVENTS_A_ROUND, next_timeout());
-    for (int i = 0; i < count; i++) /* -1: EINTR, and nothing has happened */
+    for (int i = 0; i < count; i++) /* -1 is EINTR: there are no events */
         handle_event(&events[i]);
 
     if (accept_paused && clock_now_ms() >= accept_paused_until)
         watch_listener(true);
     waiting_expire(&waiting, advance_client);
     redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
-    redis_async_flush(&redis);   /* what all of them asked, in one write */
-    waiting_free_done(&waiting); /* the events have named them until here */
+    redis_async_flush(&redis);   /* the commands of all clients, in one write */
+    waiting_free_done(&waiting); /* until here an event could still name them */
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-"""07/drain: whether SIGTERM lets those be served who have asked, and nobody else in."""
+"""07/drain: whether SIGTERM lets the clients be served that have asked, and lets no other in."""
 
 import os
 import signal
@@ -25,11 +25,11 @@ def check(ex):
     ex.wait(lambda: redis.held() == 1 and server.descriptors() > everybody)
     ex.wait(Sleeps(server))
 
-    ex.did("sent SIGTERM, while Redis thinks about %d pages" % ASKING)
+    ex.did("sent SIGTERM, while %d pages wait for Redis" % ASKING)
     os.kill(server.pid, signal.SIGTERM)
-    ex.expect("shut", "that nobody new gets in", lambda: not gets_in(server), within=2, hint=2,
+    ex.expect("shut", "that no new client gets in", lambda: not gets_in(server), within=2, hint=2,
               read="close(2)")
-    ex.expect("silent", "that whoever is silent is not waited for",
+    ex.expect("silent", "that the server does not wait for silent clients",
               lambda: all(client.is_closed() for client in [kept, *silent]), within=2, hint=3)
 
     ex.did("let Redis answer")
@@ -40,7 +40,7 @@ def check(ex):
               saw=lambda: "%d of them" % sum(
                   bool(answer) and answer.status == 200 for answer in answers),
               hint=3 if server.alive() else 1, read="signalfd(2)")
-    ex.expect("closed", "that each is told: Connection: close", lambda: all(
+    ex.expect("closed", "Connection: close in each of them", lambda: all(
         answer.fields.get("connection") == "close" for answer in answers), hint=3)
     ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,
               saw=lambda: "status %d" % server.end(None), hint=3)

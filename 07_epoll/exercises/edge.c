@@ -1,12 +1,12 @@
-/* Exercise 07/edge: an edge-triggered loop, which loses something.
+/* Exercise 07/edge: an edge-triggered loop that forgets some requests.
  *
- * It answers every request with the same page, and has a way of its own to do
- * that: what is still to be sent to a client is a number, since all pages are
- * alike. Clients who ask and wait for the answer are content. One who asks for
- * many pages at once gets some of them, and then nothing more.
+ * It answers every request with the same page. All pages are alike, so what a
+ * client is still owed is only a number of bytes. A client that sends a request
+ * and waits for the answer is served well. A client that sends many requests at
+ * once gets some of the pages, and then nothing more.
  *
- * To be mended: it must remain edge-triggered, each client told to the kernel
- * once, and a client may cost no more memory than it does.
+ * Here: mend it. It has to stay edge-triggered, with one epoll_ctl() for each
+ * client, and a client may not take more memory than now.
  *
  * epoll(7), recv(2), send(2)
  */
@@ -29,9 +29,9 @@ enum { EVENTS_A_ROUND = 256, ROOM = 4096, PAGE_LEN = sizeof(PAGE) - 1 };
 
 struct client {
     int fd;    /* owned */
-    bool over; /* it will ask for nothing more, and goes when nothing is owed */
+    bool over; /* it sends no more requests, and is closed when nothing is owed */
     struct http_parser parser;
-    size_t len;  /* bytes in `in`: received, and not yet answered */
+    size_t len;  /* bytes in `in`: received, but not answered yet */
     size_t owed; /* bytes of pages that are still to be sent */
     char in[ROOM];
     struct client *prev, *next; /* utlist's DL */
@@ -41,7 +41,7 @@ static struct client *clients;
 static int epoll, listener, signals;
 static bool stopping;
 
-/* Every whole request in the buffer is owed a page. */
+/* Adds a page to what is owed for every whole request in the buffer. */
 static void understand(struct client *client)
 {
     struct http_request request;
@@ -53,7 +53,7 @@ static void understand(struct client *client)
         client->owed += PAGE_LEN;
     }
     if (used < 0 || client->len == ROOM)
-        client->over = true; /* not HTTP, or a request larger than the buffer */
+        client->over = true; /* not HTTP, or a request that is larger than the buffer */
 }
 
 static void receive(struct client *client)
@@ -79,7 +79,7 @@ static void transmit(struct client *client)
             return; /* an event will come when there is room */
         } else if (errno != EINTR) {
             client->over = true;
-            client->owed = 0; /* nobody is there to take it */
+            client->owed = 0; /* the client is gone */
         }
     }
 }
@@ -87,21 +87,21 @@ static void transmit(struct client *client)
 static void close_client(struct client *client)
 {
     DL_DELETE(clients, client);
-    close(client->fd); /* which ends the watching too */
+    close(client->fd); /* this also ends the watching */
     free(client);
 }
 
-/* Something is new about a client: it may have spoken, it may have room, or both. */
+/* Something is new about a client: it has sent something, or its socket has room, or both. */
 static void advance_client(struct client *client)
 {
     if (!client->over)
         receive(client);
     transmit(client);
     if (client->over && client->owed == 0)
-        close_client(client); /* one event a round for each: nothing names it any more */
+        close_client(client); /* a client has one event in a round, so no other event names it */
 }
 
-/* The listener is watched by level, so that one at a time will do. */
+/* The listener is level-triggered, so it is enough to accept one client at a time. */
 static void accept_client(void)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -111,7 +111,7 @@ static void accept_client(void)
         if (fd >= 0)
             close(fd);
         else
-            net_handle_accept_error(); /* no descriptors: the whole loop waits for a tick */
+            net_handle_accept_error(); /* without descriptors the whole loop sleeps for a tick */
         free(client);
         return;
     }

@@ -7,7 +7,7 @@ from words import how_many
 
 REASON = "burst"
 
-# Longer than its answer, so that the answers never fill a socket: room would be an edge, too.
+# Longer than its answer, so that the answers never fill a socket. New room would be an edge, too.
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nX: %s\r\n\r\n" % (b"x" * 250)
 BURST = 100 * 1000 // len(REQUEST)  # requests: 100 kB
 FIRST = REQUEST[:7]  # of a request cut in two
@@ -27,8 +27,8 @@ def check(ex):
 
 
 def burst(ex, server, client):
-    """The server is stopped while the client speaks, so that all of it is one edge."""
-    ex.did("let a client ask %d times at once, %d bytes, while the server is stopped (SIGSTOP)" % (
+    """The server is stopped while the client sends, so that all of it is one edge."""
+    ex.did("sent %d requests at once, %d bytes, while the server is stopped (SIGSTOP)" % (
         BURST, BURST * len(REQUEST)))
     with server.frozen():
         client.say(REQUEST * BURST + FIRST)
@@ -45,21 +45,21 @@ def burst(ex, server, client):
     ex.expect("burst", "%d answers" % BURST, all_have_come,
               saw=lambda: how_many(len(answers), "answer") + ", and then nothing more", hint=1,
               read="epoll(7)")
-    ex.did("let it say the rest of a request that it had begun")
+    ex.did("sent the rest of a request that the burst had begun")
     client.say(REQUEST[len(FIRST):])
-    ex.expect("rest", "an answer to that", lambda: client.hear().status == 200, hint=2)
+    ex.expect("rest", "an answer to that request", lambda: client.hear().status == 200, hint=2)
 
 
 def asks_and_ends(ex, server):
-    """The question and the end of the connection are one edge."""
+    """The request and the end of the client's side are one edge."""
     client = ex.client(server)
     with server.frozen():
         client.say(REQUEST)
         client.half_close()
-    ex.did("let a client ask once, and end its side of the connection, while the server is stopped")
+    ex.did("sent one request and closed the client's side, while the server is stopped")
     ex.expect("last", "an answer to its last request", lambda: client.hear().status == 200, hint=2)
-    ex.expect("let go", "an end of the connection", lambda: client.is_closed(2),
-              saw=lambda: "a connection that stays", hint=2)
+    ex.expect("let go", "that the server closes the connection", lambda: client.is_closed(2),
+              saw=lambda: "a connection that stays open", hint=2)
 
 
 def crowd(ex, server):
@@ -67,7 +67,7 @@ def crowd(ex, server):
     clients = [ex.client(server) for _ in range(CROWD)]
     for client in clients:
         client.say(REQUEST + FIRST)
-    ex.did("let %d clients ask, and begin to ask once more" % CROWD)
+    ex.did("let each of %d clients send a request, and the beginning of another" % CROWD)
     ex.expect("crowd", "an answer for each of them",
               lambda: all(client.hear().status == 200 for client in clients), hint=2)
     grown = (server.status("VmData") - before) / CROWD
@@ -75,12 +75,13 @@ def crowd(ex, server):
               saw=lambda: "%d KiB" % grown, hint=3)
     for client in clients:
         client.close()
-    ex.expect("closes", "that those who leave are noticed", lambda: server.descriptors() < CROWD,
-              within=2, saw=lambda: "%d descriptors" % server.descriptors(), hint=2)
+    ex.expect("closes", "that the server notices when clients leave",
+              lambda: server.descriptors() < CROWD, within=2,
+              saw=lambda: "%d descriptors" % server.descriptors(), hint=2)
 
 
 def stays_edge_triggered(ex):
-    """A burst each time, after which a loop that is told by level would have been told again."""
+    """A burst each time, after which level-triggered epoll would have sent another event."""
     server = ex.serve("--timeout", "500", under=ex.traced("epoll_ctl"))
     for _ in range(3):
         client = ex.client(server)
@@ -89,7 +90,7 @@ def stays_edge_triggered(ex):
             client.hear()
     server.end()
     told = [call for call in server.calls if re.search("EPOLLOUT|EPOLLET", call.arguments)]
-    ex.expect("edge", "three clients, each told to the kernel once, with EPOLLET",
+    ex.expect("edge", "three clients, and one epoll_ctl() for each, with EPOLLET",
               lambda: len(told) == 3 and all("EPOLLET" in call.arguments for call in told),
               saw=lambda: "; ".join("epoll_ctl(%s)" % call.arguments for call in told) or "none",
               hint=3, read="epoll_ctl(2)")

@@ -1,4 +1,4 @@
-"""07/interest: how often the kernel is told of a change; and whether the loop still sleeps."""
+"""07/interest: how often the kernel is told of a change, and whether the loop still sleeps."""
 
 from loop import Sleeps
 
@@ -17,7 +17,7 @@ def check(ex):
 
 
 def counts(ex):
-    """By several clients in turn, all over kept connections: their beginning counts, too."""
+    """Several clients ask in turn, over kept connections. The calls at their start count, too."""
     server = ex.serve("--timeout", "500", redis=ex.redis(), under=ex.traced("epoll_ctl"))
     clients = [ex.client(server) for _ in range(CLIENTS)]
     statuses = [clients[number % CLIENTS].get("/guestbook" if number % 4 else "/style.css").status
@@ -38,16 +38,16 @@ def sleeps_while_redis_is_asked(ex):
     server = ex.serve("--timeout", "500", redis=redis)
     talks, leaves, resets, slow = clients = [ex.client(server) for _ in range(4)]
     for client in clients:
-        client.get("/style.css")  # so that the kernel has been told of each
+        client.get("/style.css")  # so that the kernel knows each of them
         client.say(PAGE)
     ex.did("let four clients ask for a page")
-    ex.expect("asks", "that Redis is asked", lambda: redis.held() == 1, within=5)
-    ex.wait(Sleeps(server))  # then all four have been read
+    ex.expect("asks", "that the loop asks Redis", lambda: redis.held() == 1, within=5)
+    ex.wait(Sleeps(server))  # then it has read all four requests
     talks.say(PAGE)
     slow.say(LARGE * 100)
     leaves.half_close()
     resets.reset()
-    ex.did("let them talk, leave and be reset, while Redis is silent")
+    ex.did("let them send more, leave and reset, while Redis is silent")
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps until Redis answers", sleeps, within=5, saw=sleeps.saw,
               hint=3, read="epoll_ctl(2)")
@@ -55,14 +55,14 @@ def sleeps_while_redis_is_asked(ex):
     redis.release()
     ex.did("let Redis answer")
     for client, which in ((talks, "the first of two pages"), (talks, "the second one"),
-                          (leaves, "the page of one who has no more to ask")):
+                          (leaves, "the page of a client that has closed its side")):
         ex.expect("pages", which, lambda: client.hear().status == 200, hint=3)
-    ex.expect("begins", "that the one who does not read is sent something", slow.is_answered,
+    ex.expect("begins", "that the client that does not read is sent something", slow.is_answered,
               within=5)
     sleeps = Sleeps(server)
     ex.expect("full", "a loop that sleeps when the socket is full", sleeps, within=5,
               saw=sleeps.saw, hint=2)
     answers = [slow.hear() for _ in range(101)]
-    ex.expect("rest", "all the rest, when it reads", lambda: all(
+    ex.expect("rest", "all of its answers, when it reads", lambda: all(
         answer and answer.status == 200 for answer in answers), hint=2)
     ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)

@@ -1,4 +1,4 @@
-"""07/loops: whether there is a loop for each worker, and whom one of them keeps waiting."""
+"""07/loops: whether each worker is a loop, and which clients one of them keeps waiting."""
 
 import select
 
@@ -28,7 +28,7 @@ def check(ex):
     crowd = ex.hold(server, CROWD, FILE)
     ex.expect("all", "a file for each of them",
               lambda: all(client.hear().status == 200 for client in crowd),
-              saw=lambda: "%d without an answer: a queue that nobody empties?" % sum(
+              saw=lambda: "%d without an answer: is there a queue that nobody empties?" % sum(
                   not client.is_answered() for client in crowd), hint=3, read="socket(7)")
     holds_one(ex, server)
     children = server.children()
@@ -39,19 +39,19 @@ def check(ex):
 
 
 def holds_one(ex, server):
-    """A page that computes keeps one loop busy, whichever it is. The crowd has loops already."""
+    """A page that computes keeps one loop busy. The clients belong to their loops already."""
     crowd = ex.hold(server, CROWD, b"")
     begun = server.cpu_seconds()
     page = ex.client(server)
     page.say(PAGE)
     ex.wait(lambda: server.cpu_seconds() - begun > AT_WORK)
-    ex.did("let one loop compute a page for a second, and all of them ask for a file")
+    ex.did("let one loop compute a page for a second, while all clients ask for a file")
     for client in crowd:
         client.say(FILE)
     answered = set()
 
     def some_are_served():
-        """Those who are before the page is. The kernel gives each loop a share, by chance."""
+        """Counts the clients served before the page. The kernel shares them out by chance."""
         if not page.is_answered():
             answered.update(client for client in crowd if client.is_answered())
         return len(answered) >= CROWD // LOOPS
@@ -60,7 +60,7 @@ def holds_one(ex, server):
               some_are_served, within=5, saw=lambda: len(answered), hint=2, read="epoll(7)")
     select.select([page.socket], [], [], 60)
     ex.expect("page", "the page", lambda: page.hear().status == 200)
-    ex.expect("others", "files for the others, when it is done",
+    ex.expect("others", "files for the others, when the page is ready",
               lambda: all(client.hear().status == 200 for client in crowd))
 
 
@@ -70,7 +70,7 @@ def listeners(server):
 
 
 def is_ours(server, pid):
-    """Does it still run? Its session tells it from a stranger who has got its number since."""
+    """Does it still run? Its session tells it from a new process with the same number."""
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
             words = stat.read().rpartition(") ")[2].split()

@@ -1,22 +1,23 @@
 /* Exercise 07/uring: the eighth way, io_uring.
  *
- * The model: no call waits, and hardly any is made. What is to be done is
- * written into a queue that the kernel reads, and what has been done comes back
- * through another one. Not "tell me when I could accept", but "accept, and tell
- * me when you have".
+ * The model: the program makes hardly any system calls. It writes what is to be
+ * done into a queue that the kernel reads, and the kernel writes what it has done
+ * into a second queue. Not "tell me when I could accept", but "accept, and tell me
+ * when you have".
  *
- * So far it is the slowest server of all: one operation at a time, each waited
- * for, one client after the other, and the same page for everybody.
+ * So far it is the slowest server of all. It starts one operation at a time and
+ * waits for it, serves one client after the other, and answers everybody with the
+ * same page.
  *
- * Here: make a server of it like the other seven. One process and one thread,
- * one place that sleeps, everybody's operations under way at a time; a number
- * in each (its user data) says whose completion it is.
+ * Here: make it a server like the other seven, with one process, one thread, and
+ * one place where it sleeps. The operations of all clients are under way at the
+ * same time, and a number in each (its user data) says whose completion it is.
  *
- * One thing does not fit: conn.c reads and writes by itself, so what it needs
- * to be told is "you could". The ring can do that, too: IORING_OP_POLL_ADD,
- * one completion for one question. With it, conn.h, waiting.h and redis_async.h
- * serve as in chapters 6 and 7. (Reading and writing through the ring would be
- * the whole way, and would take another conn.c.)
+ * One thing does not fit: conn.c reads and writes by itself, so it only needs to
+ * hear "you could". The ring can do that, too: IORING_OP_POLL_ADD gives one
+ * completion for one question. With it, conn.h, waiting.h and redis_async.h serve
+ * as in chapters 6 and 7. (To read and write through the ring would be the whole
+ * way. It would take another conn.c.)
  *
  * io_uring(7), io_uring_prep_accept(3), io_uring_prep_poll_add(3)
  */
@@ -38,8 +39,8 @@ static const char page[] = "HTTP/1.1 200 OK\r\n"
 
 static struct io_uring ring;
 
-/* Hands over the one operation that has been prepared, and waits for it. What it returns is what
- * the system call of that name would; an error is -errno. */
+/* Hands over the one operation that has been prepared, and waits for it. Returns what the system
+ * call of that name would return; an error is -errno. */
 static int done(void)
 {
     struct io_uring_cqe *completion;

@@ -1,4 +1,4 @@
-"""07/uring: whether the eighth way serves as the other seven do. `make grade` looks closer."""
+"""07/uring: whether the eighth server does what the other seven do. `make grade` looks closer."""
 
 import ctypes
 import errno
@@ -19,7 +19,7 @@ REST = b"Host: here\r\n\r\n"
 FORM = b"guest-name=Ada&guest-remarks=The+eighth"
 POST = (b"POST /guestbook HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n"
         b"Content-Type: application/x-www-form-urlencoded\r\n\r\n" % len(FORM)) + FORM
-IO_URING_SETUP = 425  # on every machine since Linux 5.1
+IO_URING_SETUP = 425  # its number on every machine, since Linux 5.1
 MULTISHOT_ACCEPT = (5, 19)  # since that one
 
 
@@ -51,7 +51,7 @@ def serves(ex):
     silent, half = ex.hold(server, HELD // 2, b""), ex.hold(server, HELD // 2, HALF)
     client = ex.client(server)
     client.say(HALF + REST)
-    ex.expect("held", "a file for somebody else", client.is_answered, within=2,
+    ex.expect("held", "a file for another client", client.is_answered, within=2,
               saw=lambda: "nothing: it waits for one client's operation at a time", hint=1,
               read="io_uring(7)")
     with open(os.path.join(machine.TOP, "public", "style.css"), "rb") as file:
@@ -61,13 +61,13 @@ def serves(ex):
         tux = file.read()
     ex.expect("large", "a larger one", lambda: client.get("/tux.png").body == tux, hint=2)
     sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps while nobody says anything", sleeps, within=5,
+    ex.expect("sleeps", "a loop that sleeps while no client sends anything", sleeps, within=5,
               saw=sleeps.saw, hint=3)
     for each in silent:
         each.say(HALF)
     for each in [*silent, *half]:
         each.say(REST)
-    ex.did("let those %d say the rest" % HELD)
+    ex.did("let those %d clients send the rest" % HELD)
     ex.expect("rest", "a file for each of them",
               lambda: all(each.hear().status == 200 for each in [*silent, *half]), hint=2)
     ex.expect("one", "one process with one thread",
@@ -77,12 +77,13 @@ def serves(ex):
     guestbook(ex, server, redis, client)
     for each in [*silent, *half]:
         each.close()
-    ex.expect("closes", "that those who leave are let go", lambda: server.descriptors() < HELD,
-              within=2, saw=lambda: "%d descriptors" % server.descriptors(), hint=3)
+    ex.expect("closes", "that the server closes the connections of clients that leave",
+              lambda: server.descriptors() < HELD, within=2,
+              saw=lambda: "%d descriptors" % server.descriptors(), hint=3)
 
 
 def threads(server):
-    """Those of the ring's own are the kernel's, if it makes any: iou-wrk, iou-sqp."""
+    """Without those that the kernel may make for the ring: iou-wrk, iou-sqp."""
     folder = "/proc/%d/task" % server.pid
     number = 0
     for task in os.listdir(folder):
@@ -99,7 +100,7 @@ def guestbook(ex, server, redis, client):
     ex.expect("connection", "one connection to Redis", lambda: redis.connections() == 1,
               saw=redis.connections, hint=3)
     redis.hang_up()
-    ex.did("let Redis hang up, as one does that is started again")
+    ex.did("let Redis hang up, as if it were restarted")
     ex.expect("again", "a page over a new connection",
               lambda: client.get("/guestbook").status == 200, within=2, hint=3)
     redis.hold()
@@ -109,7 +110,7 @@ def guestbook(ex, server, redis, client):
     ex.expect("meanwhile", "a file, while Redis is silent",
               lambda: client.get("/style.css").status == 200, hint=3)
     redis.release()
-    ex.expect("answered", "the page, when it is not", lambda: asks.hear().status == 200, hint=3)
+    ex.expect("answered", "the page, when Redis answers", lambda: asks.hear().status == 200, hint=3)
 
 
 def has_deadlines(ex):
@@ -131,7 +132,7 @@ def drains(ex):
     asks.say(PAGE)
     ex.wait(lambda: redis.held() == 1)
     os.kill(server.pid, signal.SIGTERM)
-    ex.did("sent SIGTERM, while Redis thinks about a page")
+    ex.did("sent SIGTERM, while a page waits for Redis")
     redis.release()
     ex.expect("drains", "the page", lambda: asks.hear().status == 200, hint=3, read="signalfd(2)")
     ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,
