@@ -62,7 +62,7 @@ class Command:
         """Those of its lines that are not in the output."""
         lines = [" ".join(line.split()) for line in re.split(r"[\r\n]", output)]
         for wanted in self.printed:
-            found = next((line for line in lines if pattern(wanted).search(line)), None)
+            found = next((line for line in lines if pattern(wanted).fullmatch(line)), None)
             if found is None:
                 yield wanted
             else:
@@ -70,7 +70,7 @@ class Command:
 
 
 def pattern(line):
-    """What a printed line has to hold."""
+    """What a printed line has to be."""
     pieces = re.split(r"(\.\.\.|\d[\d.,]*\d)", " ".join(line.split()))
     return re.compile("".join(
         ".*" if piece == "..." else r"\d[\d.,]*" if number else re.escape(piece)
@@ -109,7 +109,7 @@ class Second:
         """Its status, and what was printed by its end."""
         self._number += 1
         mark = "done-%d-%d" % (os.getpid(), self._number)
-        typed = "{ %s\n} </dev/null; echo; echo %s $?\n" % (command, mark)
+        typed = "{ %s\n} </dev/null; s=$?; echo; echo %s $s\n" % (command, mark)
         self._process.stdin.write(typed.encode())
         self._process.stdin.flush()
         text, deadline = b"", time.monotonic() + LIMIT_SECONDS
@@ -142,8 +142,8 @@ class First:
             stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True)
         deadline = time.monotonic() + LIMIT_SECONDS
         while not self._is_ready(port):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError("%s does not listen: %s" % (command.text, self.output()))
+            if processes.has_ended(self._process) or time.monotonic() > deadline:
+                raise AssertionError("%s does not listen: %s" % (command.text, self.end()))
             time.sleep(0.02)
 
     def _is_ready(self, port):
@@ -301,7 +301,7 @@ class Reading(unittest.TestCase):
     def test_numbers_and_dots_stand_for_others(self):
         command = Command(1, "a")
         for wanted, printed, same in (
-                ("a  12 b", "xa 3,456.7  b", True), ("in 4 s", "in 5 s", False),
+                ("a  12 b", "  a 3,456.7  b", True), ("a", "ab", False), ("4 s", "5 s", False),
                 ("x ... z", "x z", False), ("x ... z", "x y z", True),
                 ("x...z", "xz", True), ("(a) [b]", "(a) [b]", True)):
             command.printed = [wanted]
