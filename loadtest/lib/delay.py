@@ -28,8 +28,7 @@ class SlowRedis(peers.EndsWithUs):
         self._sockets = None  # a folder with a short name: a socket's path holds 107 bytes
 
     def __enter__(self):
-        if not os.access(path(), os.X_OK):
-            raise Trouble("%s is not built. `make instruments` does that" % path())
+        must_be_built()
         if not self._address:
             self._sockets = tempfile.mkdtemp(prefix="zerohttpd.", dir="/tmp")
         self.start([*self._words, "--listen", self._address + ":0" if self._address else
@@ -48,3 +47,11 @@ class SlowRedis(peers.EndsWithUs):
 
 def path():
     return os.path.join(machine.PLAIN, "loadtest", "slow_redis")
+
+
+def must_be_built():
+    """Trouble if it is not. A program that needs the relay asks before it begins. Later, each cell
+    would fail by itself, and the table would be full of dashes."""
+    if not os.access(path(), os.X_OK):
+        raise Trouble("%s is not built. `make instruments` builds it" %
+                      os.path.relpath(path(), machine.TOP))

@@ -12,7 +12,7 @@ import shutil
 import sys
 from urllib.parse import urlsplit
 
-from lib import (Trouble, cells, lab, load, machine, peers, places, processes, redis, rounds,
+from lib import (Trouble, cells, delay, lab, load, machine, peers, places, processes, redis, rounds,
                  servers, subjects)
 from lib.run import PAGE, Run
 
@@ -120,6 +120,8 @@ class Experiment:
         """Runs it, from the command line to the exit status."""
         options = self._parse()
         try:
+            if options.delay_ms or options.dials:
+                delay.must_be_built()
             check_tools(self.tools, options)
             return self._run(options)
         except Trouble as trouble:
@@ -167,7 +169,8 @@ class Experiment:
         parser.add_argument("--against", metavar="REV", action="append", default=[],
                             help="our servers of another revision as well, or with a stored change "
                             "(new-redis); may be repeated")
-        parser.set_defaults(url=None, elsewhere=None, command={}, page={})
+        parser.set_defaults(url=None, elsewhere=None, command={}, page={},
+                            delay_ms=None, dials=False)
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
                                 help="what is asked for (%s); http://HOST:PORT/PATH: of a server "

@@ -264,6 +264,23 @@ with delay.SlowRedis(redis.Redis("127.0.0.1:1"), 5, None, sys.argv[1]) as slow:
             self.assertFalse(runs(relay))
 
 
+class NotBuilt(unittest.TestCase):
+    """In a fresh copy of the project `make` has built the servers, and no relay."""
+
+    def test_a_run_that_needs_it_says_so_before_it_begins(self):
+        for options in (["--delay", "0,10"], ["--dials"]):
+            with self.subTest(options=options), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    [os.path.join(machine.TOP, "loadtest", "compare"), *options, "--into",
+                     os.path.join(folder, "results")], env={**os.environ, "PLAIN": folder},
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    encoding="utf-8", check=False)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, r"\Acompare: .*slow_redis is not built\. "
+                                              r"`make instruments` builds it\n\Z")
+                self.assertEqual(os.listdir(folder), [])
+
+
 def receive(client, length):
     """So many bytes, or fewer if the end comes first."""
     got = b""

@@ -1,6 +1,6 @@
 """project_copy: the project once more, without what gives the answers away.
 
-What is left out lies in folders of its own (ANSWERS), or stands in a document between
+What is left out are files of their own (ANSWERS), or what a document has between
 `<!-- not in a course -->` and `<!-- in a course again -->`. What git does not know is nobody's
 business but the teacher's, and is left out as well.
 """
@@ -15,7 +15,7 @@ import subprocess
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/exercises/wrong/*",
-           "common/tests/mutants/*", "common/classroom/ANSWERS.md"]
+           "common/tests/mutants/*", "common/classroom/ANSWERS.md", "common/classroom/QUIZ.md"]
 BUILT = ["build/plain/common/*.[od]", "build/plain/0[1-9]_*/main.[od]", "build/plain/loadtest/*"]
 
 NOT_IN_A_COURSE = re.compile(r"<!-- not in a course -->\n?.*?<!-- in a course again -->\n?",

@@ -61,6 +61,14 @@ class Course(unittest.TestCase):
                     found = [path for path, text in texts.items() if block in text]
                     self.assertEqual(found, [], block)
 
+    def test_the_teacher_s_answers_are_not_there(self):
+        for name in ("ANSWERS.md", "QUIZ.md"):
+            path = os.path.join("common", "classroom", name)
+            self.assertNotIn(path, files_of(self.copy))
+            named = [each for each in files_of(self.copy) if each.endswith(".md")
+                     and name in squeezed(os.path.join(self.copy, each))]
+            self.assertEqual(named, [], "%s is named" % name)
+
     def test_its_history_is_one_commit(self):
         if not shutil.which("git"):
             self.skipTest("git is not here")
