@@ -49,7 +49,7 @@ sanitize:
 soak: all $(NEED)-compare
 	@SERVERS=$(or $(BIN),.) common/tests/soak
 
-## elsewhere    the README's commands and the Containerfile on a bare Debian: SUITE="bookworm trixie"
+## elsewhere    test, compare and the Containerfile, on a bare Debian: SUITE="bookworm trixie"
 #  VALKEY=1: with Valkey. COMMANDS=arm64: servers for arm64.
 elsewhere: $(NEED)-elsewhere
 	@common/tools/elsewhere $(SUITE)

@@ -57,7 +57,7 @@ class Make(unittest.TestCase):
                 self.assertEqual(2, status)
                 self.assertRegex(err, r"\A[^\n]*missing: not-there[^\n]*Run `make deps`[^\n]*\n\Z")
 
-    def test_what_the_readme_says_installs_does_so_before_anything_is_built(self):
+    def test_what_installs_does_so_before_anything_is_built(self):
         for target in INSTALLING:
             with self.subTest(target=target):
                 status, out, err = make(self.folder, "--dry-run", target)
