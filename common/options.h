@@ -28,8 +28,7 @@ struct options {
 int options_fresh_ms(const struct options *);   /* a half: for the first byte of a new connection */
 int options_redis_ms(const struct options *);   /* a fifth: one Redis command */
 int options_connect_ms(const struct options *); /* a tenth: connecting to Redis */
-int options_linger_ms(
-    const struct options *); /* a tenth: lingering, before a connection is closed */
+int options_linger_ms(const struct options *);  /* a tenth: lingering, before a close */
 
 /* Reads the command line. `workers` is the default of --workers, or 0 if the server does not have
  * that option. A bad option prints one line and ends the program with status 2. --help and

@@ -10,8 +10,7 @@
 
 struct redis_pool {
     pthread_mutex_t lock;
-    struct redis
-        *idle; /* most recently used first, as that connection is the likeliest to be alive */
+    struct redis *idle;        /* used last first: that connection is the likeliest to be alive */
     struct redis_waiter *line; /* utlist's DL, in order of arrival */
     struct redis *all;
     int size;

@@ -29,12 +29,13 @@
  *    threads       of all of them together: 1 for each process at least
  *    pss_kib       memory: pages that several share are divided among them (proportional set size)
  *    descriptors   of all processes together, open or (since Linux 6.2, which counts them itself)
- *                  reserved: a worker that sleeps in accept4(2) has one reserved for the next
- * client slots         one object for each worker there is, in the board's order: slot         its
- * place on the board, from 0; the next worker may get the same one id           process id in
- * chapters 1, 2, 3, 6, 7; thread id in 4 and 5 state        waiting (for a client to accept), or
- * the state of its one connection: fresh, idle, reading, asking, writing, lingering. An event
- * loop's is "loop". The worker that answers this is "reading", as its response has not begun, or
+ *                  reserved: a worker that sleeps in accept4(2) reserves one for its next client
+ *    slots         one object for each worker there is, in the board's order:
+ *       slot         its place on the board, from 0; the next worker may get the same one
+ *       id           process id in chapters 1, 2, 3, 6, 7; thread id in 4 and 5
+ *       state        waiting (for a client to accept), or the state of its one connection: fresh,
+ *                    idle, reading, asking, writing, lingering. An event loop's is "loop". The
+ *                    worker that answers this is "reading", as its response has not begun, or
  *                    "writing", if the request came together with the one before
  *       request      method and path of the request that it is answering, as they came: 60 bytes at
  *                    most. A byte above 126 or below 32 is shown as the character of that number.
