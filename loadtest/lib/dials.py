@@ -31,7 +31,7 @@ def add_options(parser):
     parser.add_argument("--work", dest="work_ms", metavar="LIST", type=experiment.milliseconds,
                         help="each page computes for so many ms of CPU time: 0,0.1,1,10")
     parser.add_argument("--cores", metavar="LIST", type=experiment.numbers,
-                        help="the server may use so many: 1,2")
+                        help="the server may use so many cores: 1,2")
 
 
 def check_options(options, parser):

@@ -171,18 +171,18 @@ class Experiment:
         parser.set_defaults(url=None, elsewhere=None, command={}, page={})
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
-                                help="what is asked for (%s); http://HOST:PORT/PATH: of a server "
-                                "that somebody else has started, and of no other" % self.path)
+                                help="what is asked for (%s); http://HOST:PORT/PATH: of this "
+                                "server only, which is running already" % self.path)
         parser.add_argument("--lab", action="store_true",
                             help="server, Redis and load generator on hosts of their own, made in "
                             "network namespaces for the time of the run (root only)")
         parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
-                            help="in the guestbook (%d)" % len(redis.SEED))
+                            help="entries in the guestbook (%d)" % len(redis.SEED))
         parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
-                            help="leave the results there; if this run was interrupted there, it "
+                            help="leave the results there; a run that was interrupted there "
                             "goes on")
         parser.add_argument("--seed", metavar="N", type=positive,
-                            help="of the shuffle, to repeat an order (a new one)")
+                            help="the shuffle's seed, to repeat an order (a new one)")
         parser.add_argument("--redis", metavar="WHERE", type=redis_address,
                             default=os.environ.get("REDIS") or None,
                             help="unix:PATH or host:port of a Redis (a private one)")
