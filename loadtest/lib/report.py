@@ -8,8 +8,8 @@
     report.add_environment([("kernel", "Linux 6.1"), ...])
     report.html(), report.markdown()
 
-Texts, tables and charts stay in the order in which they are added. Raw figures come last, one click
-away. The page is one file: it loads nothing, runs no script, and prints.
+Texts, tables and charts stay in the order in which they come. What is raw comes last, one click
+away. The page is one file: it asks for nothing, runs no script, and prints.
 """
 
 import html
