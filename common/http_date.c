@@ -13,7 +13,7 @@ void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
 time_t http_parse_date(struct span text)
 {
     static const char *const forms[] = {
-        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the one to be sent */
+        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the form to be sent */
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
         "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
     };

@@ -43,7 +43,7 @@ struct redis_async {
     struct redis_limits limits;
 
     void **askers;  /* a queue in an array with `room` places. NULL stands for AUTH */
-    int first;      /* the place of the one whose reply is next */
+    int first;      /* the place of the asker whose reply is next */
     int unanswered; /* commands whose reply has not come yet, */
     int sent;       /* and how many of them redis_async_flush() has handed over */
     int room;
