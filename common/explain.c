@@ -42,7 +42,7 @@ const char *explain_status(int status)
     return "Something went wrong on this side.";
 }
 
-/* What was refused was not done. */
+/* Redis does nothing of a command that it refuses. */
 #define NOT_STORED                                                                                 \
     " An entry just posted was not stored. What Redis says is on this server's standard error."
 #define NOT_ADMITTED "Redis does not let this server in: it expects another password."

@@ -56,7 +56,7 @@ _Noreturn void options_bad_value(const char *name, const char *what, const char 
     exit(2);
 }
 
-/* A whole number in [least, most], or the end of the program. */
+/* Reads a whole number in [least, most]. Ends the program if it is none. */
 static int whole_number(const char *name, const char *option, const char *text, int least, int most)
 {
     char *end, right[64];
@@ -68,8 +68,8 @@ static int whole_number(const char *name, const char *option, const char *text, 
     options_bad_value(name, option, text, right);
 }
 
-/* A number of `unit` in [least, most] that may have a fraction, in thousandths; or the end of the
- * program. So seconds become milliseconds, and milliseconds microseconds. */
+/* Reads a number in [least, most] that may have a fraction, and returns it in thousandths. So
+ * seconds become milliseconds, and milliseconds microseconds. Ends the program if it is none. */
 static int thousandths(const char *name, const char *option, const char *text, const char *unit,
                        double least, int most)
 {
@@ -138,8 +138,8 @@ static void one_option(struct options *o, int option, const char *value, int wor
 
 static const char short_options[] = ":p:b:r:w:d:k:t:l:W:vhV";
 
-/* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`); or the word, if there
- * is no letter (`--bogus`), or one that is known (`--verbose=3`). */
+/* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`). Or the whole word, if
+ * there is no letter (`--bogus`), or one that is known (`--verbose=3`). */
 static const char *unknown_option(const char *word)
 {
     static char letter[] = "-?";
