@@ -420,8 +420,8 @@ enum effect app_reply(struct app *app, const redisReply *reply, int why)
 
 void app_refuse(struct app *app, int status)
 {
-    static const char no_hands[] = "This server has no process or thread left for you. Nothing of "
-                                   "your request was done: ask again in a moment.";
+    static const char no_hands[] = "This server has no process or thread left for you. Your "
+                                   "request was not carried out. Please try again in a moment.";
     respond_because(app, status, status == 503 ? no_hands : explain_status(status));
 }
 
@@ -429,7 +429,7 @@ void app_refuse_for_memory(struct app *app)
 {
     respond_because(app, 503,
                     "This server is short of memory, because many large requests arrive at once. "
-                    "Nothing of your request was done: ask again in a moment.");
+                    "Your request was not carried out. Please try again in a moment.");
 }
 
 void app_clear(struct app *app, size_t keep)

@@ -23,15 +23,15 @@ static const char help[] =
     "                        of it, a Redis command a fifth, connecting to Redis a\n"
     "                        tenth; fractions are allowed (10)\n"
     "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
-    "  -W, --work MS         CPU time that every guestbook page computes for, to see what\n"
-    "                        work does to each architecture; fractions are allowed (0)\n"
-    "  -v, --verbose         a line a request, in Common Log Format; left out where\n"
-    "                        standard output is a pipe that is full\n"
+    "  -W, --work MS         CPU time that every guestbook page uses up, to see what work\n"
+    "                        does to each architecture; fractions are allowed (0)\n"
+    "  -v, --verbose         one line for each request, in Common Log Format; lines are\n"
+    "                        dropped while standard output is a full pipe\n"
     "  -h, --help            this text\n"
     "  -V, --version         the version\n";
 
 static const char help_workers[] =
-    "  -w, --workers N       processes or threads that serve, at once at most (%d)\n";
+    "  -w, --workers N       how many processes or threads may serve at once (%d)\n";
 
 static const struct option long_options[] = {
     {"port", required_argument, NULL, 'p'},
