@@ -206,9 +206,9 @@ class Painter:
     def _note_who_left(self):
         """Its orphans become our children (see cage), like Redis, strace and the server itself."""
         stats = cage.descendants()
-        tracer = re.search(r"^TracerPid:\s+(\d+)",
-                           meter.read("/proc/%d/status" % self._server.pid), re.MULTILINE)
-        known = meter.below({self._server.pid, self._redis_pid, int(tracer.group(1))}, stats)
+        status = meter.read("/proc/%d/status" % self._server.pid)
+        tracer = re.findall(r"^TracerPid:\s+(\d+)", status, re.MULTILINE)
+        known = meter.below({self._server.pid, self._redis_pid, *map(int, tracer)}, stats)
         self._left |= {program_of(stat.pid) for stat in stats
                        if stat.pid not in known and stat.state != "Z"}
 

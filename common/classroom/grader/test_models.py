@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import random
 import subprocess
 import sys
 import types
@@ -16,12 +17,13 @@ SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
 HERE = os.path.dirname(os.path.abspath(__file__))
 WITH_WORKERS = {"forking", "preforking", "threading", "prethreading"}
 MOST_AS_ANOTHER = 8  # of 25
+SEED = str(random.randrange(10000))
 
 
 def paint(name):
     """The Portrait of one of the seven; in a process of its own, which ends what it starts."""
     command = [sys.executable, "-B", os.path.join(HERE, "portrait.py"),
-               os.path.join(SERVERS, name), "yes" if name in WITH_WORKERS else "no"]
+               os.path.join(SERVERS, name), "yes" if name in WITH_WORKERS else "no", SEED]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", check=False)
     if done.returncode:
@@ -50,7 +52,7 @@ class Matrix(unittest.TestCase):
                                for model in models.TRAITS} for server, seen in cls.seen.items()}
 
     def explain(self, server, model):
-        return "\n".join("%s: %s: %s" % (verdict.holds, verdict.trait.says, verdict.saw)
+        return "seed %s\n" % SEED + "\n".join("%s: %s: %s" % (verdict.holds, verdict.trait.says, verdict.saw)
                          for verdict in models.judge(model, self.seen[server]))
 
     def test_each_is_its_own_model(self):
@@ -118,6 +120,21 @@ class Record(unittest.TestCase):
                 '10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/r"}, 110 <unfinished ...>\n'
                 '10 <... connect resumed>) = 0\n')
         self.assertEqual({10: 2, 11: 1}, dict(portrait.connects(text)))
+
+    def test_who_else_is_asked(self):
+        text = ('10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/redis"}, 110) = 0\n'
+                '10 connect(6, {sa_family=AF_UNIX, sun_path="/run/nscd/socket"}, 110) = -1 ENOENT\n'
+                '10 connect(6, {sa_family=AF_INET, sin_port=htons(81)}, 16) = 0\n'
+                '11 connect(7, {sa_family=AF_INET, sin_port=htons(81)}, 16) = 0\n'
+                '11 connect(7, {sa_family=AF_UNSPEC}, 16) = 0\n')
+        self.assertEqual(["{sa_family=AF_INET, sin_port=htons(81)}, 16"],
+                         portrait.elsewhere(text, "/tmp/redis"))
+
+    def test_what_is_executed_after_the_program(self):
+        text = ('10 execve("./mine", ["./mine"], 0x7f /* 9 vars */) = 0\n'
+                '11 execve("/nowhere", ["x"], 0x7f /* 9 vars */) = -1 ENOENT (No such file)\n'
+                '11 execve("/bin/epoll", ["epoll"], 0x7f /* 9 vars */) = 0\n')
+        self.assertEqual(["/bin/epoll"], portrait.executed(text))
 
     def test_who_asks_whether_it_is_connected_does_not_connect_again(self):
         text = ('10 connect(5, {sa_family=AF_INET, sin_port=htons(6379)}, 16) = -1 EINPROGRESS\n'
