@@ -64,8 +64,8 @@ NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/table.py w
 MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "the kernel": "‡"}  # of any other note: §
 WIDEST = 160  # letters; a wider table is not padded
 
-WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5,
-         "three quarters": 3 / 4, "a tenth": 1 / 10, "twice": 2, **{"%s times" % word: number for
+WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a sixth": 1 / 6,
+         "three quarters": 3 / 4, "three tenths": 0.3, "a tenth": 1 / 10, "twice": 2, **{"%s times" % word: number for
          number, word in enumerate("three four five six seven eight nine ten".split(), 3)}}
 NOT_RUNS = ("constant: ", "transcript: ", "quoted: ")
 MEASURED = re.compile(
