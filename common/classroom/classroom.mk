@@ -17,7 +17,7 @@ course:
 collect: $(NEED)-exercise
 	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
 
-## grade        anybody's server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll SEED=1 JSON=1
+## grade        any server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll SEED=1 JSON=1
 grade: $(NEED)-test
 	@common/classroom/grader/grade $(if $(JSON),--json) $(if $(SEED),--seed '$(SEED)') \
 	    --lanes 'build/lanes/$(notdir $(SERVER))-as-$(MODEL).svg' '$(SERVER)' '$(MODEL)'

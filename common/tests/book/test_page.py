@@ -12,7 +12,7 @@ import markdown
 
 PAGE = "common/ADD_A_PAGE.md"
 PORT = "8000"  # which somebody may use: the only thing that is changed in the commands
-NEEDED = ("Makefile", "common", "loadtest", "07_epoll")
+NEEDED = ("Makefile", "common", "loadtest", "07_epoll", "public", "templates")
 BUILT = ("build/plain/common", "build/plain/07_epoll")  # spares most of the building
 
 

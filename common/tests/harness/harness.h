@@ -136,8 +136,8 @@ struct statistics {
 struct statistics stop_server(void);  /* SIGTERM, and await_server() */
 struct statistics await_server(void); /* it has been asked to stop: waits until it has */
 bool has_counted(struct statistics, unsigned long long requests, unsigned long long connections);
-int await_exit(int limit_ms);         /* waits until it is gone; returns its wait(2) status */
-void stop_listening(void);            /* nobody reads what it writes on standard output any more */
+int await_exit(int limit_ms); /* waits until it is gone; returns its wait(2) status */
+void stop_listening(void);    /* nobody reads what it writes on standard output any more */
 
 /* The lines it has written: on standard error so far, on standard output until it ended. */
 const char *server_errors(void);
