@@ -163,8 +163,9 @@ def changed(look, rest):
 class Painter:
     """Leads a server through the scenes, and fills the portrait."""
 
-    def __init__(self, server, redis_server, trace, portrait, chance):
+    def __init__(self, server, redis_server, trace, portrait, chance, before):
         self._server = server
+        self._before = before  # pids of what has nothing to do with it
         self._redis = redis_server
         self._trace = trace
         self._portrait = portrait
@@ -204,11 +205,11 @@ class Painter:
         return self._record().rfind("\n") + 1
 
     def _note_who_left(self):
-        """Its orphans become our children (see cage), like Redis, strace and the server itself."""
+        """Its orphans become our children (see cage), like strace, and Redis from before."""
         stats = cage.descendants()
         status = meter.read("/proc/%d/status" % self._server.pid)
         tracer = re.findall(r"^TracerPid:\s+(\d+)", status, re.MULTILINE)
-        known = meter.below({self._server.pid, self._redis_pid, *map(int, tracer)}, stats)
+        known = self._before | meter.below({self._server.pid, *map(int, tracer)}, stats)
         self._left |= {program_of(stat.pid) for stat in stats
                        if stat.pid not in known and stat.state != "Z"}
 
@@ -386,13 +387,14 @@ def paint(binary, has_workers, folder, seed):
     cage.adopt_orphans()
     private = redis.start_private(folder, None)
     options = some_options(chance, has_workers)
+    before = {stat.pid for stat in cage.descendants()}
     traced = Traced(CALLS, os.path.join(folder, "trace"))
     portrait = Seen(name="", trouble="")
     try:
         with Server(binary, private.where, os.path.join(folder, "server"), options,
                     [*cage.LIMITS, *traced]) as server:
             portrait.name = server.printed().partition(":")[0]
-            Painter(server, private, traced.trace, portrait, chance).paint()
+            Painter(server, private, traced.trace, portrait, chance, before).paint()
     except (Trouble, Missed, OSError) as error:
         portrait.trouble = str(error)
     return portrait

@@ -31,15 +31,6 @@ def paint(name):
     return json.loads(done.stdout, object_hook=lambda each: types.SimpleNamespace(**each))
 
 
-def table(points):
-    """{server: {model: points}} in Markdown, as README.md has it."""
-    rows = [["the server, as", *points], ["---", *["--:"] * len(points)]]
-    for server, each in points.items():
-        rows.append([server, *("**%d**" % each[model] if model == server else "%d" % each[model]
-                               for model in points)])
-    return "".join("| %s |\n" % " | ".join(row) for row in rows)
-
-
 @unittest.skipIf("build/san-" in SERVERS, "a sanitizer has threads and memory of its own")
 class Matrix(unittest.TestCase):
     """They mostly wait: all seven at once."""
@@ -66,10 +57,6 @@ class Matrix(unittest.TestCase):
                 with self.subTest(server=server, model=model):
                     self.assertLessEqual(each[model], MOST_AS_ANOTHER,
                                          self.explain(server, model))
-
-    def test_the_table_in_the_documentation_is_this_one(self):
-        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
-            self.assertIn(table(self.points), file.read(), "\n" + table(self.points))
 
 
 class Rule(unittest.TestCase):
