@@ -379,6 +379,7 @@ export class Lanes {
 
   show(status) {
     const [width, height] = [this.#svg.clientWidth, this.#svg.clientHeight];
+    if (!width) return; // not shown
     const shown = status.slots.slice(0, Math.max(1, Math.floor(height / LANE)));
     const bars = new Map(STATES.map((state) => [state.name, ""]));
     let rest = "";

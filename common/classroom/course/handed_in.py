@@ -85,7 +85,7 @@ def read_folder(one, folder, known):
                 if ARCHIVE.search(entry.name) and entry.is_file(follow_symlinks=False)]
     for path in sorted(archives):
         read_archive(one, path, known)
-    if not one.sources and not archives:
+    if not (one.sources or one.notes or archives):
         note_others(one, [os.path.relpath(os.path.join(where, name), folder)
                           for where, _, names in os.walk(folder) for name in names])
 

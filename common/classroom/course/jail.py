@@ -39,7 +39,8 @@ class Jail:
         for place in filter(os.path.isdir, EMPTY if words else []):
             words += ["--perms", "1777", "--size", str(MOST_IN_MEMORY), "--tmpfs", place]
         if words:
-            words += ["--ro-bind", project_copy.TOP, project_copy.TOP, "--bind", folder, folder]
+            around = os.path.dirname(project_copy.TOP)  # bwrap makes no folder that others may enter
+            words += ["--ro-bind", around, around, "--bind", folder, folder]
         return words
 
     def before(self, limits, most_tasks):
