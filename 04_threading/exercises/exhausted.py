@@ -112,6 +112,12 @@ def out_of_stacks(ex, server):
               server.alive, hint=3, read="pthread_create(3)")
     for number in range(REFUSED):
         expect_refusal(ex, server, number)
+    served = holding[:-1]  # there was no thread for the last one
+    for client in served:
+        client.say(REST)
+    ex.expect("others", "a page for each of the %d that have a thread" % len(served),
+              lambda: sum(client.status() == 200 for client in served) == len(served), within=3,
+              hint=3, read="close(2)")
     for client in holding:
         client.close()
     ex.wait(lambda: server.threads() == 1, 3)
