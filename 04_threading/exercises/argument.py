@@ -88,5 +88,7 @@ def memory_left(ex, server):
         client.end_of()
         client.close()
     ex.wait(lambda: server.threads() == 1)
-    ex.did("let %d more clients come, one after the other" % CUSTOMERS)
-    return server.own_memory() - before
+    left = server.own_memory() - before
+    ex.did("let %d more clients come, one after the other: %d kB more than before" % (
+        CUSTOMERS, left >> 10))
+    return left

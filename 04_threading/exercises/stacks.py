@@ -36,10 +36,9 @@ def expect_predicted(ex, sizes, arenas, sent):
                         env={"MALLOC_ARENA_MAX": str(arenas)} if arenas else None)
     before = look(server)
     text = FORM + b"a" * (sent * 1024 - len(FORM)) if sent else HALF
-    clients = 0
+    crowd = []
     for size, (addresses, memory) in zip(sizes, predicted):
-        connect(ex, server, size - clients, text)
-        clients = size
+        crowd += connect(ex, server, size - len(crowd), text)
         ex.expect("idle", "%d sleeping threads with a client each" % size,
                   lambda size=size: server.threads() == size + 1 and server.unread() == 0,
                   saw=lambda: how_many(server.threads(), "thread"), within=10)
@@ -48,13 +47,16 @@ def expect_predicted(ex, sizes, arenas, sent):
                     2 if arenas else 1)
         if size >= FEWEST:
             expect_near(ex, "memory", "VmRSS", size, memory, memory_now - before[1], 2.0, 3)
-    server.end()
+    for client in crowd:
+        client.close()
 
 
 def connect(ex, server, number, text):
-    for _ in range(number):
-        ex.client(server).say(text)
+    crowd = [ex.client(server) for _ in range(number)]
+    for client in crowd:
+        client.say(text)
     ex.did("let %s send %d bytes, and no more" % (how_many(number, "client"), len(text)))
+    return crowd
 
 
 def prediction(ex, *arguments):

@@ -59,10 +59,11 @@ def expect_freed(ex, server):
         refused += client.hear().status == 503
         client.close()
     left = server.own_memory() - before
-    ex.did("let %d more come, one after the other: 503 for %d" % (REFUSED, refused))
+    ex.did("let %d more come, one after the other: 503 for %d, %d kB more than before" % (
+        REFUSED, refused, left >> 10))
     ex.expect("freed", "503 for all of them, and no memory left behind",
               lambda: refused == REFUSED and left < MOST_MEMORY,
-              saw=lambda: "%d kB more than before" % (left >> 10), hint=3, read="free(3)")
+              saw=lambda: "%d of them, and %d kB" % (refused, left >> 10), hint=3, read="free(3)")
 
 
 def answers(clients, status):

@@ -69,10 +69,6 @@ WAKEUP = {
     "a broadcast, and if for while": [(SIGNALS, BROADCAST),
                                       ("    while (queue.count == 0 &&", "    if (queue.count == 0 &&")],
     "enough signals, and if for while": [("    while (queue.count == 0 &&", "    if (queue.count == 0 &&")],
-    "all workers but one leave": [
-        (SIGNALS, BROADCAST), ("    while (queue.count == 0 &&", "    if (queue.count == 0 &&"),
-        ("    while ((client = take()) >= 0)\n", "    while ((client = take()) >= 0 || !queue.closed)\n"
-         "        if (client >= 0)\n    ")],
 }
 
 # ---- drain ---------------------------------------------------------------------------------
@@ -162,7 +158,6 @@ BOUNDED = {
          "        visit->client = gone;\n        free(visit);\n        visit = first;\n"
          "        close(gone);\n    }\n")],
     "the one that is refused is not freed": [(FREE, "")],
-    "the one that is served is not freed": [("    free(visit);\n    return client;\n", "    return client;\n")],
     "a 503 when its turn comes": [
         (ROOM, "    bool room = true, late = queue.count >= QUEUE_MOST;\n"
          "    if (late)\n        visit->client = -client - 2;\n"),
