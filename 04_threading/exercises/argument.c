@@ -1,116 +1,128 @@
 /* Exercise 04/argument: a thread for every client, and --workers seats.
  *
- * The server accepts each client at once and creates a thread for it at once. But
- * only --workers threads serve at a time. The others wait until a seat is free.
- * Clients that come one after the other are served well. When several come
- * together, some of them never get an answer.
+ * The server tells each visitor the address and the port that the visitor comes from.
+ * It accepts each client at once and creates a thread for it at once. But only
+ * --workers threads serve at a time. The others wait until a seat is free. Visitors
+ * who come one after the other read the truth. When several come together, some of
+ * them read where somebody else comes from.
  *
- * pthread_create(3), sem_wait(3), accept4(2)
+ * pthread_create(3), sem_wait(3), getnameinfo(3)
  */
-#include "board.h"
 #include "net.h"
 #include "options.h"
-#include "process.h"
-#include "redis_pool.h"
-#include "serve.h"
-#include "status.h"
 #include "stop.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 * 1024 };
+enum { STACK_BYTES = 256 * 1024, NAME_BYTES = 80 };
 
-static struct redis_pool redis; /* has a lock of its own */
-static struct board *board;     /* only the main thread claims slots */
-static sem_t seats;             /* how many more threads may serve now */
+static sem_t seats; /* how many more threads may serve now */
 
-/* What the main thread hands to a new thread. */
+/* What the main thread hands to a new thread. Each thread has its own, and frees it. */
 struct task {
     int client;
-    struct worker worker;
+    const char *name; /* where the client comes from: "127.0.0.1, port 40112" */
 };
 
-/* A thread's whole life. */
+static void answer(const struct task *task)
+{
+    char body[NAME_BYTES + 32], text[512];
+    int len = snprintf(body, sizeof(body), "You come from %s.\n", task->name);
+    len = snprintf(text, sizeof(text),
+                   "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n"
+                   "Connection: close\r\n\r\n%s",
+                   len, body);
+    send(task->client, text, (size_t)len, MSG_NOSIGNAL);
+}
+
+/* A thread's whole life. As in 01_iterative/bare.c, one recv() is taken to be a whole request. */
 static void *serve_one_client(void *argument)
 {
     struct task *task = argument;
+    char request[4096];
+    ssize_t n;
     sem_wait(&seats);
-    task->worker.slot->owner = gettid();
-    serve_client(&task->worker, task->client, &redis); /* owns client now, closes it */
-    board_release(task->worker.slot);
+    do
+        n = recv(task->client, request, sizeof(request), 0);
+    while (n < 0 && errno == EAGAIN && !stop_requested()); /* a tick */
+    if (n > 0)
+        answer(task);
+    close(task->client);
+    free(task);
     sem_post(&seats);
     return NULL;
 }
 
-/* Detached, with a small stack. */
+/* Detached, with a small stack. All signals are blocked, because they are for the main thread. */
 static pthread_attr_t thread_attributes(void)
 {
     pthread_attr_t attributes;
+    sigset_t all;
+    sigfillset(&all);
     pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &all);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     return attributes;
 }
 
-/* The new thread inherits a mask that blocks all signals, because they are for the main thread. */
-static int start_thread(const pthread_attr_t *attributes, struct task *task)
+static void create_thread(const pthread_attr_t *attributes, int client, const char *name)
 {
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&thread, attributes, serve_one_client, task);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    struct task *task = malloc(sizeof(*task));
+    if (task) {
+        *task = (struct task){.client = client, .name = name};
+        if (pthread_create(&thread, attributes, serve_one_client, task) == 0)
+            return;
+    }
+    close(client); /* no memory or no thread for it */
+    free(task);
 }
 
-static void accept_and_create(const struct worker *pattern)
+static void write_name(char name[NAME_BYTES], const struct sockaddr *address, socklen_t size)
+{
+    char host[64] = "?", port[8] = "?";
+    getnameinfo(address, size, host, sizeof(host), port, sizeof(port),
+                NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(name, NAME_BYTES, "%s, port %s", host, port);
+}
+
+static void accept_and_create(int listener)
 {
     pthread_attr_t attributes = thread_attributes();
-    struct task task = {.worker = *pattern};
+    struct sockaddr_storage address;
+    char name[NAME_BYTES];
 
     while (!stop_requested()) {
-        int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
+        socklen_t size = sizeof(address);
+        int client = accept4(listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
         if (client < 0) {
             net_handle_accept_error();
             continue;
         }
-        task.client = client;
-        task.worker.slot = board_claim(board, getpid());
-        if (start_thread(&attributes, &task) != 0) {
-            serve_unavailable(&task.worker, client); /* no thread for this client: 503 */
-            board_release(task.worker.slot);
-        }
+        write_name(name, (struct sockaddr *)&address, size);
+        create_thread(&attributes, client, name);
     }
 }
 
 int main(int argc, char **argv)
 {
     struct options options;
-    struct redis_server server;
-
     options_parse(&options, argc, argv, "argument", 100);
-    app_start(&options);
-    redis_start(&server, &options);
-    board = board_open(16384);
-    if (!board || !redis_pool_open(&redis, &server, options.workers))
-        process_die(options.name, "%s", strerror(errno));
     sem_init(&seats, 0, (unsigned)options.workers);
-    status_start(&options, board, STATUS_THREADS, "a thread for every connection, and seats");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     net_announce(&options, listener);
 
-    accept_and_create(&(struct worker){
-        .options = &options,
-        .claim_waiting_clients = serve_waiting_clients,
-        .listener = listener,
-    });
+    accept_and_create(listener);
     close(listener);
     return 0;
 }

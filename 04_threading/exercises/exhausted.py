@@ -17,11 +17,13 @@ ROOM = 8  # descriptors that are left for clients
 CLIENTS = 24
 REST_SECONDS = 2
 MOST_CPU_SECONDS = 0.15  # a tick costs next to nothing; a busy loop uses all there is
-MOST_THREADS = 200
+MOST_WAKEUPS = 60  # of the main thread, in this time; ten ticks, each with a look or two, are fewer
+MOST_THREADS = 40  # its slots on the board, too
+REFUSED = 50
 
 
 def check(ex):
-    server = ex.serve("--timeout", "60")
+    server = ex.serve("--timeout", "60", "--workers", str(MOST_THREADS))
     before = server.descriptors()
     plenty = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
     out_of_descriptors(ex, server)
@@ -37,6 +39,9 @@ def check(ex):
               lambda: server.descriptors() <= before,
               saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=3,
               read="close(2)")
+    status = server.end()
+    ex.expect("ends", "an end with status 0, soon after SIGTERM: no thread is waited for that was "
+              "never there", lambda: status == 0, saw=lambda: status, hint=3)
 
 
 # ---- descriptors ---------------------------------------------------------------------------
@@ -52,11 +57,11 @@ def out_of_descriptors(ex, server):
     ex.expect("lives", "a server that lives although its descriptors are used up", server.alive,
               hint=1, read="accept(2)")
 
-    used = cpu_seconds_within(server, REST_SECONDS)
-    ex.expect("rests", "hardly any CPU time while the server can do nothing",
-              lambda: used < MOST_CPU_SECONDS,
-              saw=lambda: "%.2f s of it in %d s" % (used, REST_SECONDS), hint=2,
-              read="accept(2)")
+    used, wakeups = rest(server)
+    ex.expect("rests", "hardly any CPU time while the server can do nothing, and at most %d looks"
+              % MOST_WAKEUPS, lambda: used < MOST_CPU_SECONDS and wakeups <= MOST_WAKEUPS,
+              saw=lambda: "%.2f s of it in %d s, and %d wake-ups" % (used, REST_SECONDS, wakeups),
+              hint=2, read="accept(2)")
     clients[0].say(REST)
     ex.expect("serves", "an answer for a client that was accepted before",
               lambda: clients[0].status(), within=3, hint=2, read="accept(2)")
@@ -75,11 +80,14 @@ def is_full(server, limit):
             and server.thread_states()[server.pid] == "S")
 
 
-def cpu_seconds_within(server, seconds):
-    """The CPU time that the server uses in that many seconds."""
-    before = server.cpu_seconds()
-    time.sleep(seconds)  # a measurement needs this time; nothing is waited for
-    return server.cpu_seconds() - before
+def rest(server):
+    """The CPU time that the server uses in REST_SECONDS, and how often the main thread wakes up."""
+    def look():
+        return server.cpu_seconds(), server.status("voluntary_ctxt_switches")
+
+    before = look()
+    time.sleep(REST_SECONDS)  # a measurement needs this time; nothing is waited for
+    return [late - early for late, early in zip(look(), before)]
 
 
 def expect_page(ex, server):
@@ -102,15 +110,29 @@ def out_of_stacks(ex, server):
            how_many(len(holding), "client"))
     ex.expect("weather", "a server that lives although it has no thread for a client",
               server.alive, hint=3, read="pthread_create(3)")
-    refused = ex.client(server)
-    refused.say(WHOLE)
-    ex.expect("told", "a 503 for the next client", lambda: refused.status() == 503,
-              saw=lambda: "status %s" % refused.status(), within=3, hint=3,
-              read="pthread_create(3)")
+    for number in range(REFUSED):
+        expect_refusal(ex, server, number)
+    served = holding[:-1]  # there was no thread for the last one
+    for client in served:
+        client.say(REST)
+    ex.expect("others", "a page for each of the %d that have a thread" % len(served),
+              lambda: sum(client.status() == 200 for client in served) == len(served), within=3,
+              hint=3, read="close(2)")
     for client in holding:
         client.close()
     ex.wait(lambda: server.threads() == 1, 3)
     expect_page(ex, server)
+
+
+def expect_refusal(ex, server, number):
+    refused = ex.client(server)
+    refused.say(WHOLE)
+    told = ex.wait(lambda: refused.status() == 503, 3)
+    if not told or number == 0:  # the first is said, and any that is missed
+        ex.expect("told", "a 503 for client %d of %d that come now" % (number + 1, REFUSED),
+                  lambda: told, saw=lambda: "status %s" % refused.status(), hint=3,
+                  read="pthread_create(3)")
+    refused.close()
 
 
 def add_one(ex, server, holding):

@@ -1,4 +1,9 @@
-"""05/bounded: may ten clients wait, and does the next one get a 503 at once?"""
+"""05/bounded: may ten clients wait, and does the next one get a 503 at once?
+
+At last thousands are refused, one after the other, and the server's memory is measured.
+"""
+
+import os
 
 from words import how_many
 
@@ -7,6 +12,8 @@ REASON = "refused"
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 HALF, REST = WHOLE[:16], WHOLE[16:]
 WORKERS, WAITING, TOO_MANY = 4, 10, 5
+REFUSED = 6000
+MOST_MEMORY = 80 << 10  # bytes; what is left behind for each of them adds up to twice that
 
 
 def check(ex):
@@ -28,6 +35,8 @@ def check(ex):
                   lambda: not any(client.is_answered() for client in waiting),
                   saw=lambda: how_many(sum(client.is_answered() for client in waiting), "answer"),
                   hint=2, read="pthread_mutex_lock(3)")
+        if again and not os.environ.get("SAN"):  # a sanitizer keeps what is freed
+            expect_freed(ex, server)
         for client in holding:
             client.say(REST)
         ex.did("finished the requests of the four with a worker")
@@ -39,6 +48,22 @@ def check(ex):
         ex.expect("closed", "no descriptor left open", lambda: server.descriptors() == before,
                   saw=lambda: "%d too many" % (server.descriptors() - before), within=3, hint=3,
                   read="close(2)")
+
+
+def expect_freed(ex, server):
+    before = server.own_memory()
+    refused = 0
+    for _ in range(REFUSED):
+        client = ex.client(server)
+        client.say(WHOLE)
+        refused += client.hear().status == 503
+        client.close()
+    left = server.own_memory() - before
+    ex.did("let %d more come, one after the other: 503 for %d, %d kB more than before" % (
+        REFUSED, refused, left >> 10))
+    ex.expect("freed", "503 for all of them, and no memory left behind",
+              lambda: refused == REFUSED and left < MOST_MEMORY,
+              saw=lambda: "%d of them, and %d kB" % (refused, left >> 10), hint=3, read="free(3)")
 
 
 def answers(clients, status):

@@ -1,29 +1,36 @@
 """05/drain: are the clients in the queue served when the server is asked to stop?
 
-Four clients hold the four workers, and six more have been accepted and wait. The server is asked to
-stop, so it no longer listens, and sleeps until its workers are done. Then the four finish their
-requests.
+Four clients hold the four workers, and more have been accepted and wait. The server is asked to
+stop, so it no longer listens, and sleeps until its workers are done. For a while nothing happens,
+less than the five seconds that workers give their clients. Then the four finish their requests. A
+server without clients has to end in less than that while: one that only waits long does not.
 """
 
 import os
 import signal
+import time
+
+from outcome import patient
+from words import how_many
 
 REASON = "queue"
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 HALF, REST = WHOLE[:16], WHOLE[16:]
-WORKERS, WAITING = 4, 6
+WORKERS = 4
+HOLD_SECONDS = 3
 
 
 def check(ex):
+    number = ex.chance().randint(5, 12)
     server = ex.serve("--timeout", "60")
     before = server.descriptors()
     holding = ex.hold(server, WORKERS, HALF)
     ex.expect("taken", "a worker for each of them", lambda: server.unread() == 0, within=3)
-    waiting = ex.hold(server, WAITING, WHOLE)
-    ex.expect("accepted", "all of them accepted, and %d in the queue" % WAITING,
-              lambda: server.descriptors() == before + WORKERS + WAITING
-              and server.unread() == WAITING * len(WHOLE),
+    waiting = ex.hold(server, number, WHOLE)
+    ex.expect("accepted", "all of them accepted, and %d in the queue" % number,
+              lambda: server.descriptors() == before + WORKERS + number
+              and server.unread() == number * len(WHOLE),
               saw=lambda: "%d accepted" % (server.descriptors() - before), within=3)
 
     os.kill(server.pid, signal.SIGTERM)
@@ -31,25 +38,39 @@ def check(ex):
     ex.expect("stops", "a server that no longer listens, and waits for its workers",
               lambda: not server.listens() and server.asleep(), within=3, hint=1,
               read="pthread_join(3)")
+    wakeups = wakeups_while_held(server)
+    ex.expect("quiet", "a main thread that sleeps until its workers are done, for %d s" %
+              HOLD_SECONDS, lambda: wakeups <= 1, saw=lambda: how_many(wakeups, "wake-up"), hint=1,
+              read="pthread_join(3)")
     for client in holding:
         client.say(REST)
     ex.did("finished the requests of the four")
     ex.expect("finished", "a page for each of the four", lambda: pages(holding) == WORKERS,
               saw=lambda: "%d of %d" % (pages(holding), WORKERS), within=3, hint=1,
               read="pthread_join(3)")
-    ex.expect("queue", "a page for each of the %d in the queue" % WAITING,
-              lambda: pages(waiting) == WAITING, saw=lambda: "%d of %d" % (pages(waiting), WAITING),
+    ex.expect("queue", "a page for each of the %d in the queue" % number,
+              lambda: pages(waiting) == number, saw=lambda: "%d of %d" % (pages(waiting), number),
               within=2, hint=1, read="pthread_cond_wait(3)")
-    expect_end(ex, server, None)
+    expect_end(ex, server)
 
     idle = ex.serve()
     ex.wait(idle.asleep)
+    os.kill(idle.pid, signal.SIGTERM)
     ex.did("sent SIGTERM to a server with nothing to do")
-    expect_end(ex, idle, signal.SIGTERM)
+    ex.expect("idle", "its end within %d s" % HOLD_SECONDS, lambda: not idle.alive(),
+              within=HOLD_SECONDS / patient(1), hint=3, read="pthread_cond_broadcast(3)")
+    expect_end(ex, idle)
 
 
-def expect_end(ex, server, number):
-    status = server.end(number)
+def wakeups_while_held(server):
+    """How often the main thread wakes up in HOLD_SECONDS."""
+    before = server.status("voluntary_ctxt_switches")
+    time.sleep(HOLD_SECONDS)  # a measurement needs this time; nothing is waited for
+    return server.status("voluntary_ctxt_switches") - before
+
+
+def expect_end(ex, server):
+    status = server.end(None)
     ex.expect("ends", "an end with status 0", lambda: status == 0, saw=lambda: status, hint=3,
               read="pthread_cond_broadcast(3)")
 

@@ -21,7 +21,9 @@ after a minute, that is one. Whatever it starts ends with it, however it ends.
 import contextlib
 import importlib.util
 import os
+import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -33,11 +35,13 @@ sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
 
 import client
 import served
+from counting_redis import CountingRedis
 from lib import Trouble, delay, machine, processes, redis, servers
 from held_redis import HeldRedis
 from outcome import Missed, Skipped, patient, until
 from words import how_many
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = "127.0.0.1:1"  # a port where no Redis is
 RUN_SECONDS = 10
 CHECK_SECONDS = 60
@@ -100,6 +104,15 @@ class Exercise:
         served.need_strace()
         return served.Traced(calls, os.path.join(self.folder, "trace-%d" % len(self._servers)))
 
+    def unlucky(self):
+        """For `env`: threads begin late, and pthread_cond_wait(3) returns for nothing (unlucky.c).
+        Not for a program with sanitizers, whose own library has to be the first."""
+        library = os.path.join(self.folder, "unlucky.so")
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        subprocess.run([*compiler, "-D_GNU_SOURCE", "-O2", "-pthread", "-shared", "-fPIC",
+                        os.path.join(HERE, "unlucky.c"), "-o", library, "-ldl"], check=True)
+        return {"LD_PRELOAD": library}
+
     def run(self, *arguments, limit=RUN_SECONDS):
         """Runs the learner's program to its end. Returns .status, .stdout and .stderr."""
         command = [self.program, *map(str, arguments)]
@@ -131,6 +144,11 @@ class Exercise:
         make("instruments")
         return self._stack.enter_context(delay.SlowRedis(self.redis(), ms, None, self.folder))
 
+    def counting_redis(self):
+        """A CountingRedis for this check alone; one is all it may have."""
+        return self._stack.enter_context(
+            contextlib.closing(CountingRedis(self.folder, self.chance())))
+
     # ---- clients -------------------------------------------------------------------------
 
     def client(self, server):
@@ -153,6 +171,13 @@ class Exercise:
     def did(self, text):
         """Says what the check has done."""
         self._say("  did     %s" % text)
+
+    def chance(self):
+        """A random.Random for the numbers of this check, so that none can be known before. With
+        SEED in the environment they are the same again."""
+        seed = int(os.environ.get("SEED") or random.randrange(1000000))
+        self.did("chose numbers by chance (SEED=%d chooses the same)" % seed)
+        return random.Random(seed)
 
     def wait(self, test, seconds=5):
         """Waits until it is true, for so long at most, and says whether it is: between two steps of

@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import signal
+import time
 from collections import namedtuple
 
 import diag
@@ -120,6 +121,28 @@ class Server(servers.Server):
     def remembered(self):
         """How many connections that it has ended the kernel keeps in TIME_WAIT."""
         return sum(each.state == diag.TIME_WAIT for each in diag.connections(self.port))
+
+    # ---- what waiting and forgetting cost ------------------------------------------------
+
+    def wakeups(self, seconds):
+        """How often its threads wake up in so many seconds, and how many do not sleep at the end.
+        The main thread is left out: it ticks."""
+        before = self._switches()
+        time.sleep(seconds)  # a measurement needs this time; nothing is waited for
+        after = self._switches()
+        awake = sum(state != "S" for thread, state in self.thread_states().items()
+                    if thread != self.pid)
+        return sum(after[thread] - before.get(thread, 0) for thread in after) + awake
+
+    def _switches(self):
+        """{thread: how often its core was given to another}."""
+        return {thread: self.status("voluntary_ctxt_switches", thread)
+                + self.status("nonvoluntary_ctxt_switches", thread)
+                for thread in self.thread_states() if thread != self.pid}
+
+    def own_memory(self):
+        """Bytes of memory that belong to no file. Exact: VmRSS may lack pages of each thread."""
+        return meter.kib(meter.read("/proc/%d/smaps_rollup" % self.pid), "Anonymous")
 
     # ---- what it says --------------------------------------------------------------------
 
