@@ -8,7 +8,7 @@ from outcome import PATIENCE
 from words import how_many
 
 REASON = "replaced"
-FEWEST, MOST = 5, 12  # workers
+FEWEST, MOST = 12, 20  # workers
 GROWN_SECONDS = 2.5  # those that have lived so long are replaced at once
 AT_ONCE, AT_ONCE_SECONDS = 4, 1  # one after the other, which takes a tenth of that
 WATCH_SECONDS, MOST_FORKS = 4, 10  # a worker
@@ -30,7 +30,7 @@ def check(ex):
     victims = server.children()
     kill_together(ex, server, victims)
     ex.did("killed all of them while the parent was stopped")
-    team.expect("all replaced", "%d new ones" % wanted, besides=victims, hint=1)
+    team.expect("all replaced", "%d new ones" % wanted, besides=victims, within=0.5, hint=1)
 
     storm(ex, server, plugin, wanted)
     team.expect("recovers", "%d workers again" % wanted, within=5, hint=3)
