@@ -50,8 +50,8 @@ def close_in_the_page(ex, server):
 
 
 def hang_up(ex, server):
-    """What comes after the end is answered with a reset. So the server writes after it has been told
-    that nobody reads."""
+    """What comes after the end is answered with a reset. So the server writes after it was told that
+    nobody reads."""
     for _ in range(LEAVE):
         client = begun(server)
         client.shutdown(socket.SHUT_RDWR)

@@ -51,8 +51,8 @@ def outlives_its_parent(ex, server, counter, visitors):
     ex.did("killed the parent")
     ex.expect("free", "its port, free for the next server", lambda: can_listen(server),
               within=1, hint=1, read="listen(2)")
-    ex.expect("waits", "a counter that goes on while a visitor is served", lambda: not has_ended(counter),
-              saw=lambda: "that it has ended", hint=2, read="pipe(7)")
+    ex.expect("waits", "a counter that goes on while a visitor is served",
+              lambda: not has_ended(counter), saw=lambda: "that it has ended", hint=2, read="pipe(7)")
     held.say(b"Host: here\r\nConnection: close\r\n\r\n")
     answer = held.hear()
     ex.expect("lives", "a child that serves its visitor to the end",
@@ -65,8 +65,8 @@ def outlives_its_parent(ex, server, counter, visitors):
     ex.expect("counted", "\"%s\" on standard output" % total, lambda: total in server.printed(),
               saw=lambda: server.printed().strip().splitlines()[-1], hint=3, read="pipe(7)")
     ex.expect("needs", "a counter that has the pipe's reading end, no other end, and no socket",
-              lambda: opened == ["the reading end of a pipe"], saw=lambda: ", ".join(opened), hint=3,
-              read="proc(5)")
+              lambda: opened == ["the reading end of a pipe"], saw=lambda: ", ".join(opened),
+              hint=3, read="proc(5)")
 
 
 def opened_by(pid):
@@ -77,7 +77,8 @@ def opened_by(pid):
         with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:
             flags = int(re.search(r"^flags:\s*(\d+)", file.read(), re.MULTILINE).group(1), 8)
         if link.startswith("pipe:"):
-            found.append("the %s end of a pipe" % ("writing" if flags & os.O_ACCMODE else "reading"))
+            end = "writing" if flags & os.O_ACCMODE else "reading"
+            found.append("the %s end of a pipe" % end)
         elif link.startswith("socket:"):
             found.append("a socket")
     return sorted(found)

@@ -44,7 +44,8 @@ def serve(ex, step):
     under = ex.traced(FORKS + ",close")
     under += ["-e", "inject=%s:error=EAGAIN:when=2+%d" % (FORKS, step)]
     server = ex.serve("--timeout", "60", "--workers", str(PLACES), under=under)
-    ex.did("let %s fail, by strace" % ("every second fork" if step == 2 else "all forks but the first"))
+    which = "every second fork" if step == 2 else "all forks but the first"
+    ex.did("let %s fail, by strace" % which)
     return server
 
 

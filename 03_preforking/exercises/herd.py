@@ -85,8 +85,8 @@ def naps(server):
 
 def count_stuck(ex, server):
     """A hundred clients come while one is held. When all workers sleep, and each of the hundred has
-    an answer or is in a queue, the clients in a queue wait behind the one. Those of an earlier crowd
-    are still in it, though they have left."""
+    an answer or is in a queue, the clients in a queue wait behind the one. Those of an earlier
+    crowd are still in it, though they have left."""
     before = server.waiting()
     crowd = [ex.client(server) for _ in range(CROWD)]
     for client in crowd:

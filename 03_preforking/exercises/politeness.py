@@ -21,7 +21,8 @@ def check(ex):
     ex.expect("fifth", "a page for it", lambda: is_page(fifth), within=MADE_WAY_SECONDS,
               saw=lambda: "nothing; %d in the queue" % server.waiting(), hint=1, read="tcp(7)")
     pass_ticks(ex, server, 1)  # more than one may have seen the fifth
-    expect_left_alone(ex, server, [each for each in [*idle, fifth] if not each.is_closed()], LATER_LOOKS)
+    rest = [client for client in [*idle, fifth] if not client.is_closed()]
+    expect_left_alone(ex, server, rest, LATER_LOOKS)
 
     server = ex.serve(*OPTIONS)
     clients = [kept(ex, server) for _ in range(WORKERS)]
