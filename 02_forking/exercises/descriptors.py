@@ -62,7 +62,7 @@ def outlives_its_parent(ex, server, counter, visitors):
     ex.expect("ends", "a counter that ends when nobody is left to write", lambda: has_ended(counter),
               saw=lambda: "the counter, asleep in its read", within=2, hint=2, read="pipe(7)")
     total = "%d visitors" % visitors
-    ex.expect("counted", "\"%s\" on standard output" % total, lambda: total in server.printed(),
+    ex.expect("counted", "\"%s\" on standard output" % total, lambda: server.printed().endswith("\n%s\n" % total),
               saw=lambda: server.printed().strip().splitlines()[-1], hint=3, read="pipe(7)")
     ex.expect("needs", "a counter that has the pipe's reading end, no other end, and no socket",
               lambda: opened == ["the reading end of a pipe"], saw=lambda: ", ".join(opened),
