@@ -156,8 +156,8 @@ class Exercise:
         self._say("  did     %s" % text)
 
     def chance(self):
-        """A random.Random for the numbers of this check, so that none can be known before. With SEED
-        in the environment they are the same again."""
+        """A random.Random for the numbers of this check, so that none can be known before. With
+        SEED in the environment they are the same again."""
         seed = int(os.environ.get("SEED") or random.randrange(1000000))
         self.did("chose numbers by chance (SEED=%d chooses the same)" % seed)
         return random.Random(seed)
