@@ -1,6 +1,6 @@
 """06/sleeper: is a file served while Redis does not reply?"""
 
-from loop import Sleeps
+from loop import Sleeps, expect_no_naps
 from words import how_many
 
 REASON = "awake"
@@ -19,7 +19,7 @@ def serves_meanwhile(ex):
     """--timeout is long, so that the server does not give Redis up while the check looks."""
     redis = ex.redis()
     redis.hold()
-    server = ex.serve("--timeout", "500", redis=redis)
+    server = ex.serve("--timeout", "500", "--keep-alive", "500", redis=redis)
     pages = ex.hold(server, VISITORS, PAGE)
     ex.expect("asks", "a command sent to Redis", lambda: redis.held() == 1, within=5)
     ex.did("held back the replies of Redis, and let one more client ask for a file")
@@ -38,6 +38,7 @@ def serves_meanwhile(ex):
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps until there is something to do", sleeps, within=5,
               saw=sleeps.saw, hint=3, read="poll(2)")
+    expect_no_naps(ex, file)
 
     ex.did("let Redis reply")
     redis.release()
@@ -49,14 +50,20 @@ def serves_meanwhile(ex):
 
 
 def is_not_patient_for_ever(ex):
-    """Redis may take a fifth of --timeout."""
+    """Redis may take a fifth of --timeout. An idle connection's time is later, and whatever wakes the
+    loop then is no clock of Redis'."""
     redis = ex.redis()
     redis.hold()
-    server = ex.serve("--timeout", "1", redis=redis)
-    client = ex.client(server)
+    server = ex.serve("--timeout", "5", "--keep-alive", "3", redis=redis)
+    idle, client = ex.client(server), ex.client(server)
+    ex.expect("idles", "a file", lambda: idle.get("/style.css").status == 200)
     client.say(PAGE)
+    ex.did("let a client ask for a page, and Redis reply no more")
     ex.expect("deadline", "504 when Redis does not reply at all",
               lambda: client.hear().status == 504, hint=3)
+    ex.expect("clock", "that 504 after a second, before another connection has idled for 3 s",
+              lambda: idle.get("/style.css").status == 200,
+              saw=lambda: "that the idle connection was closed first", hint=3, read="poll(2)")
     redis.release()
     ex.expect("again", "a page when Redis replies again",
               lambda: ex.client(server).get("/guestbook").status == 200, within=1, hint=3)

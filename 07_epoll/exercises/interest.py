@@ -1,6 +1,6 @@
 """07/interest: how often the kernel is told of a change, and whether the loop still sleeps."""
 
-from loop import Sleeps
+from loop import Sleeps, expect_no_naps
 
 REASON = "epoll_ctl"
 
@@ -35,7 +35,7 @@ def counts(ex):
 def sleeps_while_redis_is_asked(ex):
     redis = ex.redis()
     redis.hold()
-    server = ex.serve("--timeout", "500", redis=redis)
+    server = ex.serve("--timeout", "500", "--keep-alive", "500", redis=redis)
     talks, leaves, resets, slow = clients = [ex.client(server) for _ in range(4)]
     for client in clients:
         client.get("/style.css")  # so that the kernel knows each of them
@@ -51,6 +51,7 @@ def sleeps_while_redis_is_asked(ex):
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps until Redis answers", sleeps, within=5, saw=sleeps.saw,
               hint=3, read="epoll_ctl(2)")
+    expect_no_naps(ex, ex.client(server))
 
     redis.release()
     ex.did("let Redis answer")
