@@ -5,6 +5,7 @@ the solution, each is in it once; None stands for all of it.
 """
 
 import concurrent.futures
+import glob
 import importlib.util
 import os
 import shlex
@@ -22,14 +23,14 @@ JOBS = int(os.environ.get("JOBS", 0)) or 2 * (os.cpu_count() or 1)
 
 
 def answers(chapter):
-    """Those of a chapter; none in a course's copy."""
-    path = os.path.join(HERE, "wrong", chapter[:2] + ".py")
-    if not os.path.exists(path):
-        return {}
-    spec = importlib.util.spec_from_file_location("wrong_" + chapter, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.ANSWERS
+    """Those of a chapter, in wrong/01.py and wrong/01_*.py; none in a course's copy."""
+    found = {}
+    for path in glob.glob(os.path.join(HERE, "wrong", chapter[:2] + "*.py")):
+        spec = importlib.util.spec_from_file_location("wrong_" + chapter, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found.update(module.ANSWERS)
+    return found
 
 
 def changed(text, replaced):
