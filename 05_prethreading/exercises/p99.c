@@ -147,7 +147,8 @@ int main(int argc, char **argv)
         process_die(options.name, "%s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
     int listener = net_listen(&options, true);
-    const int seconds = 1; /* accept4() returns a client when it has said something, or after that */
+    const int seconds =
+        1; /* accept4() returns a client when it has said something, or after that */
     setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
     stop_catch_signals(true);
     for (int i = 0; i <= WORKERS; i++)

@@ -13,9 +13,8 @@ ANSWERS = {
             (SERVE, "        if (visit->wants_page)\n            serve_unavailable(argument, visit->client);\n"
              "        else\n    " + SERVE)],
         "more workers": [("enum { WORKERS = 4 };", "enum { WORKERS = 32 };")],
-        "pages first": [
-            (CHOICE, "        if (visit->wants_page)\n            return visit;\n"
-             "    STAILQ_FOREACH(visit, &queue.visits, next)\n        return visit;\n")],
+        "pages first": [("    return NULL;\n}\n\n/* The next visit", "    return STAILQ_FIRST(&queue.visits);\n}\n\n/* The next visit"),
+                        ("if (!visit->wants_page || queue.pages < WORKERS - 1)", "if (visit->wants_page)")],
         "one page at a time": [("queue.pages < WORKERS - 1", "queue.pages < 1")],
         "a page is a file of its own": [
             ("static const char page[] = \"GET /guestbook\";",
