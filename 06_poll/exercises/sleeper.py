@@ -8,6 +8,7 @@ REASON = "awake"
 PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
 FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\n\r\n"
 VISITORS = 3
+MOST_ASKING, TOO_MANY = 50, 5  # clients that may wait for Redis, and that come then
 
 
 def check(ex):
@@ -40,11 +41,21 @@ def serves_meanwhile(ex):
               saw=sleeps.saw, hint=3, read="poll(2)")
     expect_no_naps(ex, file)
 
+    pages += ex.hold(server, MOST_ASKING - VISITORS, PAGE)
+    ex.wait(lambda: server.unread() <= len(PAGE))  # of the client that has asked twice
+    refused = ex.hold(server, TOO_MANY, PAGE)
+    ex.expect("refused", "503 at once for these %d, because %d wait for Redis" % (
+        TOO_MANY, MOST_ASKING), lambda: [each.status() for each in refused] == [503] * TOO_MANY,
+              within=2, saw=lambda: [each.status() for each in refused], hint=3)
+    ex.expect("wait", "that the others still wait",
+              lambda: not any(page.is_answered() for page in pages))
+
     ex.did("let Redis reply")
     redis.release()
     for page in [*pages, pages[0]]:
         ex.expect("pages", "a page for each request", lambda: page.hear().status == 200, hint=2)
-    ex.expect("once", "that Redis was asked once for each page", lambda: redis.counts().incr == 4,
+    ex.expect("once", "that Redis was asked once for each page",
+              lambda: redis.counts().incr == len(pages) + 1,
               saw=lambda: "INCR, %s" % how_many(redis.counts().incr, "time"), hint=3)
     ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
 

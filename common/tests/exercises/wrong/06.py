@@ -52,8 +52,13 @@ ANSWERS = {
     },
     "sleeper": {
         "503 for every page": [
-            ("(why = redis_async_ask(&redis, &client->app.ask, client)) != 0) {",
-             "(why = REDIS_NO_CONNECTION) != 0) {")],
+            ("(why = ask_redis(client)) != 0) {", "(why = REDIS_NO_CONNECTION) != 0) {")],
+        "as the chapter's server, without a limit": [("    if (asking == MOST_ASKING)", "    if (asking < 0)")],
+        "counts up and never down": [("    asking--;\n", "")],
+        "counts questions, not clients": [
+            ("    if (asking == MOST_ASKING)", "    if (asking >= MOST_ASKING)"),
+            ("    asking--;\n    conn_reply(client, reply, why);\n    advance_client(client);\n",
+             "    conn_reply(client, reply, why);\n    advance_client(client);\n    asking--;\n")],
         "poll() does not know the time of Redis": [
             (TIMEOUT, "    int ms = waiting_timeout(&waiting);\n")],
         "Redis may take for ever": [(EXPIRE, "")],
