@@ -74,7 +74,7 @@ void app_start(const struct options *o)
     guestbook_start();
     for (size_t i = 0; i < TEMPLATES; i++)
         template_load(templates[i], root, name);
-    tzset(); /* reads /etc/localtime, which every child's first gmtime_r() would read otherwise */
+    tzset(); /* reads /etc/localtime, as each child's first gmtime_r() would do otherwise */
 }
 
 void app_check_templates(void)
@@ -83,7 +83,7 @@ void app_check_templates(void)
         template_check(templates[i]);
 }
 
-/* The first route whose path and method fit answers. A new page is a new row. */
+/* The first route whose path and method match gives the answer. A new page is a new row. */
 struct route {
     const char *path; /* NULL: any */
     unsigned methods;
@@ -94,16 +94,17 @@ struct route {
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-/* Pages of ours run no script but our own files, fetch nothing from another host, and are shown in
- * nobody's frame. */
+/* Our pages run no script but our own files, fetch nothing from another host, and are shown in no
+ * frame of another page. */
 #define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
 #define SAFE_FIELDS_AND(more)                                                                      \
     NOSNIFF                                                                                        \
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "           \
     "frame-ancestors 'none'" more "\r\n"
 #define SAFE_FIELDS SAFE_FIELDS_AND("")
-/* The wall's script looks at the other six, which are other origins: ports of this machine, under
- * the name the wall was fetched by. (A policy cannot name [::1].) */
+/* The wall's script fetches the status of the other six servers. They are other origins: other
+ * ports of this machine, under the name that the wall was fetched by. (A policy cannot name
+ * [::1].) */
 #define WALL_FIELDS   SAFE_FIELDS_AND("; connect-src 'self' http://127.0.0.1:* http://localhost:*")
 #define ANY_ORIGIN    "Access-Control-Allow-Origin: *\r\n"
 #define NOT_KEPT      "Cache-Control: no-store\r\n"
@@ -133,7 +134,7 @@ static struct span error_text(void *data, int id)
     }
 }
 
-/* Responds with what was rendered, or without content if there was no memory for it. */
+/* Responds with the rendered page, or without content if there was no memory for it. */
 static enum effect respond_page(struct app *app, int status)
 {
     status = app->page.failed ? 503 : status;
@@ -161,7 +162,7 @@ static enum effect respond_error(struct app *app, int status)
     return respond_because(app, status, explain_status(status));
 }
 
-/* Sends the client elsewhere. The address is kept in app.page; there is no content. */
+/* Redirects the client. The address is kept in app.page; there is no content. */
 static enum effect respond_location(struct app *app, int status)
 {
     buffer_append(&app->page, "", 1); /* its NUL */
@@ -228,8 +229,8 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Back to the same folder, with its slash. The address is made from the decoded path: a client's
- * own "//elsewhere" would be another host's. */
+/* Redirects to the same folder with its slash. The address is made from the decoded path, because a
+ * client's own "//elsewhere" would name another host. */
 static enum effect respond_folder(struct app *app, const struct http_request *request,
                                   const char *path)
 {
@@ -245,7 +246,7 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
     return respond_location(app, 301);
 }
 
-/* What every response about a file says of it. */
+/* Sets the fields that all responses about a file have. */
 static void describe_file(struct app *app, int status)
 {
     const struct file *file = &app->file;
@@ -264,8 +265,8 @@ static void describe_file(struct app *app, int status)
                                                                            : NOSNIFF ACCEPT_RANGES;
 }
 
-/* The bytes of a small file are in memory already. Those of one of which only the description is
- * wanted are not sent at all. */
+/* Chooses the bytes to send. Those of a small file are in memory already. If only the description
+ * of the file is wanted, there are none. */
 static void attach_content(struct app *app, bool wanted)
 {
     struct file *file = &app->file;
@@ -311,7 +312,8 @@ static void write_json(struct status *status, struct buffer *out)
     status_write_json(status, out);
 }
 
-/* It says more of a machine, and of what is asked there, than is everybody's business. */
+/* Refuses clients on other machines: the scoreboard tells much about this machine, and about the
+ * requests of other clients. */
 static enum effect respond_scoreboard(struct app *app, const struct http_request *request,
                                       void (*write)(struct status *, struct buffer *))
 {
@@ -358,14 +360,14 @@ static const struct route routes[] = {
     {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL, SAFE_FIELDS ACCEPT_RANGES},
 };
 
-/* Most paths differ behind the slash they all begin with: that spares most of the comparing. */
+/* Paths begin with a slash, and most differ in the next byte. That spares most of the comparing. */
 static bool is_at(const struct route *route, const char *path)
 {
     return route->path[1] == path[1] && strcmp(route->path, path) == 0;
 }
 
-/* Finds the route. If the path is known but not with this method, the result is NULL and *allowed
- * the methods it is known with. */
+/* Finds the route. If the path is known, but not with this method, returns NULL and sets *allowed
+ * to its methods. */
 static const struct route *find_route(const char *path, enum http_method method, unsigned *allowed)
 {
     const struct route *end = routes + sizeof(routes) / sizeof(routes[0]);
@@ -391,7 +393,7 @@ enum effect app_request(struct app *app, const struct http_request *request)
         "The form was sent by a page of another site, so nothing was stored. To write into the "
         "guestbook, open it under this address and fill in its own form.";
     char path[HTTP_MAX_REQUEST_LINE + 1];
-    unsigned allowed = HTTP_POST; /* by OPTIONS *: whatever any route is known with */
+    unsigned allowed = HTTP_POST; /* for OPTIONS *: the methods of all routes */
 
     if (request->method == HTTP_UNKNOWN)
         return respond_error(app, 501);
@@ -418,8 +420,8 @@ enum effect app_reply(struct app *app, const redisReply *reply, int why)
 
 void app_refuse(struct app *app, int status)
 {
-    static const char no_hands[] = "This server has no process or thread left for you. Nothing of "
-                                   "your request was done: ask again in a moment.";
+    static const char no_hands[] = "This server has no process or thread left for you. Your "
+                                   "request was not carried out. Please try again in a moment.";
     respond_because(app, status, status == 503 ? no_hands : explain_status(status));
 }
 
@@ -427,7 +429,7 @@ void app_refuse_for_memory(struct app *app)
 {
     respond_because(app, 503,
                     "This server is short of memory, because many large requests arrive at once. "
-                    "Nothing of your request was done: ask again in a moment.");
+                    "Your request was not carried out. Please try again in a moment.");
 }
 
 void app_clear(struct app *app, size_t keep)

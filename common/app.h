@@ -1,9 +1,9 @@
-/* app: the routes. Which handler answers which method and path, and what every
- * answer looks like.
+/* app: the routes. Which handler answers which method and path, and what all
+ * responses have in common.
  *
- *  - A request or a Redis reply goes in, one effect comes out: ask Redis this,
- *    or respond with that. The application never waits; how the asking is
- *    waited for is the server's business.
+ *  - A request or a reply of Redis goes in, and one effect comes out: ask Redis
+ *    this, or respond with that. The application never waits. The server decides
+ *    how to wait for Redis.
  */
 #ifndef APP_H
 #define APP_H
@@ -20,44 +20,47 @@ enum effect {
     RESPOND,   /* with app.response, and app.content or app.file */
 };
 
-/* One request being answered. It begins as {.file.fd = -1}; app_clear() between two requests. */
+/* One request that is being answered. It begins as {.file.fd = -1}. app_clear() prepares it for the
+ * next one. */
 struct app {
-    int client; /* whose request it is: a socket, for who has to know where it comes from, and not
-                   the application's to read or write. It stays when all else is cleared */
+    int client; /* the client's socket, which tells where the request comes from. The application
+                   neither reads nor writes it, and app_clear() keeps it */
     const struct route *route;
     struct redis_command ask;
     struct guestbook guestbook;
-    struct http_response response; /* status, type, fields; the length is that of the content */
-    struct span content;           /* what is sent from memory; lives in `page` or forever */
-    struct file file;              /* what is sent from an open file */
+    struct http_response response; /* status, type, fields; conn_response.c adds the length */
+    struct span content;           /* sent from memory; points into `page`, or to a constant */
+    struct file file;              /* sent from an open file */
     char range[64];                /* response.content_range */
     struct buffer page;            /* owned: a page, or a small file */
 };
 
-/* Opens public/ and loads the templates: once, at start, before anything forks. One line and status
- * 1 if that cannot be done. */
+/* Opens public/ and loads the templates. To be called once, before the first fork. If it fails, it
+ * prints one line and ends the program with status 1. */
 void app_start(const struct options *);
 
-/* Checks, once a second at most, whether a template has changed. Every request does so by itself; a
+/* Checks whether a template has changed, at most once a second. Every request does so by itself. A
  * parent that does it before it forks spares its children the check (chapter 2). */
 void app_check_templates(void);
 
-/* The Server field's value, and the architecture's name. */
+/* The value of the Server field: "ZeroHTTPd/0.1.0 (epoll)". */
 const char *app_server(void);
 
-/* Takes a whole request, whose bytes stay in place until the response is made. */
+/* Takes a whole request. Its bytes must stay in place until the response is made. */
 enum effect app_request(struct app *, const struct http_request *);
 
-/* Takes the reply to app.ask; NULL: Redis did not answer, and `why` is redis.h's. */
+/* Takes the reply to app.ask. It is NULL if Redis did not answer; then `why` is one of redis.h's
+ * reasons. */
 enum effect app_reply(struct app *, const redisReply *, int why);
 
-/* Makes the page of a status, for a request that is refused before it gets here. */
+/* Makes the error page of a status, for a request that is refused before app_request() sees it. */
 void app_refuse(struct app *, int status);
 
-/* The same with 503, where there is no memory for the rest of the request. */
+/* The same with 503, if there is no memory for the rest of the request. */
 void app_refuse_for_memory(struct app *);
 
-/* Closes and empties what one response used. Memory above `keep` bytes is given back. */
+/* Closes the file and empties the buffer of one response. A buffer larger than `keep` bytes is
+ * freed. */
 void app_clear(struct app *, size_t keep);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 /* A worker that is killed in the middle of a store must leave the old number or the new one, and no
- * lock. So a 64-bit counter has to be one store of the processor's. */
+ * lock. So the processor has to store a 64-bit counter at once. */
 #if ATOMIC_LLONG_LOCK_FREE != 2
 #error "this processor cannot store 64 bits at once: ZeroHTTPd's counters need that"
 #endif
@@ -27,7 +27,8 @@ struct board *board_open(int slots)
 
 /* ---- claiming ------------------------------------------------------------------------------ */
 
-/* Whose slot it was may have been killed in the middle of anything. */
+/* The slot's last owner may have been killed at any instant: everything but the counters is
+ * reset. */
 static struct board_slot *take(struct board_slot *slot, int32_t owner)
 {
     for (int state = 0; state < BOARD_STATES; state++)
@@ -42,8 +43,8 @@ static struct board_slot *take(struct board_slot *slot, int32_t owner)
 
 enum { LOOKS = 8 };
 
-/* If none of the next few that have been used is free, a new one is: a claim costs little however
- * many are taken, and few workers leave most of a large board's memory untouched. */
+/* Takes one of the next few slots that have been used, or else a new one. So a claim costs little
+ * however many are taken, and few workers leave most of a large board's memory untouched. */
 struct board_slot *board_claim(struct board *board, int32_t owner)
 {
     int used = board->used;
@@ -66,8 +67,9 @@ void board_release(struct board_slot *slot)
 
 /* ---- counting ------------------------------------------------------------------------------ */
 
-/* One writer, so a load and a store do: no other can come between them, and readers see the old
- * count or the new one. An atomic addition would lock the cache line for nothing. */
+/* There is one writer, so a load and a store are enough. No other store can come between them, and
+ * readers see the old count or the new one. An atomic addition would lock the cache line for
+ * nothing. */
 static void add(_Atomic uint32_t *count, uint32_t n)
 {
     uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
@@ -83,7 +85,7 @@ static void add_one(_Atomic uint64_t *counter)
 void board_change_state(struct board_slot *slot, int from, int to, int64_t now)
 {
     if (from == to)
-        return; /* and it is there since it came */
+        return; /* `since` stays at the time when it came */
     add(&slot->connections_by_state[to], 1);
     if (from >= 0)
         add(&slot->connections_by_state[from], (uint32_t)-1);
@@ -108,16 +110,16 @@ void board_count_response(struct board_slot *slot, int status)
 
 /* ---- the request's text -------------------------------------------------------------------- */
 
-/* A sequence lock: the version is odd while the text changes, and another one afterwards, so that
- * a reader who finds the same even version before and after has the text whole. Each word is an
- * atomic of its own, stored and loaded in order (release, acquire), which costs nothing on x86:
- * who sees one of them sees the odd version too. (Fences would do as well, but the thread sanitizer
- * does not know them.) */
+/* A sequence lock. The version is odd while the text changes, and has a new even value afterwards.
+ * A reader that finds the same even version before and after has read the text whole. Each word is
+ * an atomic that is stored and loaded in order (release, acquire), which costs nothing on x86. So a
+ * reader that sees a new word also sees the odd version. (Fences would do as well, but the thread
+ * sanitizer does not know them.) */
 void board_begin_request(struct board_slot *slot, const char *request, size_t len)
 {
     uint64_t words[BOARD_REQUEST_WORDS];
     len = len < BOARD_REQUEST ? len : BOARD_REQUEST;
-    size_t count = len / sizeof(words[0]) + 1; /* the last one has a NUL at least */
+    size_t count = len / sizeof(words[0]) + 1; /* the last word has at least a NUL */
     words[count - 1] = 0;
     memcpy(words, request, len);
 
@@ -128,7 +130,7 @@ void board_begin_request(struct board_slot *slot, const char *request, size_t le
     atomic_store_explicit(&slot->request_version, version + 2, memory_order_release);
 }
 
-/* One word makes it empty, so this needs no version. */
+/* Needs no version, because one word makes the text empty. */
 void board_end_request(struct board_slot *slot)
 {
     atomic_store_explicit(&slot->request[0], 0, memory_order_relaxed);

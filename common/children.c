@@ -22,7 +22,7 @@ static sigset_t only_sigchld(void)
 void children_block_signal(void)
 {
     sigset_t set = only_sigchld();
-    signal(SIGCHLD, SIG_DFL); /* who started us may ignore it: there would be nobody to reap */
+    signal(SIGCHLD, SIG_DFL); /* our parent may have ignored it: then nothing would be reaped */
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -32,10 +32,10 @@ void children_reset_signals(void)
     sigemptyset(&none);
     stop_catch_signals(false); /* SIGTERM may come twice: to the whole group, and from the parent */
     signal(SIGINT, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &none, NULL); /* last: what was pending finds its handler */
+    sigprocmask(SIG_SETMASK, &none, NULL); /* last, so that a pending signal finds its handler */
 }
 
-/* Without this the kernel would end the parent, which is larger than any child. The score is
+/* Without this the kernel would choose the parent, which is larger than any child. The score is
  * inherited, and a process may raise its own without a privilege. */
 void children_die_first(void)
 {

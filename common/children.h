@@ -1,8 +1,8 @@
-/* children: what a parent has to know of its child processes (chapters 2 and 3).
+/* children: how a parent keeps track of its child processes (chapters 2 and 3).
  *
- *  - SIGCHLD stays blocked in the parent, so that no call is cut short by it
- *    and no handler disturbs errno; it is waited for where there is nothing else to do.
- *    One pending SIGCHLD may stand for many children: they are reaped in a loop.
+ *  - SIGCHLD stays blocked in the parent. So it interrupts no system call, and
+ *    no handler changes errno. children_wait() waits for it.
+ *  - One pending SIGCHLD may stand for many children: they are reaped in a loop.
  */
 #ifndef CHILDREN_H
 #define CHILDREN_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Without memory an item is not added; by default uthash would end the program. */
+/* If there is no memory, an item is not added. By default uthash would end the program. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -30,27 +30,29 @@ struct children {
 /* In the parent, before its first fork. */
 void children_block_signal(void);
 
-/* In a new child: gives it signals of its own. SIGTERM asks it to stop (stop_requested); SIGINT,
- * which Ctrl-C sends to the parent and to all children at once, is left to the parent, who passes
- * SIGTERM on. */
+/* In a new child: sets up its own signal handling. SIGTERM asks it to stop (stop_requested()).
+ * SIGINT is ignored: Ctrl-C sends it to the parent as well, and the parent sends SIGTERM to its
+ * children. */
 void children_reset_signals(void);
 
-/* In a child: where memory ends, the kernel is to end this process before its parent (proc(5),
- * oom_score_adj). A child costs one client, its parent all of them. */
+/* In a child: if memory runs out, the kernel shall end this process rather than its parent
+ * (proc(5), oom_score_adj). The end of a child costs one client, the end of the parent costs
+ * all. */
 void children_die_first(void);
 
-/* Remembers a new child; false if there is no memory for that, or if this is none (fork(2) failed:
- * to end -1 later would be to end everybody, see kill(2)). */
+/* Remembers a new child. Returns false if there is no memory for that, or if the pid is not
+ * positive, because fork(2) failed. (kill(2) with -1 would end every process.) */
 bool children_add(struct children *, pid_t, struct board_slot *);
 
-/* Reaps every child that has ended, and releases its slot. Returns the shortest life among them, in
- * ms; -1 if none has ended. */
+/* Reaps every child that has ended, and releases its slot. Returns the shortest life among them in
+ * ms, or -1 if none has ended. */
 int64_t children_reap(struct children *);
 
-/* Sleeps until a child ends, or so many ms have passed, or another signal is caught. */
+/* Sleeps until a child ends or another signal is caught, for `ms` milliseconds at most. */
 void children_wait(int ms);
 
-/* Asks all of them to stop, waits `ms` for that, kills those who have not, and reaps them all. */
+/* Asks all children to stop, waits up to `ms` milliseconds, kills those that are still alive, and
+ * reaps them all. */
 void children_stop(struct children *, int ms);
 
 #endif

@@ -27,8 +27,8 @@ static int64_t thread_cpu_ns(void)
 
 void clock_burn_cpu(int us)
 {
-    enum { STEPS = 2000 };  /* some microseconds: looking at this clock is a system call */
-    volatile unsigned step; /* volatile: a compiler removes a loop that does nothing */
+    enum { STEPS = 2000 };  /* a few microseconds, because to read this clock is a system call */
+    volatile unsigned step; /* volatile: or the compiler removes the loop, which does nothing */
     int64_t end = us > 0 ? thread_cpu_ns() + us * INT64_C(1000) : 0;
     while (us > 0 && thread_cpu_ns() < end)
         for (step = 0; step < STEPS;)

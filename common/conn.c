@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum {
-    READ_ROOM = 2048,  /* bytes; at least that much can be received at once */
-    FREE_ROOM = 4096,  /* bytes; smaller requests, which most are, are not counted */
+    READ_ROOM = 2048,  /* bytes; at least so many can be received at once */
+    FREE_ROOM = 4096,  /* bytes; smaller requests (most are) are not counted */
     KEEP_SMALL = 2048, /* bytes; larger buffers for requests and heads, */
     KEEP_PAGE = 4096,  /* and for pages, are given back when a connection idles */
     NEW_MS = 2000,
@@ -40,7 +40,7 @@ static int state_ms(const struct conn *, enum conn_state);
 
 /* ---- a connection's life ------------------------------------------------------------------- */
 
-/* Gives back what was received, and what was taken for it of the budget. */
+/* Drops the received bytes, and releases their part of the budget. */
 static void drop_request(struct conn *c, size_t keep)
 {
     buffer_clear(&c->in, keep);
@@ -50,7 +50,7 @@ static void drop_request(struct conn *c, size_t keep)
     c->charged = 0;
 }
 
-/* The only way into a state: sets its deadline and tells the board. */
+/* The only way into a state. Sets its deadline and tells the board. */
 static void begin_state(struct conn *c, int from, enum conn_state state)
 {
     int64_t now = clock_now_ms();
@@ -106,15 +106,15 @@ enum conn_state conn_reply(struct conn *c, const redisReply *reply, int why)
 
 /* ---- a request comes in -------------------------------------------------------------------- */
 
-/* How much can be received at once. The rest of a request is, if it is known how long that is. */
+/* How many bytes to receive at once: the rest of the request, if its length is known. */
 static size_t room_to_read(const struct conn *c)
 {
     size_t missing = http_missing(&c->parser, c->in.len);
     return missing > 0 ? missing : READ_ROOM;
 }
 
-/* Takes what the rest of a request will need of the budget. For a body of known length that is all
- * of it at once: who is let in is not turned away halfway. */
+/* Reserves memory of the budget for the rest of a request. For a body of known length that is all
+ * of it at once, so that no request is accepted and then refused halfway. */
 static bool charge(struct conn *c)
 {
     size_t needed = c->in.len + room_to_read(c);
@@ -148,8 +148,8 @@ static void receive(struct conn *c)
     parse_request(c);
 }
 
-/* Tells a client that waits for leave to send its body to go ahead. False if the socket has no room
- * for that, or the client is gone. */
+/* Sends 100 Continue to a client that waits for it before it sends its body. Returns false if the
+ * socket has no room for that, or if the client is gone. */
 static bool send_continue(struct conn *c)
 {
     size_t left = strlen(HTTP_CONTINUE) - c->sent;
@@ -165,7 +165,7 @@ static bool send_continue(struct conn *c)
     return !c->parser.continue_due;
 }
 
-/* The board shows what is being answered: the method and the path, as they came. */
+/* Shows on the board what is being answered: the method and the path, as they came. */
 static void show_request(const struct conn *c)
 {
     struct span line = c->request.line, path = c->request.path;
@@ -174,7 +174,7 @@ static void show_request(const struct conn *c)
     board_begin_request(c->worker->slot, line.at, line.len);
 }
 
-/* Is a whole request in the buffer? Then the application has its say. */
+/* Parses the bytes in the buffer. A whole request goes to the application. */
 static void parse_request(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
@@ -182,12 +182,12 @@ static void parse_request(struct conn *c)
         refuse_for_memory(c);
         return;
     }
-    bool waits = c->parser.continue_due; /* for leave to send its body */
+    bool waits = c->parser.continue_due; /* for 100 Continue */
     if (waits && c->refuse_with == 0 && !send_continue(c)) {
         if (used < 0 && c->sent > 0)
-            enter(c, CONN_DONE); /* behind a part of that, a refusal would be no response */
+            enter(c, CONN_DONE); /* after a part of 100 Continue, a refusal would be no response */
         if (used >= 0 || c->state == CONN_DONE)
-            return; /* when there is room, parsing will say the same again */
+            return; /* when there is room, parsing will give the same result */
     }
     c->used = used > 0 ? (size_t)used : c->in.len;
     if (used != 0)
@@ -212,9 +212,9 @@ static void apply(struct conn *c, enum effect effect)
 
 /* ---- a response goes out ------------------------------------------------------------------- */
 
-/* Once there is a response, only the request line is still needed, for the log, and what came
- * behind the request. A client that reads slowly could otherwise keep the memory of a large body
- * for as long as it pleases. */
+/* Once there is a response, only the request line is still needed, for the log, and the bytes
+ * behind the request. Otherwise a client that reads slowly could hold the memory of a large body
+ * for as long as it likes. */
 static void drop_body(struct conn *c)
 {
     size_t line = c->request.line.len, rest = c->in.len - c->used;
@@ -265,11 +265,11 @@ static void send_some(struct conn *c)
     else if (c->sent == in_memory && c->app.file.left == 0)
         finish_response(c);
     else if (c->sent > sent || c->app.file.left < left)
-        enter(c, CONN_WRITING); /* progress: the time it has begins anew */
+        enter(c, CONN_WRITING); /* progress: its deadline is set anew */
 }
 
-/* The response is sent whole. What came behind its request moves to the front; the next turn looks
- * at it, when there is room for its response. */
+/* The response was sent whole. The bytes behind its request move to the front. The next turn parses
+ * them, when there is room for a response. */
 static void finish_response(struct conn *c)
 {
     bool keep = c->app.response.keep_alive;
@@ -295,7 +295,7 @@ static void finish_response(struct conn *c)
 
 /* ---- refusing, lingering, ending ----------------------------------------------------------- */
 
-/* Answers what cannot, or will not, be understood; then the connection ends. */
+/* Refuses a request that is not understood, or not served. Then the connection ends. */
 static void refuse(struct conn *c, int status)
 {
     c->refused = true;
@@ -320,11 +320,11 @@ static bool is_in_socket(const struct conn *c)
     return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Are there bytes that nobody has read? If they are in the socket, close() sends a reset at once
- * (RFC 1122, 4.2.2.13), and what the client has not acknowledged of the response by then is lost.
- * (What had arrived its kernel may keep, as Linux does, or throw away: RFC 9112, 9.6.) If they are
- * in our buffer, the kernel takes them for read and sends no reset; but more is likely to follow
- * them, and what comes after close() is answered with one, too. */
+/* Are there bytes that were not parsed? If some are in the socket, close() sends a reset at once
+ * (RFC 1122, 4.2.2.13), and the part of the response that the client has not acknowledged is lost.
+ * (The part that has arrived may be kept by the client's kernel, as Linux does, or thrown away:
+ * RFC 9112, 9.6.) If they are in our buffer, the kernel takes them for read and sends no reset. But
+ * more are likely to follow, and bytes that come after close() are answered with a reset, too. */
 static bool has_unread(const struct conn *c)
 {
     return c->in.len > c->used || is_in_socket(c);
@@ -383,9 +383,9 @@ static int state_ms(const struct conn *c, enum conn_state state)
         return options_fresh_ms(o);
     case CONN_IDLE:
         return o->keep_alive_ms;
-    case CONN_READING: /* entered with the first byte only: the total counts, not the gap */
+    case CONN_READING: /* entered with the first byte only: the whole request counts, not a gap */
     case CONN_WRITING:
-    case CONN_ASKING: /* how long Redis may be silent is the business of who asks it */
+    case CONN_ASKING: /* the code that asks Redis has its own time limit */
         return o->timeout_ms;
     case CONN_LINGERING:
         return options_linger_ms(o);
@@ -394,8 +394,8 @@ static int state_ms(const struct conn *c, enum conn_state state)
     }
 }
 
-/* Closing will throw away what the client has not taken. Otherwise the kernel would go on offering
- * it for as long as the client pleases, and memory with it. */
+/* Makes close() throw away the bytes that the client has not taken. Otherwise the kernel would go
+ * on offering them, and hold their memory, for as long as the client likes. */
 void conn_reset(struct conn *c)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -403,9 +403,9 @@ void conn_reset(struct conn *c)
     enter(c, CONN_DONE);
 }
 
-/* Who waits for the client's next bytes looks once more: they may have come in time and not been
- * looked at in time, because a loop was busy, or because SIGCONT has cut short the call that would
- * have brought them (signal(7)). */
+/* Checks once more for the client's next bytes. They may have come in time, but not been read in
+ * time, because a loop was busy, or because SIGCONT has interrupted the call that would have read
+ * them (signal(7)). */
 static bool has_come_in_time(struct conn *c)
 {
     enum conn_state before = c->state;
@@ -424,8 +424,8 @@ enum conn_state conn_expire(struct conn *c)
         refuse(c, 408);
         return c->state;
     }
-    /* The kernel reports room only when a third of a large buffer is free: a slow reader may have
-     * made progress that nobody has been told of. */
+    /* The kernel reports room only when a third of a large buffer is free. So a slow reader may
+     * have made progress that was not reported. */
     if (c->state == CONN_WRITING) {
         int64_t deadline = c->deadline;
         conn_advance(c);

@@ -17,9 +17,9 @@ enum {
 };
 
 /* Has the next request come whole? Its beginning does not count: a client could send the first byte
- * of one behind each request, and the rest when it pleases. But where the last read filled the
- * buffer, it was us who cut the request, and its rest is taken to be there. The parser gets a copy,
- * because it squeezes chunks in place. (A request that it refuses is over at once, and counts.) */
+ * of one behind each request, and the rest when it likes. But if the last read filled the buffer,
+ * that read has cut the request, and the rest is taken to be there. The parser gets a copy, because
+ * it squeezes chunks in place. (A request that it refuses ends at once, and counts.) */
 static bool has_next_request(const struct conn *c)
 {
     char bytes[AHEAD_ROOM];
@@ -31,9 +31,10 @@ static bool has_next_request(const struct conn *c)
     return len > 0 && (c->cut || http_parse(&parser, bytes, &len, &request) != 0);
 }
 
-/* Politeness: while somebody waits, or memory is short, a connection is kept only for requests that
- * have come whole already, so that none on a connection announced as kept is cut off; and for a
- * hundred of them in a row at most. Until then nobody asks who waits: it would change nothing. */
+/* Politeness: while other clients wait, or memory is short, a connection is kept only for requests
+ * that have come whole already, and for a hundred of them in a row at most. So no request is cut
+ * off on a connection that was announced as kept. The waiting clients are not counted any earlier,
+ * because that would change nothing. */
 static bool should_keep(struct conn *c)
 {
     if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
@@ -90,10 +91,11 @@ ssize_t conn_send_memory(struct conn *c)
     return n;
 }
 
-/* A piece of a file fits into one segment as the kernel makes them before the network card (or
- * nobody) cuts them up: 64 KiB with its headers. A longer one leaves rests, and for each of them
- * the kernel wakes the client: in pieces of 256 KiB a GB took chapter 1 twice the time, most of it
- * for 10,000 wake-ups. Returns the bytes of the whole turn; -1 if there was none. */
+/* A piece of a file fits into one segment as the kernel builds them for the network card to cut up:
+ * 64 KiB with its headers. (On loopback nothing cuts them.) A longer piece leaves remainders, and
+ * for each of them the kernel wakes the client. In pieces of 256 KiB, a GB took chapter 1 twice the
+ * time, most of it for 10,000 wake-ups. Returns the bytes of the whole turn, or -1 if there were
+ * none. */
 ssize_t conn_send_file(struct conn *c)
 {
     struct file *file = &c->app.file;
@@ -102,7 +104,7 @@ ssize_t conn_send_file(struct conn *c)
     do {
         piece = file->left < FILE_PIECE ? (size_t)file->left : FILE_PIECE;
         n = sendfile(c->fd, file->fd, &file->at, piece);
-        if (n == 0) { /* the file has become shorter: the length promised cannot be kept */
+        if (n == 0) { /* the file is shorter now: the promised length cannot be kept */
             errno = EIO;
             return -1;
         }

@@ -7,14 +7,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Makes the head of app.response, and decides whether the connection is kept. False: no memory. */
+/* Makes the head of app.response, and decides whether the connection is kept. Returns false if
+ * there is no memory. */
 bool conn_make_head(struct conn *);
 
-/* Sends what is left of head and content, in one sendmsg(2). Returns what that does. */
+/* Sends the rest of head and content with one sendmsg(2), and returns its result. */
 ssize_t conn_send_memory(struct conn *);
 
-/* Sends the next pieces of the file, 240 KiB at most. Returns the bytes of all of them; -1, with
- * errno, if there was none. EIO: the file has become shorter than was promised. */
+/* Sends the next pieces of the file, 240 KiB at most. Returns the number of bytes sent, or -1 with
+ * errno set if there was none. EIO: the file is now shorter than the length that was promised. */
 ssize_t conn_send_file(struct conn *);
 
 #endif

@@ -15,20 +15,20 @@ static const struct {
     {403, "Not everybody may see this: it is a file that this server is not permitted to "
           "read, or the scoreboard, which is shown on the server's own machine only."},
     {404, "There is nothing under this address."},
-    {405, "This address does not answer to that method. The Allow field of this response "
-          "names those it answers to."},
-    {408, "The request did not arrive in full in the time it had."},
-    {412, "The file has changed since; that is what the request asked to be told."},
+    {405, "This address does not support that method. The Allow field of this response lists "
+          "the methods that it supports."},
+    {408, "The request did not arrive completely within the time limit."},
+    {412, "The file has changed, and the request was to be carried out only if it had not."},
     {413, "The request's body is larger than the 64 KiB this server takes."},
     {414, "The address is longer than the 8,000 bytes this server takes."},
     {415, "A form has to come as application/x-www-form-urlencoded."},
-    {416, "The file is not as long as the range that was asked for."},
+    {416, "The file ends before the range that was asked for."},
     {417, "The only expectation this server can meet is 100-continue."},
     {421, "The server's own status is shown only under a name that always means the machine "
           "it runs on: localhost, or an address such as 127.0.0.1."},
     {431, "The request has more fields, or longer ones, than this server takes."},
     {501, "This server does not know the method, or the transfer coding, of the request."},
-    {503, "Something this server needs is not there right now. For the guestbook that is "
+    {503, "Something that this server needs is missing at the moment. For the guestbook that is "
           "Redis: redis-server --port 6379 starts one." LOOK_FIRST},
     {504, "Redis did not answer in time." LOOK_FIRST},
     {505, "This server speaks HTTP/1.1 and HTTP/1.0."},
@@ -39,13 +39,13 @@ const char *explain_status(int status)
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
         if (statuses[i].status == status)
             return statuses[i].explanation;
-    return "Something went wrong on this side.";
+    return "Something went wrong in the server.";
 }
 
-/* What was refused was not done. */
+/* Redis does nothing of a command that it refuses. */
 #define NOT_STORED                                                                                 \
     " An entry just posted was not stored. What Redis says is on this server's standard error."
-#define NOT_ADMITTED "Redis does not let this server in: it expects another password."
+#define NOT_ADMITTED "Redis does not let this server in, because it expects another password."
 
 const char *explain_redis_error(const char *error)
 {

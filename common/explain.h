@@ -2,14 +2,14 @@
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 
-/* What a status of an error means. */
+/* What an error status means. */
 const char *explain_status(int status);
 
-/* What Redis' refusal means, by how its error begins. Whoever runs the server finds the error
- * itself on standard error. */
+/* What an error from Redis means, found by how its text begins. The error itself is logged on
+ * standard error. */
 const char *explain_redis_error(const char *error);
 
-/* Redis did not accept this server's password, so there is no reply at all. */
+/* For REDIS_NOT_ADMITTED: Redis did not accept the password, so there is no reply at all. */
 extern const char explain_not_admitted[];
 
 #endif

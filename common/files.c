@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Without memory an item is not added; by default uthash would end the program. */
+/* If there is no memory, an item is not added. By default uthash would end the program. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -34,7 +34,8 @@ enum { RESOLVE_NO_MAGICLINKS = 0x02, RESOLVE_BENEATH = 0x08 };
 #define SYS_openat2 437
 #endif
 
-/* Both are set once, before the first client, and only read then: all threads may share them. */
+/* Both are set once, before the first client, and only read afterwards. So all threads may share
+ * them. */
 static int root = -1;
 static struct type *types;
 
@@ -71,7 +72,7 @@ bool files_open_root(int parent, const char *name)
     return root >= 0;
 }
 
-enum { EXTENSION = 8 }; /* bytes; a longer one is in no table */
+enum { EXTENSION = 8 }; /* bytes; the table has no longer one */
 
 static size_t lower_case(const char *text, char lower[EXTENSION])
 {
@@ -96,11 +97,11 @@ const char *files_type(const char *path)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* O_NONBLOCK: opening a FIFO must not wait for a writer; it means nothing to a regular file. */
+/* O_NONBLOCK: opening a FIFO must not wait for a writer. For a regular file it means nothing. */
 enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
-/* For kernels before 5.6 and sandboxes that forbid openat2(2): a walk of one openat(2) a name, none
- * of which may be a link. Paths come without ".." (http_decode_path). */
+/* For kernels before 5.6, and for sandboxes that forbid openat2(2): opens one name after the other
+ * with openat(2). None of them may be a link. Paths come without ".." (http_decode_path()). */
 static int walk_beneath(const char *path)
 {
     char name[256];
@@ -126,7 +127,7 @@ static int walk_beneath(const char *path)
     return -1;
 }
 
-/* `path` is relative, and names something. */
+/* `path` is relative, and not empty. */
 static int open_beneath(const char *path)
 {
     struct open_how how = {
@@ -149,17 +150,17 @@ static int status_of(int error)
     case ENFILE:
     case ENOMEM:
     case EIO:
-    case EINTR:  /* a network's file system */
-    case EAGAIN: /* a rename came between: openat2(2) does not know whether the path leads out */
+    case EINTR:  /* on a network file system */
+    case EAGAIN: /* during a rename: openat2(2) does not know whether the path leads out */
         return 503;
     default: /* ENOENT, ENOTDIR, ENAMETOOLONG, EXDEV (leads out), ELOOP, ENXIO (a socket) */
         return 404;
     }
 }
 
-/* The tag changes with the file's identity, its size, or the nanosecond it was written in. A date
- * in the future is no date to promise anybody, and one before 1970 is none that http_parse_date()
- * could tell from its -1. */
+/* The tag changes with the file's inode, its size, or the nanosecond of its last write. A date in
+ * the future is not sent; the present one is (RFC 9110, 8.8.2.1). A date before 1970 is not sent
+ * either, because http_parse_date() could not tell it from its -1. */
 static void fill_file(struct file *file, int fd, const struct stat *about)
 {
     time_t now = time(NULL);
@@ -208,7 +209,7 @@ int files_open(const char *path, struct file *file)
 
 enum {
     SMALL_BYTES = 16 * 1024,
-    KEPT_BYTES = 1024 * 1024, /* all of them, in one process; there may be hundreds of processes */
+    KEPT_BYTES = 1024 * 1024, /* for all files of a process; there may be hundreds of processes */
     KEPT_MS = 1000,
 };
 
@@ -220,9 +221,9 @@ struct kept {
     char bytes[]; /* the file's, and behind them its path, the key */
 };
 
-/* Of this process: a child of chapter 2 or 3 has its own, the threads of chapters 4 and 5 share it,
- * and hold the lock while they copy what they need, not while they read from the disk. Uthash keeps
- * the order in which items were added: `kept` is the oldest. */
+/* Each process has its own, and so has a child of chapter 2 or 3. The threads of chapters 4 and 5
+ * share one, and hold the lock while they copy bytes, but not while they read from the disk. uthash
+ * keeps the order in which items were added, so `kept` is the oldest. */
 static struct kept *kept;
 static size_t kept_bytes;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -253,7 +254,7 @@ static void drop(struct kept *old)
     free(old);
 }
 
-/* Takes the place of what was read before, and the room of the oldest. */
+/* Replaces an older copy of the same file, and drops the oldest files if it needs their room. */
 static void add_kept(struct kept *new)
 {
     struct kept *old;
@@ -273,7 +274,7 @@ static void add_kept(struct kept *new)
     pthread_rwlock_unlock(&lock);
 }
 
-/* Without memory it is not kept, and that is all. */
+/* Without memory for it, the file is not kept. Nothing else changes. */
 static void keep(const char *path, const struct file *file, const char *bytes)
 {
     size_t len = strlen(path) + 1;
@@ -286,8 +287,8 @@ static void keep(const char *path, const struct file *file, const char *bytes)
     add_kept(new);
 }
 
-/* Reads all of an open file, and closes it. False if it is large, or empty, which needs no memory,
- * or if it cannot be had whole: it stays open then. */
+/* Reads all of an open file, and closes it. Returns false if the file is large, or empty (it needs
+ * no memory), or could not be read whole. It stays open then. */
 static bool read_small(struct file *file, struct buffer *small)
 {
     if (file->size == 0 || file->size > SMALL_BYTES || !buffer_reserve(small, file->size) ||
@@ -311,7 +312,7 @@ int files_load(const char *path, struct file *file, struct buffer *small)
 
 /* ---- preconditions (RFC 9110, 13) ---------------------------------------------------------- */
 
-/* Is the file's tag in a list that may come in several lines? `weak`: W/ makes no difference. */
+/* Is the file's tag in a list, which may have several lines? If `weak`, W/ makes no difference. */
 static bool names_etag(const struct file *file, const struct http_request *request,
                        const char *field, bool weak)
 {
@@ -346,8 +347,8 @@ static time_t date_of(const struct http_request *request, const char *name)
     return value.at && !comes_twice(request, name) ? http_parse_date(value) : -1;
 }
 
-/* 200: go on; 304 or 412: do not. A field with tags makes the one with a date mean nothing, and a
- * date that cannot be read means nothing either. */
+/* Returns 200 to go on, or else 304 or 412. A field with tags overrides the one with a date. A date
+ * that cannot be read is ignored. */
 static int check_preconditions(const struct file *file, const struct http_request *request)
 {
     time_t unmodified = date_of(request, "If-Unmodified-Since");
@@ -367,7 +368,8 @@ static int check_preconditions(const struct file *file, const struct http_reques
 
 /* ---- one range (RFC 9110, 14) -------------------------------------------------------------- */
 
-/* Takes digits off the front; false if there are none. Too large a number becomes the largest. */
+/* Takes a number off the front. Returns false if there is none. One that is too large becomes the
+ * largest. */
 static bool take_number(struct span *text, uint64_t *number)
 {
     size_t digits = 0;
@@ -380,8 +382,8 @@ static bool take_number(struct span *text, uint64_t *number)
     return digits > 0;
 }
 
-/* "bytes=FIRST-LAST", "bytes=FIRST-" or "bytes=-COUNT": 206, and the part; 416 if the file does not
- * reach that far; 200 for anything else. */
+/* Reads "bytes=FIRST-LAST", "bytes=FIRST-" or "bytes=-COUNT". Returns 206 and sets the part, 416 if
+ * the file does not reach that far, or 200 for anything else. */
 static int take_range(struct file *file, struct span range)
 {
     uint64_t first = 0, last = UINT64_MAX;
@@ -398,11 +400,11 @@ static int take_range(struct file *file, struct span range)
         return 200;
     if (!has_last)
         last = UINT64_MAX;
-    if (!has_first) { /* the last so many bytes */
+    if (!has_first) { /* bytes=-COUNT, and COUNT is in `last` */
         if (last == 0)
             return 416;
         if (file->size == 0)
-            return 200; /* all of nothing: no 206 can say that */
+            return 200; /* an empty file has no part that a 206 could send */
         first = last < file->size ? file->size - last : 0;
         last = UINT64_MAX;
     }
@@ -414,9 +416,9 @@ static int take_range(struct file *file, struct span range)
     return 206;
 }
 
-/* Neither Range nor If-Range is a list: in two lines they mean nothing (RFC 9110, 5.3). */
-/* A range is meant for the file as the client knows it (RFC 9110, 13.1.5). A date says which file
- * that is only when its second is over, for until then the file may change once more (8.8.2.2). */
+/* The client means a part of the file that it knows (RFC 9110, 13.1.5). A date tells which file
+ * that is only when its second is over, because until then the file may change once more (8.8.2.2).
+ * Neither Range nor If-Range is a list, so a field that comes twice means nothing (5.3). */
 static bool range_applies(const struct file *file, const struct http_request *request)
 {
     struct span known = http_field(request, "If-Range");

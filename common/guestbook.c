@@ -11,7 +11,7 @@
 
 enum { TIME_SIZE = sizeof("2026-11-21T02:45:37Z") - 1 };
 
-/* What a page asks for, and what was posted, must be within what is read of Redis. */
+/* The reply with a page's entries must be within the limits of redis.h. */
 enum { CHARACTER = 4 /* bytes, at most, in UTF-8 */ };
 _Static_assert(GUESTBOOK_PAGE_ENTRIES + 1 <= REDIS_MAX_ELEMENTS, "a page");
 _Static_assert(TIME_SIZE + 2 + CHARACTER * (GUESTBOOK_MAX_NAME + GUESTBOOK_MAX_REMARKS) <=
@@ -30,14 +30,14 @@ static struct redis_command command(int count, const char *const words[])
 
 /* ---- the page: INCR, GET, LRANGE ----------------------------------------------------------- */
 
-/* What nearly every visit asks: made at start, read afterwards. */
+/* The commands of nearly every visit. Made at start, read afterwards. */
 static struct redis_command count_visitor, read_count, list_newest;
 
-/* What one post in a hundred asks once the list is full. */
+/* The command of one post in a hundred, once the list is full. */
 static struct redis_command trim_entries;
 
-/* The newest entry is the last of the list. One more than a page holds is asked for: if it comes,
- * there is an older page. */
+/* The newest entry is the last of the list. The command asks for one more than a page holds. If
+ * that comes, there is an older page. */
 static struct redis_command list_entries(long page, char first[24], char last[24])
 {
     snprintf(first, 24, "%ld", -page * GUESTBOOK_PAGE_ENTRIES - 1);
@@ -58,7 +58,7 @@ void guestbook_start(void)
     redis_prepare(&list_newest);
 }
 
-/* "page=N" somewhere in the query; 1 if it is not there, 0 if N is not a positive number. */
+/* N of the first "page=N" in the query. 1 if there is none, 0 if N is not a positive number. */
 static long page_number(struct span query)
 {
     static const char key[] = "page=";
@@ -91,7 +91,7 @@ int guestbook_view(struct guestbook *g, struct span query, struct redis_command 
     return 0;
 }
 
-/* "1234567" as "1,234,567". */
+/* Writes "1234567" as "1,234,567". Returns false if the reply is no such string. */
 static bool group_thousands(const redisReply *reply, char *out, size_t size)
 {
     if (reply->type != REDIS_REPLY_STRING || reply->len == 0 || reply->len > 20)
@@ -189,8 +189,8 @@ static bool is_blank(struct span text)
     return true;
 }
 
-/* Reads the body's two fields; others are ignored. Returns what is wrong with the form itself, or
- * NULL; what could be read is kept in any case, to be shown again. */
+/* Reads the body's two fields, and ignores others. Returns what is wrong with the form itself, or
+ * NULL. The fields that could be read are kept in any case, to be shown again. */
 static const char *read_fields(struct guestbook *g, struct span body)
 {
     /* The buffer is the connection's, and this request is its only reader. */
@@ -226,7 +226,7 @@ static const char *read_fields(struct guestbook *g, struct span body)
     return error;
 }
 
-/* What a person has to mend, or NULL. */
+/* Returns what the visitor has to correct, or NULL. */
 static const char *check_entry(struct guestbook *g)
 {
     long name = text_count_characters(g->name, false);
@@ -244,7 +244,7 @@ static const char *check_entry(struct guestbook *g)
         error = "The name is too long: at most 64 characters.";
     else if (remarks > GUESTBOOK_MAX_REMARKS)
         error = "The remarks are too long: at most 1000 characters.";
-    /* What is not text is not shown again either. */
+    /* Bytes that are not text are not shown again. */
     if (name < 0)
         g->name = SPAN("");
     if (remarks < 0)
@@ -272,7 +272,7 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
         return 415;
     g->page = 1;
     const char *broken = read_fields(g, request->body);
-    const char *wrong = check_entry(g); /* also clears what is no text, and could not be shown */
+    const char *wrong = check_entry(g); /* also clears a field that cannot be shown */
     g->error = broken ? broken : wrong;
     if (g->error)
         return 400;
@@ -325,7 +325,7 @@ const struct page_name guestbook_names[] = {
     {"page", PAGE, 0, false},
     {"typed_name", TYPED_NAME, 0, false},
     {"typed_remarks", TYPED_REMARKS, 0, false},
-    {"counted", COUNTED, 0, true}, /* one item, unless the form was refused and nobody counted */
+    {"counted", COUNTED, 0, true}, /* one item if the visitor was counted */
     {"visitors", VISITORS, COUNTED, false},
     {"entries", ENTRIES, 0, true},
     {"name", ENTRY_NAME, ENTRIES, false},
@@ -384,7 +384,8 @@ static struct span text(void *data, int id)
     }
 }
 
-/* Takes an entry apart. What somebody else has put into the list is shown as nobody's remarks. */
+/* Takes an entry apart. If another program has put it into the list, in another form, all of it is
+ * shown as remarks. */
 static void read_entry(struct guestbook *g, struct span entry)
 {
     const char *end = entry.at + entry.len;
@@ -401,7 +402,7 @@ static void read_entry(struct guestbook *g, struct span entry)
     }
 }
 
-/* How many entries the reply brought, the one of the older page not counted. */
+/* How many entries the reply brought, without the one of the older page. */
 static size_t entry_count(const struct guestbook *g)
 {
     size_t count = g->entries ? g->entries->elements : 0;
@@ -444,5 +445,5 @@ static bool item(void *data, int list, size_t index)
 void guestbook_render(struct guestbook *g, const struct page *page, struct buffer *out)
 {
     page_render(page, &(struct page_values){.text = text, .item = item, .data = g}, out);
-    g->entries = NULL; /* the reply belongs to whoever asked */
+    g->entries = NULL; /* the reply belongs to the caller */
 }

@@ -1,21 +1,21 @@
-/* guestbook: the application. Requests and Redis' replies go in, commands and
- * pages come out; it never waits and never does I/O.
+/* guestbook: the application. Requests and replies of Redis go in, commands and
+ * pages come out. It never waits and does no I/O.
  *
- * The page takes three commands, one after the other, each waiting for its
- * reply: INCR counts the visitor, GET reads the count (INCR's reply would do;
- * it stays because waiting is the subject here), LRANGE brings the entries.
- * Posting takes one, RPUSH. A post that finds the list too long takes a second
- * one, LTRIM, which leaves the newest GUESTBOOK_MAX_ENTRIES. The list is too
- * long when it holds GUESTBOOK_SLACK more, so that most posts take one command.
- * It never holds more than both together and one for each post under way, unless
- * Redis refuses LTRIM.
+ * A page takes three commands, each asked after the reply to the one before.
+ * INCR counts the visitor, GET reads the count, and LRANGE brings the entries.
+ * (INCR's reply would do for the count. GET stays, because this project is about
+ * waiting.) A post takes one command, RPUSH. If the list then holds more than
+ * GUESTBOOK_MAX_ENTRIES + GUESTBOOK_SLACK, it takes a second one, LTRIM, which
+ * leaves the newest GUESTBOOK_MAX_ENTRIES. Thanks to the slack most posts take
+ * one. The list exceeds the sum only by the posts under way, unless Redis
+ * refuses LTRIM.
  *
  * In Redis:
  *    guestbook:visitors  a number
  *    guestbook:entries   a list, oldest first. One entry is three lines,
- *                        "2026-11-21T02:45:37Z\nname\nremarks": the name cannot
- *                        hold a line break, so the remarks may, and nothing
- *                        that is typed can forge a second entry.
+ *                        "2026-11-21T02:45:37Z\nname\nremarks". A name cannot
+ *                        hold a line break, so the remarks may, and no text
+ *                        that a visitor types can forge a second entry.
  */
 #ifndef GUESTBOOK_H
 #define GUESTBOOK_H
@@ -33,10 +33,10 @@ enum {
     GUESTBOOK_PAGE_ENTRIES = 20,
     GUESTBOOK_MAX_NAME = 64,        /* characters, not bytes */
     GUESTBOOK_MAX_REMARKS = 1000,   /* a line break is one */
-    GUESTBOOK_MAX_PAGE = 100000000, /* a larger number means this one: there is nothing there */
+    GUESTBOOK_MAX_PAGE = 100000000, /* a larger number means this one: both are empty */
 };
 
-/* One visit: what is known of the page while its commands are asked. */
+/* One visit, between its commands. */
 struct guestbook {
     enum {
         GUESTBOOK_COUNTING,
@@ -58,28 +58,28 @@ struct guestbook {
     char number[24];
 };
 
-/* The names its template may use. */
+/* The names that its template may use. */
 extern const struct page_name guestbook_names[];
 
-/* Prepares the commands that every visit asks: once, at start. */
+/* Prepares the commands that every visit asks. To be called once, at start. */
 void guestbook_start(void);
 
-/* Begins a visit: *ask is the first command to ask. Returns 0, or 400 for a bad query. */
+/* Begins a visit, and sets *ask to its first command. Returns 0, or 400 for a bad query. */
 int guestbook_view(struct guestbook *, struct span query, struct redis_command *ask);
 
-/* Takes a form, decoding it in place in the request's body; the entry that is to be stored is
- * composed in `entry`, which the command borrows. Returns 0; 400 for a form that a person can mend,
- * with `error`, `name` and `remarks` set for the page; 415 for another content type. */
+/* Takes a form, and decodes it in place in the request's body. Composes the entry in `entry`, which
+ * the command borrows. Returns 0; 400 if the visitor has to correct the form (`error`, `name` and
+ * `remarks` are then set for the page); 415 for another content type. */
 int guestbook_post(struct guestbook *, const struct http_request *, time_t now,
                    struct buffer *entry, struct redis_command *ask);
 
-/* Takes the reply to the last command. Returns 0 when there is another one to ask, 200 when
- * guestbook_render() is due, 303 when an entry was stored, 503 when Redis refused or its reply
+/* Takes the reply to the last command. Returns 0 if there is another command to ask, 200 if
+ * guestbook_render() is next, 303 if an entry was stored, and 503 if Redis refused or its reply
  * makes no sense. At 200 the reply is borrowed until the page is rendered. */
 int guestbook_reply(struct guestbook *, const redisReply *, struct redis_command *ask);
 
-/* The last command got no reply, and `why` is 503 or 504. Returns the status to answer with: 303 if
- * the entry had been stored before, else `why`. */
+/* For a last command without a reply; `why` is one of redis.h's reasons. Returns the status to
+ * answer with: 303 if the entry was stored before that, else `why`. */
 int guestbook_no_reply(const struct guestbook *, int why);
 
 /* Renders the page, with the entries or with the form's error. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum step {
-    REQUEST_LINE, /* the first, after what empty lines may stand before it */
-    FIELD_LINES,  /* to the empty line that ends the head */
+    REQUEST_LINE, /* after a few empty lines at most */
+    FIELD_LINES,  /* up to the empty line that ends the head */
     FIXED_BODY,   /* Content-Length bytes */
     CHUNK_SIZE,   /* the line before a chunk */
     CHUNK_DATA,
@@ -18,8 +18,8 @@ enum step {
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Takes the next line. 1: it is in *line, without its CRLF. 0: its end has not come yet.
- * < 0: refuse. An unfinished line is measured like a finished one, so that a limit strikes at the
+/* Takes the next line. Returns 1 if it is in *line, without its CRLF; 0 if its end has not come
+ * yet; < 0 to refuse. An unfinished line is measured like a finished one, so a limit applies at the
  * same byte however the bytes were cut. */
 static int take_line(struct http_parser *p, const char *bytes, size_t len, size_t max, int too_long,
                      struct span *line)
@@ -36,13 +36,13 @@ static int take_line(struct http_parser *p, const char *bytes, size_t len, size_
         return 0;
     }
     if (!cr)
-        return -400; /* a bare LF: where others see no line end, a request could hide */
+        return -400; /* a bare LF: a request could hide from a program that sees no line end here */
     *line = (struct span){bytes + p->at, line_len};
     p->at = p->scanned = end + 1;
     return 1;
 }
 
-/* An IPv6 address, as it stands between brackets. */
+/* An IPv6 address, without its brackets. */
 static bool is_address(struct span text)
 {
     char address[INET6_ADDRSTRLEN];
@@ -116,8 +116,8 @@ static bool take_authority(struct span *target, struct span *authority)
     return is_authority(*authority);
 }
 
-/* Splits the target into host, path and query (RFC 9112, 3.2). The host is left alone unless the
- * target brings its own. */
+/* Splits the target into host, path and query (RFC 9112, 3.2). The host stays as it is unless the
+ * target has its own. */
 static bool split_target(struct span target, enum http_method method, struct span *host,
                          struct span *path, struct span *query)
 {
@@ -179,7 +179,7 @@ static int content_length(struct http_parser *p, struct span value)
     return 0;
 }
 
-/* Only "chunked", once, as the last (RFC 9112, 6.1), and without parameters. */
+/* "chunked" may come only once, as the last coding (RFC 9112, 6.1), and without parameters. */
 static int transfer_encoding(struct http_parser *p, struct span value)
 {
     do {
@@ -243,7 +243,8 @@ static int field_line(struct http_parser *p, const char *bytes, struct span line
     return 0;
 }
 
-/* Takes field lines. 1: all have come, and the empty line. 0: more to come. < 0: refuse. */
+/* Takes field lines. Returns 1 if all have come, with the empty line; 0 if more are to come; < 0 to
+ * refuse. */
 static int take_fields(struct http_parser *p, const char *bytes, size_t len)
 {
     for (;;) {
@@ -263,7 +264,7 @@ static int take_fields(struct http_parser *p, const char *bytes, size_t len)
     }
 }
 
-/* The head is whole: how does the body end? (RFC 9112, 6.3) */
+/* The head is whole. Finds out how the body ends (RFC 9112, 6.3). */
 static int head_complete(struct http_parser *p)
 {
     if (p->hosts == 0 && p->minor >= 1)
@@ -283,7 +284,7 @@ static int head_complete(struct http_parser *p)
 
 /* ---- chunks (RFC 9112, 7.1) ---------------------------------------------------------------- */
 
-/* Takes a token or a quoted string off the front; false if neither stands there. */
+/* Takes a token or a quoted string off the front. Returns false if there is neither. */
 static bool take_word(struct span *rest, bool quoted_allowed)
 {
     size_t n = 0;
@@ -304,11 +305,11 @@ static bool take_word(struct span *rest, bool quoted_allowed)
     return true;
 }
 
-/* *( ";" name [ "=" value ] ), with the white space a recipient has to bear around them */
+/* *( ";" name [ "=" value ] ), with the white space around them that a recipient has to accept */
 static bool is_extensions(struct span rest)
 {
     if (rest.len > 0 && (rest.at[rest.len - 1] == ' ' || rest.at[rest.len - 1] == '\t'))
-        return false; /* "5 CRLF" is nobody's grammar */
+        return false; /* no grammar allows white space before the CRLF */
     for (rest = span_trim(rest); rest.len > 0; rest = span_trim(rest)) {
         if (rest.at[0] != ';')
             return false;
@@ -342,7 +343,7 @@ static int chunk_size(struct http_parser *p, struct span line)
     return 0;
 }
 
-/* Closes the gap that the framing of chunks has left between the body and what is still unread. */
+/* Closes the gap that the framing of chunks has left between the body and the unread bytes. */
 static void squeeze(struct http_parser *p, char *bytes, size_t *len)
 {
     size_t end = p->body + p->body_len, gap = p->at - end;
@@ -359,13 +360,13 @@ void http_parser_reset(struct http_parser *p)
     *p = (struct http_parser){0};
 }
 
-/* A step's result from the status it would refuse with. */
+/* Turns the status of a refusal, or 0 for none, into a step's result. */
 static int go_on(int status)
 {
     return status == 0 ? 1 : -status;
 }
 
-/* Every step returns 1: done, go on with the next; 0: more bytes are needed; < 0: refuse. */
+/* Every step returns 1 if it is done, 0 if it needs more bytes, and < 0 to refuse. */
 
 static int read_request_line(struct http_parser *p, const char *bytes, size_t len)
 {
@@ -406,7 +407,7 @@ static int read_chunk_size(struct http_parser *p, const char *bytes, size_t len)
     return got <= 0 ? got : go_on(chunk_size(p, line));
 }
 
-/* Moves what has come of a chunk down to the rest of the body. */
+/* Moves the bytes of a chunk that have come down to the end of the body. */
 static int read_chunk_data(struct http_parser *p, char *bytes, size_t len)
 {
     size_t n = len - p->at < p->remaining ? len - p->at : p->remaining;
@@ -504,7 +505,7 @@ struct http_request http_partial_request(const struct http_parser *p, const char
         .method = p->method, .minor = p->minor, .line = {bytes + p->line, p->line_len}};
 }
 
-/* ---- for those who got a request ----------------------------------------------------------- */
+/* ---- reading a request's fields ------------------------------------------------------------ */
 
 bool http_next_field(struct span *rest, const char *name, struct span *value)
 {

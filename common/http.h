@@ -1,11 +1,11 @@
-/* http: HTTP/1.x as bytes (RFC 9112), fed as they come.
+/* http: HTTP/1.x (RFC 9112). The parser is fed bytes as they come.
  *
- *  - No I/O and no allocation: the caller owns every byte, a request points
- *    into the caller's buffer, a response head is written into the caller's.
- *  - The verdict never depends on how the bytes were cut into packets.
- *  - Strict: where the RFC leaves a choice, the stricter one is taken, because
- *    two programs that read the same bytes differently can be played against
- *    each other (request smuggling).
+ *  - No I/O and no allocation. A request points into the caller's buffer, and a
+ *    response head is written into one.
+ *  - The result never depends on how the bytes were cut into packets.
+ *  - Strict: where the RFC leaves a choice, the parser takes the stricter one. If
+ *    two programs read the same bytes differently, an attacker can make use of
+ *    that (request smuggling).
  */
 #ifndef HTTP_H
 #define HTTP_H
@@ -34,9 +34,9 @@ enum {
     HTTP_DATE_SIZE = 30,  /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
 };
 
-/* The methods a route may be asked with; the rest of RFC 9110's are known, and refused with 405. */
+/* The methods that a route can have. The others of RFC 9110 are known, and refused with 405. */
 enum http_method {
-    HTTP_UNKNOWN = 0, /* a token nobody here has heard of: 501 */
+    HTTP_UNKNOWN = 0, /* any other token: 501 */
     HTTP_GET = 1,
     HTTP_HEAD = 2,
     HTTP_POST = 4,
@@ -44,13 +44,13 @@ enum http_method {
     HTTP_KNOWN = 16, /* PUT, DELETE, PATCH, TRACE, CONNECT */
 };
 
-/* One request. Every span points into the buffer given to http_parse() and
- * lives as long as that buffer keeps the bytes in place. */
+/* One request. Every span points into the buffer given to http_parse(), and is valid as long as the
+ * bytes stay in place. */
 struct http_request {
     enum http_method method;
     struct span line;   /* the whole request line, for a log; empty if there was none */
     struct span path;   /* as sent, still %-encoded; "*" for OPTIONS * */
-    struct span query;  /* behind the "?", which is not part of it; at == NULL if there was none */
+    struct span query;  /* the bytes behind the "?"; at == NULL if there is no "?" */
     struct span host;   /* the Host field, or the authority of an absolute-form target */
     struct span fields; /* the field lines, checked, each with its CRLF */
     struct span body;   /* decoded if it came in chunks */
@@ -58,11 +58,11 @@ struct http_request {
     bool keep_alive;    /* what the client wants (RFC 9112, 9.3) */
 };
 
-/* How far one request has been read. All zero before the first byte; zero it
- * again (http_parser_reset) for the next request. */
+/* How far one request has been read. All zero before the first byte. Call http_parser_reset()
+ * before the next request. */
 struct http_parser {
     int step;              /* enum step in http.c */
-    size_t at;             /* bytes [0, at) are dealt with */
+    size_t at;             /* bytes [0, at) have been parsed */
     size_t scanned;        /* no line end in [at, scanned) */
     size_t line, line_len; /* the request line */
     size_t target, target_len;
@@ -74,12 +74,12 @@ struct http_parser {
     size_t remaining;        /* bytes of the body, or of the chunk, still to come */
     size_t field_bytes;      /* header and trailer lines so far */
     size_t extension_bytes;  /* extensions of chunks so far */
-    uint64_t content_length; /* capped: anything above HTTP_MAX_BODY is as bad */
+    uint64_t content_length; /* capped: every value above HTTP_MAX_BODY is refused */
     int field_count, empty_lines, minor, hosts;
     enum http_method method;
     bool has_length, chunked, other_coding, close, keep_alive, expect;
-    bool continue_due; /* the head is accepted and asked for "100 Continue" before it sends the
-                          body: send HTTP_CONTINUE, then clear this (RFC 9110, 10.1.1) */
+    bool continue_due; /* the client waits for "100 Continue" before it sends the body: send
+                          HTTP_CONTINUE, then clear this (RFC 9110, 10.1.1) */
 };
 
 #define HTTP_CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
@@ -97,24 +97,24 @@ void http_parser_reset(struct http_parser *);
  * so *len can shrink. */
 int http_parse(struct http_parser *, char *bytes, size_t *len, struct http_request *);
 
-/* How many bytes are still to come of a request of which `len` have come, after http_parse() has
- * said 0; 0 where it has not said how long it is. */
+/* After http_parse() has returned 0: how many bytes of the request are still to come, if `len` have
+ * come. 0 if its length is not known. */
 size_t http_missing(const struct http_parser *, size_t len);
 
-/* What is known of a request that has not come in full: its line, method and minor version, each
- * empty or unknown if it has not got that far. */
+/* What is known of an unfinished request: its line, method and minor version. Each is empty or
+ * unknown if it has not come yet. */
 struct http_request http_partial_request(const struct http_parser *, const char *bytes);
 
-/* The value of the first field of that name (any case), without the white space around it;
- * at == NULL if there is none. */
+/* The value of the first field of that name (in any case), without white space around it.
+ * at == NULL if there is no such field. */
 struct span http_field(const struct http_request *, const char *name);
 
-/* The same for a field that may come in several lines: `rest` starts as request->fields; false when
- * there is no further one. */
+/* The same for a field that may have several lines. `rest` starts as request->fields. Returns false
+ * when there is no further line. */
 bool http_next_field(struct span *rest, const char *name, struct span *value);
 
-/* Takes the next member off the front of a comma-separated list, white space trimmed; false at its
- * end. A comma within quotes does not separate. */
+/* Takes the next member off the front of a comma-separated list, and trims its white space. Returns
+ * false at the end of the list. A comma within quotes does not separate. */
 bool http_next_member(struct span *list, struct span *member);
 
 /* Decodes a path and resolves its dot segments (RFC 3986, 5.2.4): "/a/%2e%2e/b" gives "/b".
@@ -122,15 +122,15 @@ bool http_next_member(struct span *list, struct span *member);
  * control character, or a path that leads above the root. */
 bool http_decode_path(struct span path, char *decoded);
 
-/* The opposite: escapes what a path may not hold as it is. `encoded` has room for three times the
- * path's length, and 1. Returns the length. */
+/* The opposite: escapes the bytes that a path may not hold. `encoded` has room for
+ * 3 * strlen(path) + 1 bytes. Returns the length. */
 size_t http_encode_path(const char *path, char *encoded);
 
-/* The same for a query as it was sent, whose escapes stay as they are: browsers leave more of it
- * unescaped than a URI may hold (RFC 3986, 3.4). */
+/* The same for a query as it was sent. Its escapes stay as they are. Browsers leave some bytes in
+ * it unescaped that a URI may not hold (RFC 3986, 3.4). */
 size_t http_encode_query(struct span query, char *encoded);
 
-/* Decodes application/x-www-form-urlencoded text in place ("+" is a space); returns the new length,
+/* Decodes application/x-www-form-urlencoded text in place ("+" is a space). Returns the new length,
  * or -1 for a bad escape. */
 long http_decode_form(char *text, size_t len);
 
@@ -150,16 +150,16 @@ struct http_response {
     const char *etag;          /* with its quotation marks; NULL: none */
     const char *content_range; /* NULL: none */
     const char *fields;        /* further whole field lines, each with its CRLF; NULL: none */
-    bool has_length;           /* say Content-Length */
+    bool has_length;           /* send Content-Length */
     uint64_t length;           /* bytes of content */
-    bool keep_alive;           /* say whether the connection stays */
+    bool keep_alive;           /* send "Connection: keep-alive", else "close" */
 };
 
 const char *http_reason(int status); /* "Not Found" */
 
-/* Writes the head, empty line included, into out[0, size). `date` is
- * http_format_date()'s, `server` the Server field. Returns its length, or 0 if size is too small;
- * HTTP_MAX_HEAD plus the length of location and fields is always enough. */
+/* Writes the head and its empty line into out[0, size). `date` comes from http_format_date().
+ * Returns the length, or 0 if `size` is too small. HTTP_MAX_HEAD plus the lengths of location and
+ * fields is always enough. */
 size_t http_format_head(const struct http_response *, const char *date, const char *server,
                         char *out, size_t size);
 

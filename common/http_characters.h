@@ -1,4 +1,4 @@
-/* http_characters: which bytes may stand where in HTTP. For http.c and http_uri.c only. */
+/* http_characters: which bytes may appear where in HTTP. For http.c and http_uri.c only. */
 #ifndef HTTP_CHARACTERS_H
 #define HTTP_CHARACTERS_H
 
@@ -10,12 +10,12 @@ enum {
     HTTP_VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
     HTTP_URI = 4,   /* of a path or a query, "%" included (RFC 3986, 3.3 and 3.4) */
     HTTP_NAME = 8,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
-    HTTP_SENT = 16, /* in a path or a query: HTTP_URI, and what browsers do not escape (URL
-                       Standard, 1.3) */
+    HTTP_SENT = 16, /* of a path or a query as sent: HTTP_URI, and bytes that browsers do not escape
+                       (URL Standard, 1.3) */
 };
 
-/* Filled before main() runs, so that every thread and child finds it ready, and the sets stay
- * readable where a table of 256 numbers would not. */
+/* Filled before main() runs, so that every thread and child finds it ready. The code that fills it
+ * is easier to read than a table of 256 numbers. */
 extern unsigned char http_classes[256];
 
 static inline bool http_is(char c, int class)
@@ -26,7 +26,7 @@ static inline bool http_is(char c, int class)
 bool http_all_are(struct span, int class);
 bool http_is_alpha(char);
 bool http_is_digit(char);
-int http_hex_value(char);                        /* of a digit; -1: it is none */
-bool http_is_escape(const char *at, size_t len); /* does "%XX" stand there? */
+int http_hex_value(char);                        /* -1: not a hexadecimal digit */
+bool http_is_escape(const char *at, size_t len); /* does "%XX" begin here? */
 
 #endif

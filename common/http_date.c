@@ -13,11 +13,11 @@ void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
 time_t http_parse_date(struct span text)
 {
     static const char *const forms[] = {
-        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the one to be sent */
+        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the form to be sent */
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
         "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
     };
-    char date[40]; /* the longest is a Wednesday in September, in RFC 850's form: 33 */
+    char date[40]; /* the longest is a Wednesday in September, in RFC 850's form: 33 bytes */
     if (text.len >= sizeof(date))
         return -1;
     memcpy(date, text.at, text.len);

@@ -40,7 +40,7 @@ const char *http_reason(int status)
     return "Unknown";
 }
 
-/* Appends to a bounded buffer; once something did not fit, nothing more does. */
+/* Appends to a bounded buffer. When something does not fit, nothing more is appended. */
 struct writer {
     char *at, *end;
     bool full;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Decodes "%XX"; returns the length, or -1 for a bad escape. `to` may be `from`. */
+/* Decodes "%XX". Returns the length, or -1 for a bad escape. `to` may be `from`. */
 static long decode_escapes(const char *from, size_t len, char *to, bool plus_is_space)
 {
     size_t n = 0;
@@ -28,8 +28,8 @@ long http_decode_form(char *text, size_t len)
     return decode_escapes(text, len, text, true);
 }
 
-/* Drops "." and empty segments; ".." takes the one before it along. The result is never longer, so
- * this works in place. */
+/* Drops "." and empty segments. ".." also drops the segment before it. The result is never longer,
+ * so this works in place. */
 static bool resolve_dots(char *path)
 {
     char *out = path;
@@ -70,7 +70,7 @@ bool http_decode_path(struct span path, char *decoded)
     return resolve_dots(decoded);
 }
 
-/* A path has been decoded: its "%" is no escape, and its "?" begins no query. */
+/* A path was decoded before: its "%" begins no escape, and its "?" begins no query. */
 static size_t encode(struct span text, bool is_path, char *encoded)
 {
     static const char hex[] = "0123456789ABCDEF";

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static uint64_t budget = UINT64_MAX; /* set before the first thread */
-static _Atomic uint64_t in_use;      /* the process'; a child of 02 and 03 begins with 0 */
+static _Atomic uint64_t in_use;      /* of this process; a child of 02 and 03 begins with 0 */
 
 /* ---- what there is ------------------------------------------------------------------------- */
 
@@ -30,8 +30,8 @@ static uint64_t number_in(const char *path)
     return end > text ? number : UINT64_MAX;
 }
 
-/* A group's limit binds the groups in it, too. In a container the path may be the host's, of which
- * only the top is there to be seen. */
+/* A group's limit also holds for the groups in it. In a container the path may be the host's, and
+ * then only the top of it can be seen. */
 static uint64_t limit_up_from(const char *top, const char *group, const char *name)
 {
     char folder[4096], path[4200];
@@ -90,8 +90,8 @@ uint64_t memory_limit(const char *root)
 
 /* ---- the budget ---------------------------------------------------------------------------- */
 
-/* The other three quarters are for what a connection costs when nothing large comes: its object,
- * its thread, its page, and the kernel's part. */
+/* The other three quarters are for the cost of connections without large requests: their objects,
+ * threads and pages, and the kernel's part. */
 void memory_start(void)
 {
     memory_set_budget(memory_limit("") / 4);

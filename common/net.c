@@ -14,10 +14,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* What a socket takes and cannot send yet. Without such a bound it is 2.5 MB on loopback, and a
- * thousand clients that ask for a large file and do not read would use up what memory the kernel
- * has for all connections of the machine. What is under way comes on top: a fast client is not
- * slowed down. */
+/* How much a socket takes that it cannot send yet. Without this limit it is 2.5 MB on loopback.
+ * Then a thousand clients that ask for a large file and do not read would use up the memory that
+ * the kernel has for all connections of the machine. Bytes on their way to the client are not
+ * counted, so a fast client is not slowed down. */
 enum { UNSENT_BYTES = 128 * 1024 };
 
 static void set_options(int listener, const struct options *o, bool blocking)
@@ -69,10 +69,11 @@ void net_announce(const struct options *o, int listener)
     bool ipv6 = strchr(o->bind, ':') != NULL;
     printf("%s: listening on http://%s%s%s:%s\n", o->name, ipv6 ? "[" : "", o->bind,
            ipv6 ? "]" : "", port);
-    fflush(stdout); /* before anything forks: a child must not find this line in its buffer */
+    fflush(stdout); /* before the first fork: a child must not find this line in its buffer */
 }
 
-/* 127.0.0.0/8, ::1, and the former as IPv6 writes it, ::ffff:127.0.0.1, for a client of "::". */
+/* 127.0.0.0/8, ::1, and ::ffff:127.0.0.1, which is how a socket bound to "::" sees a client of
+ * 127.0.0.1. */
 bool net_is_loopback(const struct sockaddr *address)
 {
     struct sockaddr_in ipv4;
@@ -99,7 +100,8 @@ bool net_peer_is_local(int fd)
            net_is_loopback((struct sockaddr *)&address);
 }
 
-/* Of a listener, this field is the length of its queue (Linux; inet_diag(7) shows the same). */
+/* In a listening socket, this field is the length of its queue (Linux; sock_diag(7) shows the
+ * same). */
 int net_accept_queue_length(int listener)
 {
     struct tcp_info about = {0};

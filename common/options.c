@@ -23,15 +23,15 @@ static const char help[] =
     "                        of it, a Redis command a fifth, connecting to Redis a\n"
     "                        tenth; fractions are allowed (10)\n"
     "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
-    "  -W, --work MS         CPU time that every guestbook page computes for, to see what\n"
-    "                        work does to each architecture; fractions are allowed (0)\n"
-    "  -v, --verbose         a line a request, in Common Log Format; left out where\n"
-    "                        standard output is a pipe that is full\n"
+    "  -W, --work MS         CPU time that every guestbook page uses up, to see what work\n"
+    "                        does to each architecture; fractions are allowed (0)\n"
+    "  -v, --verbose         one line for each request, in Common Log Format; lines are\n"
+    "                        dropped while standard output is a full pipe\n"
     "  -h, --help            this text\n"
     "  -V, --version         the version\n";
 
 static const char help_workers[] =
-    "  -w, --workers N       processes or threads that serve, at once at most (%d)\n";
+    "  -w, --workers N       how many processes or threads may serve at once (%d)\n";
 
 static const struct option long_options[] = {
     {"port", required_argument, NULL, 'p'},
@@ -56,7 +56,7 @@ _Noreturn void options_bad_value(const char *name, const char *what, const char 
     exit(2);
 }
 
-/* A whole number in [least, most], or the end of the program. */
+/* Reads a whole number in [least, most]. Ends the program if it is none. */
 static int whole_number(const char *name, const char *option, const char *text, int least, int most)
 {
     char *end, right[64];
@@ -68,8 +68,8 @@ static int whole_number(const char *name, const char *option, const char *text, 
     options_bad_value(name, option, text, right);
 }
 
-/* A number of `unit` in [least, most] that may have a fraction, in thousandths; or the end of the
- * program. So seconds become milliseconds, and milliseconds microseconds. */
+/* Reads a number in [least, most] that may have a fraction, and returns it in thousandths. So
+ * seconds become milliseconds, and milliseconds microseconds. Ends the program if it is none. */
 static int thousandths(const char *name, const char *option, const char *text, const char *unit,
                        double least, int most)
 {
@@ -138,8 +138,8 @@ static void one_option(struct options *o, int option, const char *value, int wor
 
 static const char short_options[] = ":p:b:r:w:d:k:t:l:W:vhV";
 
-/* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`); or the word, if there
- * is no letter (`--bogus`), or one that is known (`--verbose=3`). */
+/* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`). Or the whole word, if
+ * there is no letter (`--bogus`), or one that is known (`--verbose=3`). */
 static const char *unknown_option(const char *word)
 {
     static char letter[] = "-?";

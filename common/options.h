@@ -6,7 +6,7 @@
 
 #define ZEROHTTPD_VERSION "0.1.0"
 
-/* The workers that 03 and 05 make beforehand, and the connections to Redis that the threads of 04
+/* The workers that 03 and 05 create beforehand, and the connections to Redis that the threads of 04
  * share. It is one number, so that a table compares the models and not their constants. */
 enum { OPTIONS_TEAM = 100 };
 
@@ -18,23 +18,25 @@ struct options {
     int workers;       /* processes or threads; 0: this server has no such option */
     const char *root;  /* where public/ and templates/ are */
     int keep_alive_ms; /* 0: close after every response */
-    int timeout_ms;    /* a whole request; a response without progress */
-    int work_us;       /* CPU time that each guestbook page computes for: an experiment's dial */
+    int timeout_ms;    /* for a whole request, and for a response without progress */
+    int work_us;       /* CPU time that each guestbook page uses up, for experiments */
     int backlog;       /* finished handshakes that may wait for accept(2) */
-    bool verbose;      /* a line a request, on standard output, if there is room in it */
+    bool verbose;      /* a line for each request on standard output, if that has room */
 };
 
-/* What follows --timeout (10 s), so that one option makes a whole test quick. */
-int options_fresh_ms(const struct options *);   /* a half: a new connection that says nothing */
+/* Times that follow --timeout (10 s), so that one option makes a whole test quick. */
+int options_fresh_ms(const struct options *);   /* a half: for the first byte of a new connection */
 int options_redis_ms(const struct options *);   /* a fifth: one Redis command */
 int options_connect_ms(const struct options *); /* a tenth: connecting to Redis */
-int options_linger_ms(const struct options *);  /* a tenth: a refused client to be quiet */
+int options_linger_ms(const struct options *);  /* a tenth: lingering, before a close */
 
-/* Reads the command line. `workers` is the default of --workers, 0 if the server refuses it.
- * A bad option: one line, status 2. --help and --version: status 0. */
+/* Reads the command line. `workers` is the default of --workers, or 0 if the server does not have
+ * that option. A bad option prints one line and ends the program with status 2. --help and
+ * --version end it with status 0. */
 void options_parse(struct options *, int argc, char **argv, const char *name, int workers);
 
-/* One line, "name: what 'value': what would be right", on standard error; status 2. */
+/* Prints "name: what 'value': what would be right" on standard error, and ends the program with
+ * status 2. */
 _Noreturn void options_bad_value(const char *name, const char *what, const char *value,
                                  const char *right);
 

@@ -25,7 +25,7 @@ static struct authority authority_of(struct span text)
     return authority;
 }
 
-/* Takes an Origin field apart (RFC 6454, 7). False for "null" and for another scheme. */
+/* Takes an Origin field apart (RFC 6454, 7). Returns false for "null" and for another scheme. */
 static bool read_origin(struct span origin, struct authority *page)
 {
     static const char scheme[] = "http://";

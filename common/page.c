@@ -12,8 +12,8 @@
 
 enum { MAX_DEPTH = 8 }; /* sections within sections */
 
-/* A template becomes a list of these. A section knows the step behind its end, and its end the
- * step where it began, so that rendering is a walk with two kinds of jump. */
+/* A template becomes a list of steps. A SECTION knows the step behind its END, and an END knows its
+ * SECTION. So rendering is a walk with two kinds of jump. */
 struct step {
     enum { TEXT, VARIABLE, SECTION, END } kind;
     struct span text; /* TEXT */
@@ -31,10 +31,10 @@ struct compiler {
     struct page *page;
     const struct page_name *names;
     const char *file;
-    size_t open[MAX_DEPTH];        /* the SECTION steps around here, outermost first */
+    size_t open[MAX_DEPTH];        /* the open SECTION steps, outermost first */
     const char *opened[MAX_DEPTH]; /* their tags */
     int depth;
-    const char *at; /* the tag that is being read, for the line of a message */
+    const char *at; /* the tag that is being read, for a message's line number */
     char *error;
     size_t error_size;
 };
@@ -74,7 +74,7 @@ static bool is_open(const struct compiler *c, int list)
     return false;
 }
 
-/* Looks a name up, and whether it may be used in this way in this place. */
+/* Looks a name up, and checks whether it may be used in this way in this place. */
 static const struct page_name *find_name(struct compiler *c, struct span name, bool is_list)
 {
     for (const struct page_name *n = c->names; n->name; n++) {
@@ -138,8 +138,8 @@ static bool compile_tag(struct compiler *c, struct span tag)
     return known && add_step(c, (struct step){.kind = VARIABLE, .id = known->id});
 }
 
-/* A section's tag, or a comment, that has a line to itself takes the whole line along: widens
- * [*from, *to), the tag with its braces, to that. */
+/* If a section's tag or a comment is alone on its line, widens [*from, *to), the tag with its
+ * braces, to the whole line. */
 static void take_line(const char *source, const char *end, const char **from, const char **to)
 {
     const char *before = *from, *after = *to;
@@ -208,8 +208,8 @@ struct page *page_compile(const char *file, struct span text, const struct page_
     return page;
 }
 
-/* Opens a regular file; -1 with errno set, to EINVAL if it is none. O_NONBLOCK: opening a FIFO must
- * not wait for a writer; it means nothing to a regular file. */
+/* Opens a regular file. Returns -1 with errno set, to EISDIR or EINVAL if it is none. O_NONBLOCK:
+ * opening a FIFO must not wait for a writer. For a regular file it means nothing. */
 static int open_regular(int root, const char *file)
 {
     struct stat about;
@@ -227,7 +227,8 @@ static int open_regular(int root, const char *file)
     return -1;
 }
 
-/* Reads a whole file; false with errno set. Its size is not asked for: it may grow meanwhile. */
+/* Reads a whole file. Returns false with errno set if that fails. Does not ask for the file's size,
+ * because it may grow meanwhile. */
 static bool read_file(int fd, struct buffer *text)
 {
     for (;;) {

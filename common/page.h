@@ -4,13 +4,14 @@
  *    {{#list}} ... {{/list}}  a section: once for each item, so not at all for an empty list
  *    {{! ... }}               a comment
  *
- *  - A section's tag, or a comment, that stands alone on a line leaves no empty
+ *  - The tag of a section, or a comment, that is alone on a line leaves no empty
  *    line behind.
- *  - Compiled once, into a flat list of steps; rendered into a growing buffer.
+ *  - A template is compiled once, into a flat list of steps. It is rendered into
+ *    a growing buffer.
  *  - The application declares every name beforehand, and the list it belongs
  *    to. A template that uses another name, or a name outside its list, does
- *    not compile: a misspelt name is found at start-up, not by a visitor.
- *  - No I/O but in page_load().
+ *    not compile. So a misspelt name is found at start-up, not by a visitor.
+ *  - Only page_load() does I/O.
  */
 #ifndef PAGE_H
 #define PAGE_H
@@ -26,7 +27,7 @@
 struct page_name {
     const char *name;
     int id;       /* how the application knows it; not 0 */
-    int in;       /* the id of the list it belongs to; 0: it stands everywhere */
+    int in;       /* the id of the list it belongs to; 0: it may be used everywhere */
     bool is_list; /* {{#name}} instead of {{name}} */
 };
 
@@ -34,7 +35,7 @@ struct page_name {
 struct page_values {
     /* The value of a variable. */
     struct span (*text)(void *data, int id);
-    /* Turns to item `index` (0, 1, ...) of a list; false if there is none. */
+    /* Selects item `index` (0, 1, ...) of a list. Returns false if there is none. */
     bool (*item)(void *data, int list, size_t index);
     void *data;
 };
@@ -43,15 +44,15 @@ struct page;
 
 enum { PAGE_MAX_TEMPLATE = 256 * 1024 }; /* bytes of a template's file */
 
-/* Compiles a template. The text is copied. Returns NULL, and one line in `error`, as
- * "file:line: what is wrong", which a terminal may show, if it does not compile or there is no
- * memory. */
+/* Compiles a template, and copies its text. If it does not compile, or there is no memory, returns
+ * NULL and one line in `error`: "file:line: what is wrong". The line is safe to print on a
+ * terminal. */
 struct page *page_compile(const char *file, struct span text, const struct page_name *names,
                           char *error, size_t error_size);
 
-/* Reads `file`, relative to the directory `root`, and compiles it; otherwise like page_compile().
- * If it returns NULL, errno says why it could not be read, and is 0 if it could. Never waits: it
- * has to be a regular file (EINVAL), of PAGE_MAX_TEMPLATE bytes at most (EFBIG). */
+/* Reads `file`, relative to the directory `root`, and compiles it like page_compile(). If it
+ * returns NULL, errno says why the file could not be read, or is 0 if it could. Never blocks: it
+ * takes regular files only (else EINVAL), of up to PAGE_MAX_TEMPLATE bytes (else EFBIG). */
 struct page *page_load(int root, const char *file, const struct page_name *names, char *error,
                        size_t error_size);
 

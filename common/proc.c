@@ -27,7 +27,7 @@ uint64_t proc_number(const char *text, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* Since Linux 6.2 the folder's size is how many there are. */
+/* Since Linux 6.2 the folder's size is the number of descriptors. */
 uint64_t proc_count_descriptors(pid_t pid)
 {
     char path[64];
@@ -47,7 +47,7 @@ uint64_t proc_count_descriptors(pid_t pid)
 bool proc_read_stat(pid_t pid, struct proc_stat *p)
 {
     char text[PROC_TEXT];
-    char *at = proc_read(pid, "stat", text) ? strrchr(text, ')') : NULL; /* the name's, field 2 */
+    char *at = proc_read(pid, "stat", text) ? strrchr(text, ')') : NULL; /* name's end, field 2 */
     if (!at || strlen(at) < strlen(") R "))
         return false;
     p->state = at[2];

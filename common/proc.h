@@ -1,4 +1,4 @@
-/* proc: what the kernel tells of a process (proc(5)). */
+/* proc: what the kernel tells about a process (proc(5)). */
 #ifndef PROC_H
 #define PROC_H
 
@@ -8,11 +8,12 @@
 
 enum { PROC_TEXT = 4096 }; /* bytes; more than any file read here has */
 
-/* Reads /proc/PID/NAME, with a NUL behind it. False if it cannot be read: the process is gone, or
- * no descriptor is left. */
+/* Reads /proc/PID/NAME, and adds a NUL. Returns false if it cannot be read, because the process is
+ * gone or no descriptor is left. */
 bool proc_read(pid_t, const char *name, char text[PROC_TEXT]);
 
-/* The number behind a name, which begins with its line's "\n"; 0 if the name is not there. */
+/* The number behind `name`, which begins with "\n" to match the start of a line. 0 if the name is
+ * not there. */
 uint64_t proc_number(const char *text, const char *name);
 
 uint64_t proc_count_descriptors(pid_t);
@@ -30,7 +31,7 @@ enum {
 };
 
 struct proc_stat {
-    char state; /* 'Z': it has ended, and its parent has not looked yet */
+    char state; /* 'Z': a zombie, which has ended and is not reaped yet */
     uint64_t fields[PROC_STAT_FIELDS];
 };
 

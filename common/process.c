@@ -34,7 +34,8 @@ static void raise_descriptor_limit(void)
     }
 }
 
-/* The kernel enlarges the table for the highest number in use: one is, for a moment. */
+/* The kernel enlarges the table for the highest number in use. So a high number is used for a
+ * moment. */
 void process_reserve_descriptors(int count)
 {
     enum { OTHERS = 64 }; /* the listener, templates, files that are being sent */
@@ -49,18 +50,19 @@ void process_reserve_descriptors(int count)
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-/* /proc/self/status, for the statistics at the end; opened at the start, because a server that runs
- * opens what is in public/ and templates/, and nothing else, unless it is asked for its status. */
+/* /proc/self/status, for the statistics at the end. It is opened at the start, because a running
+ * server opens only files of public/ and templates/, unless it is asked for its status. */
 static int own_status = -1;
 
-/* What was used by this process and its children; times in seconds, sizes in KiB. */
+/* What this process and its children have used. Times are in seconds, sizes in KiB. */
 struct usage {
     double user, system;
     long voluntary, involuntary; /* context switches */
-    long own_kib, child_kib;     /* the largest that this process, and that any child, has been */
+    long own_kib, child_kib;     /* peak memory of this process, and of the largest child */
 };
 
-/* getrusage(2) counts from before execve(2), which may have been a shell's busy life. */
+/* getrusage(2) also counts the time before execve(2), when the process may have been a busy
+ * shell. */
 static struct usage before_start;
 
 static double seconds(struct timeval time)
@@ -91,8 +93,8 @@ void process_start(void)
     before_start = usage_so_far();
 }
 
-/* Peak memory of this process, in KiB. ru_maxrss is what is left without /proc: it survives exec(2)
- * and so may show the size of whoever started us. */
+/* Peak memory of this process, in KiB. Without /proc it is ru_maxrss. That survives execve(2), so
+ * it may be the size of the program that started us. */
 static long own_peak_kib(long maxrss)
 {
     char text[4096];

@@ -10,8 +10,8 @@
 
 /* ---- how large a reply may be -------------------------------------------------------------- */
 
-/* hiredis makes its objects by functions that may fail, for want of memory. These fail beyond the
- * limits, before anything is allocated. */
+/* hiredis makes its objects with functions that may fail for lack of memory. Ours also fail beyond
+ * the limits, before anything is allocated. */
 #if HIREDIS_MAJOR < 1
 typedef int element_count;
 #else
@@ -33,8 +33,8 @@ static void *create_string(const redisReadTask *task, char *text, size_t len)
     return limits->exceeded ? NULL : limits->plain->createString(task, text, len);
 }
 
-/* maxbuf: hiredis 0.14 gives an empty buffer of more than 16 KiB back for a new one, and abort()s
- * if there is no memory for that. So it keeps it; how large it gets is bounded. */
+/* maxbuf: hiredis 0.14 replaces an empty buffer of more than 16 KiB by a new one, and calls abort()
+ * if there is no memory for that. With 0 it keeps the buffer, whose size has a limit. */
 void redis_limit_replies(redisReader *reader, struct redis_limits *limits)
 {
     reader->maxbuf = 0;
@@ -106,7 +106,7 @@ bool redis_is_stale(const struct redis *redis)
     return recv(redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
 }
 
-/* The casts: an argument of hiredis' is const-incorrect by one level. */
+/* The cast: an argument of hiredis lacks a const. */
 void redis_prepare(struct redis_command *command)
 {
     char *bytes;
@@ -153,14 +153,14 @@ ssize_t redis_read(int fd, redisReader *reader)
     return -1;
 }
 
-/* `pos` and `len` are fields of the public struct redisReader, but not documented; read in hiredis
- * 0.14.1 and 1.2.0. */
+/* `pos` and `len` are fields of the public struct redisReader, but they are not documented. Checked
+ * in hiredis 0.14.1 and 1.2.0. */
 bool redis_has_more(const redisReader *reader)
 {
     return reader->pos < reader->len;
 }
 
-/* Waits for the rest of a reply that comes in drops; one last look, if it is late. */
+/* Waits for the rest of a reply that comes in pieces. If the deadline has passed, checks once. */
 static bool is_readable(int fd, int64_t deadline)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -174,8 +174,8 @@ static bool is_readable(int fd, int64_t deadline)
     return ready > 0;
 }
 
-/* Reads until a reply is whole. The first read waits by itself (SO_RCVTIMEO). NULL: errno is EAGAIN
- * if the time is over. */
+/* Reads until a reply is whole. The first read waits by itself (SO_RCVTIMEO). Returns NULL with
+ * errno set, to EAGAIN if the time is over. */
 static redisReply *read_reply(struct redis *redis, int64_t deadline)
 {
     void *reply = NULL;
@@ -211,7 +211,7 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
     if (!reply)
         redis_log_nonsense(redis->server, redis->reader, &redis->limits);
     if (!reply || redis_has_more(redis->reader))
-        redis_close(redis); /* what comes late, or too much, is never the next command's reply */
+        redis_close(redis); /* a late or an extra reply must not become the next command's */
     return reply;
 }
 
@@ -230,7 +230,7 @@ bool redis_auth_accepted(const struct redis_server *server, const redisReply *re
     return reply->type == REDIS_REPLY_STATUS;
 }
 
-/* Opens the connection, and says the password. */
+/* Opens the connection, and sends the password. */
 static bool connect_and_authenticate(struct redis *redis, int *why)
 {
     *why = REDIS_NO_CONNECTION;
@@ -243,7 +243,7 @@ static bool connect_and_authenticate(struct redis *redis, int *why)
     if (reply && !redis_auth_accepted(redis->server, reply)) {
         redis_close(redis);
         *why = REDIS_NOT_ADMITTED;
-    } else if (reply && redis->fd < 0) { /* it said more than that */
+    } else if (reply && redis->fd < 0) { /* Redis sent more than the reply */
         *why = REDIS_NO_CONNECTION;
     }
     freeReplyObject(reply);
@@ -256,7 +256,7 @@ redisReply *redis_ask(struct redis *redis, const struct redis_command *command, 
     bool ready = redis->fd >= 0 || connect_and_authenticate(redis, why);
     if (ready)
         reply = exchange(redis, command, why);
-    /* A lost reply says something of this connection only. */
+    /* A lost reply says something about this connection only. */
     redis->why = ready && *why == REDIS_NO_CONNECTION ? 0 : *why;
     return reply;
 }

@@ -10,10 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- who waits for a reply ----------------------------------------------------------------- */
+/* ---- the queue of askers ------------------------------------------------------------------- */
 
-/* Room for one more at the end. The places in front of the first are used again before the array
- * grows, but only if they are more than half of it: moving the rest pays then. */
+/* Makes room for one more at the end. Free places in front of the first asker are used again before
+ * the array grows, but only if they are more than half of it. Only then moving the rest is worth
+ * it. */
 static bool make_room(struct redis_async *redis)
 {
     enum { AT_FIRST = 64 };
@@ -61,8 +62,8 @@ static void forget_connection(struct redis_async *redis)
     };
 }
 
-/* The connection is forgotten before anybody is told: a client that is told may ask again at once,
- * and must then find no connection, not a dying one. */
+/* Forgets the connection before it tells any asker. An asker that is told may ask again at once. It
+ * must find no connection then, not a dying one. */
 static void give_up(struct redis_async *redis, int why)
 {
     struct redis_async lost = *redis;
@@ -80,7 +81,7 @@ static void give_up(struct redis_async *redis, int why)
     free(lost.askers);
 }
 
-/* Puts a command into the buffer and its asker into the queue; without memory, neither. */
+/* Puts a command into the buffer and its asker into the queue. Without memory it does neither. */
 static bool enqueue(struct redis_async *redis, const struct redis_command *command, void *asker)
 {
     struct redis_command formatted = *command;
@@ -131,7 +132,7 @@ static bool open_connection(struct redis_async *redis)
     return say_password(redis);
 }
 
-/* It has become writable: the connection is made, or has failed (connect(2)). */
+/* The socket is writable: the connection is made, or has failed (connect(2)). */
 static void finish_connecting(struct redis_async *redis)
 {
     int error = 0;
@@ -159,9 +160,9 @@ void redis_async_close(struct redis_async *redis)
 
 /* ---- commands out -------------------------------------------------------------------------- */
 
-/* Has the connection come to its end, or has Redis said what nobody asked for? The loop will only
- * be told in its next round. Before a command is lost on it we look, as redis_pool_acquire() does;
- * but not while a reply is being delivered, because then it has just been read. */
+/* Has the connection ended, or has Redis sent something unasked? The loop will only be told in its
+ * next round. So it is checked here before a command is lost on it, as in redis_pool_acquire().
+ * While a reply is being delivered there is no need, because the connection has just been read. */
 static bool is_stale(const struct redis_async *redis)
 {
     char byte;
@@ -178,8 +179,8 @@ int redis_async_ask(struct redis_async *redis, const struct redis_command *comma
     return enqueue(redis, command, asker) ? 0 : REDIS_NO_CONNECTION;
 }
 
-/* Gives up what the socket has taken. What it has no room for moves to the front, but only if it is
- * the smaller part of all. */
+/* Drops the bytes that the socket has taken. The rest moves to the front, but only if it is the
+ * smaller part of all. */
 static void drop_written(struct redis_async *redis)
 {
     enum { KEPT_BYTES = 64 * 1024 };
@@ -194,7 +195,7 @@ static void drop_written(struct redis_async *redis)
     redis->written = 0;
 }
 
-/* What the socket has no room for now waits until it is writable. */
+/* Bytes that the socket has no room for wait until it is writable. */
 void redis_async_flush(struct redis_async *redis)
 {
     if (!redis->connected || redis->out.len == 0)
@@ -233,8 +234,8 @@ static void answer(struct redis_async *redis, void *asker, const redisReply *rep
     redis->answering = false;
 }
 
-/* The first in the queue gets the reply; the one to AUTH is nobody's. Bytes behind the last reply
- * that was asked for must not become the reply to the next command. */
+/* The first asker in the queue gets the reply. The reply to AUTH has no asker. Bytes behind the
+ * last reply that was asked for must not become the reply to the next command. */
 static void deliver(struct redis_async *redis, redisReply *reply)
 {
     void *asker = leave_queue(redis);
@@ -250,8 +251,8 @@ static void deliver(struct redis_async *redis, redisReply *reply)
     freeReplyObject(reply);
 }
 
-/* Delivers the replies that are whole. A client that gets one may ask again, which may end this
- * connection and open another: then the rest is nobody's. */
+/* Delivers all replies that are whole. An asker that gets one may ask again, which may end this
+ * connection and open another. Then nobody waits for the remaining bytes. */
 static void deliver_all(struct redis_async *redis)
 {
     unsigned opened = redis->opened;
@@ -270,7 +271,7 @@ static void deliver_all(struct redis_async *redis)
         end_nonsense(redis);
 }
 
-/* False: there is nothing more to be read on this connection now. */
+/* Returns false if there is nothing more to read on this connection now. */
 static bool read_once(struct redis_async *redis)
 {
     char bytes[64 * 1024];
@@ -285,8 +286,9 @@ static bool read_once(struct redis_async *redis)
     return redis->fd >= 0 && redis->opened == opened;
 }
 
-/* Reads on as long as replies to what was sent are missing, up to a fair turn. A loop that served
- * all its other clients between two reads would fall behind Redis when thousands ask at once. */
+/* Reads as long as a command that was sent has no reply, for a fair turn at most. A loop that
+ * served all its other clients between two reads would fall behind Redis when thousands ask at
+ * once. */
 static void read_replies(struct redis_async *redis)
 {
     enum { READS = 64 };
@@ -295,8 +297,8 @@ static void read_replies(struct redis_async *redis)
             return;
 }
 
-/* What was found on a connection that somebody has replaced in this round means nothing for the new
- * one, except that it may look connected too early: then writing says EAGAIN. */
+/* The events may be those of a connection that was replaced in this round. Then they mean nothing
+ * for the new one, except that it may seem connected too early, and write(2) gives EAGAIN. */
 void redis_async_ready(struct redis_async *redis, unsigned events)
 {
     if (redis->fd >= 0 && !redis->connected && events & POLLOUT)
@@ -325,10 +327,10 @@ int redis_async_timeout(const struct redis_async *redis)
     return left < 0 ? 0 : (int)left + 1;
 }
 
-/* Replies may have come and not been read: this process was stopped, or was busy. */
+/* Replies may have come and not been read, because this process was stopped or busy. */
 static bool has_answered(struct redis_async *redis)
 {
-    int before = redis->sent; /* who is answered may ask again at once, but that is not sent yet */
+    int before = redis->sent; /* an asker may ask again at once, but that is not sent yet */
     unsigned opened = redis->opened;
     if (redis->connected && before > 0)
         read_replies(redis);

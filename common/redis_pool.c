@@ -9,8 +9,8 @@
 /* A thread in line. It lives on that thread's stack, and is read and written with the lock held. */
 struct redis_waiter {
     pthread_cond_t turn; /* signalled when it has left the line */
-    struct redis *redis; /* what it was handed; or */
-    int why;             /* why it gets nothing */
+    struct redis *redis; /* the connection that it got, or */
+    int why;             /* the reason why it gets none */
     struct redis_waiter *prev, *next;
 };
 

@@ -32,7 +32,7 @@ static int read_hex(const char *digits)
     return byte > 0 ? (int)byte : -1;
 }
 
-/* ":password", up to `end`. */
+/* Reads ":password", up to `end`. */
 static bool read_password(struct redis_server *server, const char *at, const char *end)
 {
     size_t len = 0;
@@ -64,7 +64,7 @@ static const char *locate_host(struct redis_server *server, const char *where)
     if (end == colon + 1 || *end != '\0' || port < 1 || port > 65535)
         return "host:port, with a port from 1 to 65535";
 
-    /* where "localhost" is both, Redis more often listens on 127.0.0.1 */
+    /* where "localhost" is both IPv4 and IPv6, Redis more often listens on 127.0.0.1 */
     struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
     struct addrinfo hints_6 = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET6};
     if (getaddrinfo(host, NULL, &hints, &address) != 0 &&
@@ -98,11 +98,11 @@ const char *redis_parse_address(struct redis_server *server, const char *where)
     return locate_host(server, at ? at + 1 : host);
 }
 
-/* ---- what it says -------------------------------------------------------------------------- */
+/* ---- its errors ---------------------------------------------------------------------------- */
 
 enum { TOLD_ERRORS = 16, TOLD_BYTES = 200 };
 
-/* Hashes of what was said; 0: room for one. All processes of a server share it. */
+/* Hashes of the errors that were printed; 0: a free place. All processes of a server share them. */
 struct redis_told {
     _Atomic uint32_t hashes[TOLD_ERRORS];
 };
@@ -115,7 +115,7 @@ static uint32_t hash_of(const char *bytes, size_t len)
     return hash ? hash : 1;
 }
 
-/* Whoever puts the hash into a free place is the one who says it. */
+/* The thread or process that puts the hash into a free place prints the error. */
 static bool is_news(struct redis_told *told, uint32_t hash)
 {
     for (int i = 0; i < TOLD_ERRORS; i++) {
@@ -140,10 +140,10 @@ void redis_log(const struct redis_server *server, const char *does, const char *
 
 /* ---- connecting ---------------------------------------------------------------------------- */
 
-/* A socket that is connected within `ms`; with 0 milliseconds a non-blocking one, whose connection
- * may still be on its way. -1 with errno set. We connect by ourselves, because hiredis 0.14 does
- * not survive that without memory. A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS
- * or EAGAIN (socket(7), unix(7)). */
+/* Returns a socket that is connected within `ms`, or -1 with errno set. With 0 milliseconds the
+ * socket is non-blocking, and its connection may still be on its way. We do not connect with
+ * hiredis, because version 0.14 does not survive that without memory. A blocking connect(2) ends
+ * after SO_SNDTIMEO, with EINPROGRESS or EAGAIN (socket(7), unix(7)). */
 static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
 {
     const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
@@ -180,7 +180,7 @@ static int connect_once(const struct redis_server *server, int64_t ms)
     return fd;
 }
 
-/* EAGAIN and EINTR are tried again meanwhile. */
+/* Tries again after EAGAIN and EINTR, until the time is over. */
 int redis_connect(const struct redis_server *server)
 {
     int64_t deadline = clock_now_ms() + server->connect_ms;
@@ -198,7 +198,7 @@ int redis_connect_nonblocking(const struct redis_server *server)
     return connect_once(server, 0);
 }
 
-/* The environment, unlike the command line, is not shown to everybody by ps. */
+/* The environment is safer than the command line, which ps(1) shows to all users. */
 static void find_password(struct redis_server *server, const struct options *o)
 {
     const char *password = getenv("REDISCLI_AUTH");
@@ -218,7 +218,7 @@ void redis_start(struct redis_server *server, const struct options *o)
     };
     const char *right = redis_parse_address(server, o->redis);
     const char *password = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
-    const char *shown = password ? password + 1 : o->redis; /* what may stand in a log */
+    const char *shown = password ? password + 1 : o->redis; /* without the password, for messages */
     if (right)
         options_bad_value(o->name, "--redis", shown, right);
     find_password(server, o);

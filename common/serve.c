@@ -5,7 +5,7 @@
 #include "net.h"
 #include "stop.h"
 
-/* One request's questions, one after the other, each waiting for its reply. */
+/* Asks the commands of one request, one after the other, and waits for each reply. */
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
 {
     int why;
@@ -23,7 +23,7 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
         redis_pool_release(pool, redis);
 }
 
-enum { CROWD = 100 }; /* so many clients at once only come from one program that opens them all */
+enum { CROWD = 100 }; /* so many clients at once come from one program that opens them all */
 
 /* A program that opens a crowd of connections needs a while before it has sent something on each. A
  * browser's spare connection may be silent for ever. (A worker that claims waiting clients promises
@@ -45,8 +45,8 @@ struct pace {
     uint64_t taken;
 };
 
-/* A client that reads a byte now and then makes progress, and so has no deadline. While somebody
- * waits, it has to take LEAST_RATE of its response, on average over --timeout. Between two
+/* A client that reads a byte now and then makes progress, so its deadline never passes. While other
+ * clients wait, it has to take LEAST_RATE of its response, on average over --timeout. Between two
  * responses, when the next request has come already, there is nothing to take. */
 static bool is_too_slow(const struct conn *conn, struct pace *pace)
 {
@@ -60,7 +60,7 @@ static bool is_too_slow(const struct conn *conn, struct pace *pace)
     return slow && conn->worker->claim_waiting_clients(conn->worker) > 0;
 }
 
-/* Nothing more has come, and so the worker is about to wait for its client. */
+/* Nothing more has come, so the worker is about to wait for its client. */
 static void call_before_waiting(struct conn *conn)
 {
     conn->dont_wait = false;
@@ -74,8 +74,8 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     conn.dont_wait = worker->before_waiting != NULL;
     struct pace pace = {0};
 
-    /* A state that comes back without progress means that a tick went by: the time to look at the
-     * clock, at who else is waiting, and whether the server's own time is up. */
+    /* If conn_advance() makes no progress, a tick went by. That is the time to check the clock,
+     * whether other clients wait, and whether the server has to stop. */
     while (conn_advance(&conn) != CONN_DONE) {
         if (conn.state == CONN_ASKING)
             ask_redis(&conn, pool);

@@ -1,5 +1,6 @@
-/* serve: how chapters 1 to 5 serve a client: wait for it, wait for Redis, wait
- * for it again, to the end. Everything they differ in is who calls this.
+/* serve: how chapters 1 to 5 serve a client. They wait for the client, for Redis,
+ * and for the client again, to the end. The chapters differ only in which
+ * process or thread calls this.
  */
 #ifndef SERVE_H
 #define SERVE_H
@@ -7,16 +8,17 @@
 #include "conn.h"
 #include "redis_pool.h"
 
-/* Serves one client until its connection ends, or until STOP_MS (and the Redis command it is at)
- * after the server was asked to stop, and closes it. The descriptor is blocking and ticks
- * (net_listen). Redis is asked over a connection taken from the pool for as long as one request
- * needs it. */
+/* Serves one client until its connection ends, and closes it. When the server was asked to stop,
+ * that takes at most STOP_MS and the rest of a Redis command. The descriptor is blocking and ticks
+ * (net_listen()). Each request takes a Redis connection from the pool, and gives it back. */
 void serve_client(struct worker *, int client, struct redis_pool *);
 
-/* Tells one client that nobody can serve it (503), and closes it. Takes two ticks at most. */
+/* Refuses one client with 503, because no process or thread can serve it, and closes it. Takes two
+ * ticks at most. */
 void serve_unavailable(struct worker *, int client);
 
-/* For worker.claim_waiting_clients: the length of the listener's queue; 1 if the server stops. */
+/* For worker.claim_waiting_clients: the length of the listener's queue, or 1 if the server is
+ * stopping. */
 int serve_waiting_clients(const struct worker *);
 
 #endif

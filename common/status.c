@@ -43,8 +43,8 @@ const char *const status_state_names[] = {
 
 /* ---- the board ----------------------------------------------------------------------------- */
 
-/* A worker with one connection at a time is in the state that has a count. It may just be moving
- * from one to another: then both have, or will have, and the first is as true. */
+/* A worker with one connection at a time is in the state that has a count. While it moves from one
+ * state to another, both may have one. Then the first is as true as the second. */
 static void take_state(struct status_slot *s)
 {
     s->state = STATUS_LOOP;
@@ -64,7 +64,7 @@ static void take_slot(struct status_slot *s, int which, int32_t owner)
     *s = (struct status_slot){
         .slot = (uint64_t)which,
         .id = (uint64_t)owner,
-        .since_ms = since_ms > 0 ? (uint64_t)since_ms : 0, /* it may be later than our look */
+        .since_ms = since_ms > 0 ? (uint64_t)since_ms : 0, /* `since` may just have changed */
         .requests = board_slot_requests(slot),
         .connections = atomic_load_explicit(&slot->connections, memory_order_relaxed),
     };
@@ -111,8 +111,9 @@ static void take_sums(struct status *status)
 
 /* ---- the processes (proc(5)) --------------------------------------------------------------- */
 
-/* What they have used of the CPU: to the nanosecond, but user's and system's in one; and in ticks,
- * which tell the one from the other. Whole ticks alone would hide what many use a little of. */
+/* The CPU time of processes. The nanoseconds are exact, but they are the sum of user and system
+ * time. The ticks tell the two apart. Ticks alone would hide the time of many processes that use a
+ * little. */
 struct cpu {
     uint64_t ns, user_ticks, system_ticks;
 };
@@ -135,7 +136,7 @@ static void add_cpu(struct cpu *cpu, pid_t pid, const struct proc_stat *p)
         cpu->ns = before + (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-/* As long as there is no whole tick it is the system's: a fork, mostly. */
+/* As long as there is no whole tick, all of it is taken for system time, which is mostly a fork. */
 static void share_cpu(struct status *status, const struct cpu *cpu)
 {
     uint64_t ticks = cpu->user_ticks + cpu->system_ticks, ms = cpu->ns / 1000000;
@@ -143,7 +144,7 @@ static void share_cpu(struct status *status, const struct cpu *cpu)
     status->cpu_system_ms = ms - status->cpu_user_ms;
 }
 
-/* What is dearer to find out. */
+/* Adds the figures that cost more to find out. */
 static void add_closely(struct status *status, pid_t pid)
 {
     char text[PROC_TEXT];
@@ -161,7 +162,7 @@ static void scale(uint64_t *sum, uint64_t all, uint64_t seen)
     *sum = seen > 0 ? *sum * all / seen : *sum;
 }
 
-/* Is this slot's worker a child that is alive? If so, what it costs is added. */
+/* Is this slot's worker a child that is alive? If so, adds its figures. */
 static bool take_child(struct status *status, struct cpu *cpu, pid_t pid, uint64_t *looked_at)
 {
     struct proc_stat p;
@@ -179,7 +180,7 @@ static bool take_child(struct status *status, struct cpu *cpu, pid_t pid, uint64
     return true;
 }
 
-/* Chapters 2 and 3: the board knows the children. Slots of those who have ended are left out. */
+/* Chapters 2 and 3: the board knows the children. Slots of ended children are left out. */
 static void take_children(struct status *status, struct cpu *cpu)
 {
     struct status closely = {0};
@@ -218,7 +219,7 @@ static void take_main(struct status *status, struct proc_stat *p)
     add_closely(status, main_pid);
 }
 
-/* The only process looks at itself: getrusage(2) has all its threads in one sum. */
+/* The server is one process: getrusage(2) has the sum of all its threads. */
 static void take_own_usage(struct status *status)
 {
     struct rusage own;
@@ -229,7 +230,7 @@ static void take_own_usage(struct status *status)
     status->involuntary = (uint64_t)own.ru_nivcsw;
 }
 
-/* A child looks at its parent and at all of that one's children, those who have ended included. */
+/* A child adds up its parent and all of the parent's children, ended ones included. */
 static void take_family(struct status *status, const struct proc_stat *parent)
 {
     struct cpu cpu = {0};
@@ -263,7 +264,7 @@ void status_free(struct status *status)
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
-/* A number's id says where in its struct it is. */
+/* The id of a number is its place in its struct. */
 enum {
     SERVER = 1,
     VERSION,

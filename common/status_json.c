@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What it makes must fit in 256 bytes. */
+/* The result must fit in 256 bytes. */
 __attribute__((format(printf, 2, 3))) static void put(struct buffer *out, const char *format, ...)
 {
     char text[256];
@@ -16,7 +16,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct buffer *out, const 
     buffer_append(out, text, (size_t)len);
 }
 
-/* A string, in ASCII whatever is in it: so it is always UTF-8. */
+/* Writes a string in ASCII, whatever bytes it holds. So the result is always UTF-8. */
 static void put_string(struct buffer *out, const char *text)
 {
     buffer_append(out, "\"", 1);

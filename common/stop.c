@@ -84,7 +84,7 @@ void stop_read_signalfd(int signals)
     while (read(signals, &info, sizeof(info)) > 0)
         ; /* taken before they are unblocked, or this one would end us */
 
-    stop_release_signals(); /* who started us may have ignored them */
+    stop_release_signals(); /* the program that started us may have ignored them */
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     stop(SIGTERM);
 }

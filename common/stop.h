@@ -9,26 +9,28 @@
 /* How long a server that is asked to stop may take to finish what is in flight. */
 enum { STOP_MS = 5000 };
 
-/* SIGTERM and SIGINT set a flag; with `once` the second one ends the program, which is for the
- * process that a person talks to, not for its children. SIGPIPE is ignored: a write to a client
- * that is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
+/* SIGTERM and SIGINT set a flag. With `once` the second signal ends the program. That is for the
+ * process that a person started, not for its children. SIGPIPE is ignored: a write to a client that
+ * is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
 void stop_catch_signals(bool once);
 
-/* From now on either of the two ends the program. For a parent that forks until it is to stop:
- * instead of `once`, which would change what a child is born with in the middle of fork(2). */
+/* From now on either of the two ends the program. A parent that forks until it is to stop calls
+ * this, and does not use `once`. With `once` the handler might restore the default action just
+ * before a fork(2), and the child would inherit it. */
 void stop_release_signals(void);
 
 bool stop_requested(void);
 
-/* Have STOP_MS passed since the signal? Then Redis is asked nothing more. */
+/* Have STOP_MS passed since the signal? Then Redis is not asked any more. */
 bool stop_time_is_over(void);
 
-/* How long those who serve may take to end, in ms: STOP_MS, the reply to what Redis was asked just
- * before, and a tick to notice. What Redis has stored is answered, so nobody is killed earlier. */
+/* How long workers may take to end, in ms: STOP_MS, the reply to a command that Redis was asked
+ * just before, and ticks to notice. None is killed earlier, because a client shall hear of an entry
+ * that Redis has stored. */
 int stop_grace_ms(const struct options *);
 
-/* The same for an event loop, to which signals come as something to read: blocks them, and returns
- * a signalfd(2). When it is readable, stop_read_signalfd() takes the signal, and lets the next one
+/* The same for an event loop, which reads signals from a descriptor: blocks them, and returns a
+ * signalfd(2). When it is readable, stop_read_signalfd() takes the signal, and lets the next one
  * end the program. */
 int stop_open_signalfd(const struct options *);
 void stop_read_signalfd(int signals);

@@ -10,8 +10,8 @@
 
 enum { CHECK_EVERY_MS = 1000 };
 
-/* Compiles the file anew if it has changed. What does not compile is reported, and the page stays
- * as it was: only at start, when there is none, that is the end. */
+/* Compiles the file again if it has changed. If it does not compile, that is reported, and the page
+ * stays as it was. At start there is no page yet, and the program ends. */
 static void reload(struct template *t)
 {
     char error[256];
@@ -28,7 +28,7 @@ static void reload(struct template *t)
     struct page *page = page_load(t->root, t->file, t->names, error, sizeof(error));
     int reason = page ? 0 : errno; /* 0: it was read */
     if (reason == 0)
-        t->changed = about.st_ctim; /* what was not is tried again at the next look */
+        t->changed = about.st_ctim; /* a file that was not read is tried again */
     if (!page && !t->page)
         process_die(t->name, "%s", error);
     if (page) {

@@ -43,7 +43,7 @@ struct span span_take_until(struct span *rest, char separator)
 
 void text_escape(const char *text, size_t len, char *shown, size_t size)
 {
-    enum { LONGEST = 4 }; /* bytes that one becomes */
+    enum { LONGEST = 4 }; /* bytes that one byte becomes */
     size_t n = 0;
     for (size_t i = 0; i < len && size - n > LONGEST; i++) {
         unsigned char c = (unsigned char)text[i];

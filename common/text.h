@@ -1,4 +1,4 @@
-/* text: bytes of somebody else, and bytes of one's own. */
+/* text: spans, which borrow their bytes, and buffers, which own them. */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- span: somebody else's bytes ----------------------------------------------------------- */
+/* ---- span: borrowed bytes ------------------------------------------------------------------ */
 
-/* Not owned, not ended by a NUL. */
+/* Borrowed, and not ended by a NUL. */
 struct span {
     const char *at;
     size_t len;
@@ -18,42 +18,42 @@ struct span {
 
 struct span span_of(const char *string);
 bool span_is(struct span, const char *string);       /* the same bytes */
-bool span_is_nocase(struct span, const char *token); /* the same but for ASCII case */
+bool span_is_nocase(struct span, const char *token); /* the same in any ASCII case */
 
 /* Without the spaces and tabs around it. */
 struct span span_trim(struct span);
 
-/* Takes what stands before the next `separator`, or all that is left, off the front of *rest. The
- * separator goes with it. */
+/* Takes the bytes before the next `separator` off the front of *rest, or all of them if there is
+ * none. The separator is taken off, too. */
 struct span span_take_until(struct span *rest, char separator);
 
-/* Writes text so that it stays on one line of a log, and a terminal obeys none of it: whatever is
- * not printable ASCII, and `"` and `\`, becomes \xHH. As much of it as fits into shown[0, size),
- * with a NUL. */
+/* Writes text so that it stays on one line of a log, and gives a terminal no orders. Each `"`, each
+ * `\` and each byte that is not printable ASCII becomes \xHH. Writes as much as fits into
+ * shown[0, size), with a NUL. */
 void text_escape(const char *text, size_t len, char *shown, size_t size);
 
-/* The characters of a UTF-8 text (RFC 3629: no overlong form, no surrogate, nothing above
- * U+10FFFF), or -1. Control characters are refused too, but for line breaks and tabs if `lines`. */
+/* How many characters a UTF-8 text has (RFC 3629: no overlong form, no surrogate, nothing above
+ * U+10FFFF), or -1. Control characters are refused, too, except line breaks and tabs if `lines`. */
 long text_count_characters(struct span, bool lines);
 
-/* ---- buffer: a growing array of one's own -------------------------------------------------- */
+/* ---- buffer: a growing array that owns its bytes ------------------------------------------- */
 
-/* All zero is an empty one. Owns `bytes`. */
+/* All zero is an empty buffer. It owns `bytes`. */
 struct buffer {
     char *bytes;
     size_t len, size;
-    bool failed; /* no memory: what was to be appended since is lost. Look once, at the end */
+    bool failed; /* there was no memory: later bytes are lost. Check it once, at the end */
 };
 
 bool buffer_grow(struct buffer *, size_t more); /* for buffer_reserve() */
 
-/* Makes room for that many bytes more; false, and `failed`, if there is no memory for them. */
+/* Makes room for `more` bytes. Returns false, and sets `failed`, if there is no memory for them. */
 static inline bool buffer_reserve(struct buffer *b, size_t more)
 {
     return !b->failed && (b->size - b->len >= more || buffer_grow(b, more));
 }
 
-/* A page is appended in hundreds of small pieces: hence the two in the header. */
+/* Both are inline because a page is appended in hundreds of small pieces. */
 static inline void buffer_append(struct buffer *b, const char *bytes, size_t len)
 {
     if (len == 0 || !buffer_reserve(b, len))
@@ -62,10 +62,10 @@ static inline void buffer_append(struct buffer *b, const char *bytes, size_t len
     b->len += len;
 }
 
-/* Gives back the memory above `size` bytes, which is not less than `len`, and not 0. */
+/* Gives back the memory above `size` bytes. That is at least `len`, and not 0. */
 void buffer_shrink(struct buffer *, size_t size);
 
-/* Gives memory above `keep` bytes back, and empties the buffer. */
+/* Empties the buffer. One of more than `keep` bytes is freed. */
 void buffer_clear(struct buffer *, size_t keep);
 void buffer_free(struct buffer *);
 

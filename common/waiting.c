@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-/* The clock has a coarse hand (clock_now_ms): a little more patience than the difference says keeps
- * a loop from waking just before a deadline, again and again. */
+/* clock_now_ms() is coarse. A loop that slept exactly until a deadline might wake just before it,
+ * again and again. So it sleeps a little longer. */
 enum { CLOCK_GRAIN_MS = 10 };
 
 void waiting_add(struct waiting *w, struct conn *c)
@@ -71,7 +71,8 @@ static void give_up_silent(struct waiting *w, enum conn_state state)
             give_up(w, c);
 }
 
-/* Memory is short: clients idle for a tick make way. The queue's head has been idle longest. */
+/* Memory is short: closes connections that were idle for a tick. The queue's head has been idle
+ * longest. */
 static void give_up_idle(struct waiting *w)
 {
     struct conn *c, *next;

@@ -1,24 +1,24 @@
-/* floor: the least a web server can do. Its figures are the practical limit of the machine it
- * runs on, and of the client that asks: who comes near them has little left to gain.
+/* floor: the least a web server can do. Its figures are the practical limit of the machine and of
+ * the load generator. A server that comes near them has little left to gain.
  *
  *     floor [--port N] [--bind ADDRESS] [--body BYTES | --file PATH]
  *
- * Chapter 7 with all else left out: whatever is asked, the answer is the same bytes, made before
- * the first client comes. A request costs one recv(), one send(), and its share of an
- * epoll_wait(). Two things are looked for in it:
+ * Chapter 7 with everything else left out. Every request gets the same bytes, which are made before
+ * the first client comes. A request costs one recv(), one send(), and its share of an epoll_wait().
+ * The floor looks for two things in it:
  *
- * - The empty line at its end. There is one answer for each, so a request that comes in pieces
- *   and several that come at once are answered too, unless a piece ends within the empty line.
- *   What load generators send comes in one piece.
+ * - The empty line at its end. There is one response for each. So requests that come in pieces and
+ *   several that come at once are answered too, unless a piece ends within the empty line. Load
+ *   generators send a request in one piece.
  * - Whether to keep the connection: HTTP/1.1 keeps it unless the client says "close", HTTP/1.0
  *   (which is ab) closes it unless the client says "keep-alive" (ab -k).
  *
- * Where several clients come and go, it naps before each round. To wake a sleeping process costs
- * the waker some microseconds. The waker is the load generator, which is busy all the time: if it
- * had to wake the floor for every connection, it would get less done than with a server that is
- * kept awake by its work (README, "From 20 clients to 15,000"). A nap ends by itself.
+ * If several clients come and go, the floor naps before each round. The load generator is busy all
+ * the time, and to wake a sleeping process costs it some microseconds. If it had to wake the floor
+ * for every connection, it would get less done than with a server that is kept awake by its work
+ * (README, "From 20 clients to 15,000"). A nap ends by itself.
  *
- * For measuring, not for strangers: there are no deadlines, who does not read is cut off, and
+ * It is for measuring only: there are no deadlines, a client that does not read is cut off, and
  * without a free descriptor it spins until there is one.
  *
  * epoll(7), accept4(2), recv(2), send(2), tcp(7); RFC 9112, section 9.3
@@ -36,17 +36,17 @@
 #include <unistd.h>
 
 enum { BACKLOG = 4096, EVENTS_A_ROUND = 256, MOST_HEAD = 256, MOST_BODY = 65536 };
-enum { NAP_MICROSECONDS = 20 }; /* some 70: timers have a slack of 50, see prctl(2) */
+enum { NAP_MICROSECONDS = 20 }; /* about 70 in fact: timers have a slack of 50, see prctl(2) */
 
 struct answer {
-    char bytes[MOST_HEAD + MOST_BODY]; /* an empty socket takes as much in one send() */
+    char bytes[MOST_HEAD + MOST_BODY]; /* an empty socket takes that much in one send() */
     size_t size;
 };
 
 static struct answer kept, closed; /* the same, but for the field Connection */
 static int epoll;
 static int watched;      /* descriptors: the listener, and every client's */
-static bool come_and_go; /* the last request was the last on its connection */
+static bool come_and_go; /* the last request ended its connection */
 
 static void watch(int fd)
 {
@@ -65,7 +65,7 @@ static const struct answer *answer_to(const char *request)
     return strcasestr(request, "\nConnection: close") ? &closed : &kept;
 }
 
-/* Answers what has come; closes the connection when it is over. */
+/* Answers the requests that have come. Closes the connection when it is over. */
 static void serve_client(int client)
 {
     char buffer[8192], *request = buffer, *end;
@@ -78,7 +78,7 @@ static void serve_client(int client)
         answer = answer_to(request);
         come_and_go = answer == &closed;
         if (send(client, answer->bytes, answer->size, MSG_NOSIGNAL) != (ssize_t)answer->size)
-            answer = &closed; /* it is gone, or does not read */
+            answer = &closed; /* the client is gone, or does not read */
         request = end + strlen("\r\n\r\n");
     }
     if (size <= 0 || answer == &closed) {

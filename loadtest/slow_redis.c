@@ -1,17 +1,19 @@
-/* slow_redis: a Redis further away. A relay that passes every chunk on, some milliseconds late.
+/* slow_redis: a Redis further away. It relays every connection to Redis, and passes the replies on
+ * some milliseconds late.
  *
  *   slow_redis --delay MS --listen WHERE --redis WHERE
  *
- * WHERE is unix:PATH or ADDRESS:PORT (0: a free one). When it is ready it prints a line that says
- * where. It ends at a signal.
+ * WHERE is unix:PATH or ADDRESS:PORT (0: a free one). When it is ready, it prints where it listens.
+ * A signal ends it.
  *
- * - What Redis answers is late, what it is asked is not. A round trip takes MS more either way;
- *   but so Redis has counted whatever was asked, even if nobody stays to hear the answer.
- * - A chunk is what one recv() brought. However many are under way, on one connection or on a
- *   thousand, each is MS late: distance takes time, it does not take turns.
- * - All are late alike, so they become due in the order they came: one queue, one timer.
- * - The end of a connection is an empty chunk. Connecting, which is the kernel's, is not delayed.
- * - When MOST_QUEUED bytes wait for one socket, whoever sends them is not read for a while.
+ * - Replies are late, commands are not. A round trip takes MS more in any case. But this way Redis
+ *   has executed every command, even if the client does not wait for the reply.
+ * - A chunk is the bytes of one recv(). Each is MS late, however many are under way, on one
+ *   connection or on a thousand: distance delays them together, not one after the other.
+ * - All have the same delay, so they are due in the order in which they came. One queue and one
+ *   timer are enough.
+ * - The end of a connection is an empty chunk. Connecting is left to the kernel, and not delayed.
+ * - While MOST_QUEUED bytes wait for one socket, their sender is not read.
  *
  * epoll(7), epoll_pwait2(2), recv(2), unix(7), tcp(7)
  */
@@ -39,21 +41,21 @@ struct chunk {
     char bytes[];
 };
 
-/* One socket, and what is to be sent there. */
+/* One socket, and the chunks that are to be sent to it. */
 struct end {
     struct end *other;
     int fd;
     bool is_redis;
-    bool has_ended;       /* will say no more */
+    bool has_ended;       /* sends no more */
     bool was_told;        /* that the other has ended */
     uint32_t interest;    /* what epoll watches it for; 0: it is not watched */
     size_t queued;        /* bytes of memory that its chunks take, due or not */
-    struct chunk *unsent; /* those due; none, unless the socket is full */
+    struct chunk *unsent; /* those that are due; NULL unless the socket is full */
     struct chunk **last;
     struct end *spare; /* the next pair that is over */
 };
 
-static struct chunk *late; /* all that is not due yet, the first to be due first */
+static struct chunk *late; /* all chunks that are not due yet, the first to be due first */
 static struct chunk **last_late = &late;
 static struct end *spare; /* pairs that are over; events of this round may still name them */
 static int64_t delay_ns;
@@ -72,8 +74,8 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* An end is read while there is room for what it says, and written while something is due. One
- * that is watched for neither is taken out: a hang-up would be reported, asked for or not. */
+/* An end is read while there is room for its bytes, and written while a chunk is due. If it is
+ * watched for neither, epoll forgets it: a hang-up would be reported even if not asked for. */
 static void watch(struct end *end)
 {
     bool read = !end->has_ended && end->other->queued < MOST_QUEUED;
@@ -85,7 +87,7 @@ static void watch(struct end *end)
     end->interest = wanted;
 }
 
-/* Both have been told of the other's end. */
+/* Closes both sockets, and keeps the memory for a new pair. */
 static void close_pair(struct end *end)
 {
     struct end *pair = end->is_redis ? end->other : end; /* the first of the two */
@@ -95,7 +97,8 @@ static void close_pair(struct end *end)
     spare = pair;
 }
 
-/* Sends what is due, until the socket is full; to nobody, if nobody is there any more. */
+/* Sends the chunks that are due, until the socket is full. If its other side is gone, drops
+ * them. */
 static void send_due(struct end *to)
 {
     struct chunk *chunk;
@@ -116,12 +119,12 @@ static void send_due(struct end *to)
         free(chunk);
     }
     watch(to);
-    watch(to->other); /* there may be room again for what it says */
+    watch(to->other); /* there may be room again for its bytes */
     if (to->was_told && to->other->was_told)
         close_pair(to);
 }
 
-/* A chunk's time has come: it goes behind those that are due already. */
+/* A chunk is due: it goes behind those that are due already. */
 static void pass_on(struct chunk *chunk)
 {
     struct end *to = chunk->to;
@@ -131,7 +134,7 @@ static void pass_on(struct chunk *chunk)
     send_due(to);
 }
 
-/* Takes one chunk: to Redis at once, from Redis into the queue. */
+/* Reads one chunk. To Redis it goes at once, from Redis into the queue. */
 static void receive(struct end *from)
 {
     static char bytes[CHUNK_BYTES];
@@ -165,7 +168,7 @@ static long number(const char *text, long most)
     return end == text || *end || n < 0 || n > most ? -1 : n;
 }
 
-/* What bind() and connect() want; valid until the next call. */
+/* The address for bind() and connect(), valid until the next call. */
 static struct sockaddr *address_of(const char *where, socklen_t *length)
 {
     static struct sockaddr_un local;
@@ -207,8 +210,8 @@ static int listen_on(const char *where)
     return fd;
 }
 
-/* Somebody asks for Redis. A Redis that refuses ends one connection. No descriptors end the
- * program: what is measured with fewer connections than there should be would be wrong. */
+/* Accepts a client and connects it to Redis. If Redis refuses, that ends one connection. A lack of
+ * descriptors ends the program: figures with fewer connections than intended would be wrong. */
 static void accept_one(int listener, const char *redis)
 {
     socklen_t length;
@@ -257,7 +260,7 @@ static void pass_on_what_is_due(void)
     }
 }
 
-/* An end is watched for one thing or for both; what did not happen is a call that says EAGAIN. */
+/* An end may be watched for both. Then the call for what did not happen gives EAGAIN. */
 static void take_event(struct end *end)
 {
     if (end->interest & EPOLLOUT)
@@ -299,7 +302,7 @@ int main(int argc, char **argv)
         return 2;
     }
     socklen_t unused;
-    address_of(given['r'], &unused); /* or the end */
+    address_of(given['r'], &unused); /* or ends the program */
     delay_ns = ms * 1000000;
     prctl(PR_SET_TIMERSLACK, 1UL); /* wake when the time has come, not 50 microseconds later */
     epoll = epoll_create1(EPOLL_CLOEXEC);

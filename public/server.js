@@ -1,6 +1,6 @@
 // Which of the seven servers answered? Ask for the head of this page once more:
-// the response says "Server: ZeroHTTPd/1.0 (epoll)". If anything fails, or the
-// page is read without JavaScript, the sentence in it stays, and stays true.
+// the response says "Server: ZeroHTTPd/1.0 (epoll)". If that fails, or there is
+// no JavaScript, the sentence in the page stays, and is still true.
 fetch(location.href, { method: "HEAD", cache: "no-store" })
   .then((response) => {
     const [field, name] = /^ZeroHTTPd\S* \((\w+)\)/.exec(response.headers.get("Server"));

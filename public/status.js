@@ -1,10 +1,10 @@
-// Keeps /status up to date while it is looked at. Without JavaScript the page is complete as well,
-// and stays as it came.
+// Keeps /status up to date while it is visible. Without JavaScript the page is complete as well,
+// but does not change.
 import {
   Cells, Minute, cpu, drawChart, lasting, offerPause, rate, showCounts, tops, watch, whole,
 } from "/board.js";
 
-const MOST_ROWS = 200; // of the table: more could not be read each second
+const MOST_ROWS = 200; // of the table: nobody could read more each second
 const MOST_HEIGHT = 320; // of the cells
 
 const at = (id) => document.getElementById(id);
@@ -93,11 +93,11 @@ watch("/status.json", {
     document.body.classList.remove("late");
   },
   late(seconds) {
-    write({ pace: `Busy: it has not answered for ${seconds} s. What you see is as old.` });
+    write({ pace: `Busy: it has not answered for ${seconds} s. What you see is that old.` });
     document.body.classList.add("late");
   },
   refused() {
-    write({ pace: "It does not answer any more. What you see is how it was." });
+    write({ pace: "It does not answer any more. What you see is its last answer." });
     document.body.classList.add("late");
   },
 });

@@ -1,17 +1,17 @@
 """ab: ApacheBench, run and understood.
 
-ab keeps a fixed number of clients busy: each opens a connection, asks, reads the page to its
-end, and begins again. It speaks HTTP/1.0 and has one thread. What one must know to believe it:
+ab keeps a fixed number of clients busy. Each opens a connection, asks, reads the page to its end,
+and begins again. ab speaks HTTP/1.0 and has one thread. To trust its figures one must know:
 
-- A page whose length changes counts as failed unless -l is given. The visitor counter's does. With
-  -l a page that is cut short is as good as any other: how many bytes came in all is the only trace.
-- With -r a failed connection is counted; without, ab gives up. It is among the complete requests
-  all the same, and a reset one is two failures, "receive" and "exception". So a server that is
-  dead completes 64,000 requests a second, and ab's status is 0.
-- A connection closed without a single byte passes for a complete request, and not for a failed
-  one. Only Redis knows better (see work).
-- It prints whole milliseconds; the file it writes for -e has three decimals.
-- When it gives up it prints no report; the last line of its standard error says why.
+- A page whose length changes counts as failed unless -l is given, and the visitor counter changes
+  it. With -l a page that is cut short counts like any other. Only the total of bytes shows it.
+- With -r a failed connection is counted; without it, ab gives up. A failed connection is also one
+  of the complete requests, and a reset is two failures, "receive" and "exception". So a server
+  that is dead completes 64,000 requests a second, and ab's status is 0.
+- A connection that is closed without a single byte counts as a complete request, and not as a
+  failed one. Only Redis shows the difference (see work).
+- It prints whole milliseconds. The file that it writes for -e has three decimals.
+- When it gives up it prints no report. The last line of its standard error says why.
 """
 
 import os
@@ -20,7 +20,7 @@ import re
 from lib import Trouble, load, processes
 from lib.load import Load
 
-STALL_SECONDS = 10  # ab gives up if no client hears anything for as long
+STALL_SECONDS = 10  # ab gives up if no client receives anything for so long
 MOST_REQUESTS = 2000000  # of a timed run, for which ab allocates memory
 
 FIELDS = {
@@ -34,11 +34,11 @@ KINDS = {"Connect": "connect", "Receive": "reset", "Exceptions": "reset"}  # Len
 
 
 def command(url, clients, csv, requests=None, seconds=None, kept=False):
-    """So many requests, or as many of them as fit into so many seconds."""
+    """The command for so many requests, or for as many as fit into so many seconds."""
     words = ["ab", "-q", "-l", "-r", "-s", str(STALL_SECONDS), "-c", str(clients), "-e", csv]
     if seconds is not None:
         words += ["-t", "%d" % max(1, round(seconds))]
-    words += ["-n", str(requests or MOST_REQUESTS)]  # behind -t, or that would make it 50,000
+    words += ["-n", str(requests or MOST_REQUESTS)]  # after -t, which sets it to 50,000
     return words + (["-k"] if kept else []) + [url]
 
 
@@ -81,7 +81,7 @@ def parse(text, csv):
 
 
 def parse_errors(text):
-    """By kind. Each reset is two failures of ab's, but one connection lost."""
+    """The number of errors by kind. ab counts each reset twice, as two failures."""
     kinds = re.search(r"\((Connect: \d+, Receive: \d+, Length: \d+, Exceptions: \d+)\)", text)
     errors = {}
     for kind, count in re.findall(r"(\w+): (\d+)", kinds.group(1) if kinds else ""):
@@ -93,15 +93,15 @@ def parse_errors(text):
 
 
 def mean(percentiles):
-    """From all hundred and one of them: each hundredth lies between two. ab's own mean is in whole
-    milliseconds, and its "time per request" is computed from the rate."""
+    """The mean, from all 101 percentiles: each hundredth lies between two. ab's own mean is in
+    whole milliseconds, and its "time per request" is computed from the rate."""
     pairs = zip(percentiles, percentiles[1:])
     return sum((low + high) / 2 for low, high in pairs) / (len(percentiles) - 1)
 
 
 def parse_percentiles(csv):
-    """The lines "99,1.234" after a header; one for each percentage from 0 to 99. Newer ab add
-    the 100th, which is left alone."""
+    """Reads the lines "99,1.234" after a header, one for each percentage from 0 to 99. Newer
+    versions of ab add the 100th, which is ignored."""
     rows = [line.split(",") for line in csv.splitlines()[1:101]]
     if [row[0] for row in rows] != [str(percent) for percent in range(100)]:
         raise Trouble("ab wrote no percentiles")

@@ -1,9 +1,9 @@
-"""callgrind: how many instructions a request takes, and which part of the server takes them.
+"""callgrind: how many instructions a request takes, and in which part of the server.
 
-valgrind(1) runs a server on a processor of its own making, and its tool callgrind counts the
-instructions of every function. callgrind_annotate(1) adds up for each what the functions that it
-calls have taken. Two runs differ by so many requests; the surplus of the longer one is theirs, and
-starting and stopping cancel out. Time is not measured, and the kernel's work is not in it.
+valgrind(1) runs a server on a simulated processor, and its tool callgrind counts the instructions
+of every function. callgrind_annotate(1) adds those of the functions that it calls. Two runs differ
+by a number of requests, and the difference of their counts is what these requests took. Starting
+and stopping cancel out. Time is not measured, and the kernel's work is not included.
 """
 
 import re
@@ -15,7 +15,7 @@ FEW = 100
 CLIENTS = 10
 LIMIT_SECONDS = 120
 
-# Functions none of which calls another, with all that they call; of board.c there are several.
+# No function here calls another of them, and each includes all that it calls. board.c has several.
 PARTS = {
     "http_parse": "parser: the request's bytes",
     "redis_async_ask": "commands to Redis",
@@ -35,8 +35,9 @@ def command(out):
 
 
 def parse(annotated):
-    """From what callgrind_annotate prints: {function, or ALL: instructions}. A function into
-    which another file's was compiled has a line for each file, the largest of which is whole."""
+    """Reads what callgrind_annotate prints: {function, or ALL: instructions}. If a function has
+    code of another file compiled into it, there is a line for each file, and the largest is the
+    whole."""
     found = {}
     for number, name in LINE.findall(annotated):
         found[name] = max(found.get(name, 0), int(number.replace(",", "")))
@@ -53,7 +54,8 @@ def per_request(open_server, kind, save_as, client_core, requests=REQUESTS):
 
 
 def difference(short, long):
-    """From two pairs of a number of requests and what parse() gives."""
+    """The difference of two runs, each given as a pair: the number of requests, and parse()'s
+    result."""
     more = long[0] - short[0]
     if more <= 0:
         raise Trouble("the longer load was not longer")
@@ -69,7 +71,7 @@ def difference(short, long):
 
 
 def _run(open_server, kind, save_as, client_core, requests):
-    """How many requests the server had, by its own account, and their profile."""
+    """Returns how many requests the server had, by its own account, and their profile."""
     path, kept = calls.KINDS[kind]
     log, out = save_as + ".log", save_as + ".callgrind"
     with open_server(log, command(out)) as server:

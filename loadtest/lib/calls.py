@@ -1,20 +1,21 @@
-"""calls: the system calls that a request costs, by name; exactly, and nothing is timed.
+"""calls: the system calls that a request costs, by name. The counts are exact; nothing is timed.
 
 strace(1) writes down every call of a server, its children and threads included. It stops the server
-at each of them, which makes it slow, but no call more or less is made for that. What is counted:
+at each call, which makes the server slow, but adds no call and removes none. How the counts are
+made:
 
-- First every worker gets a client, so that none has a first time later. Then the server gets two
-  loads of a kind, the second longer by so many requests. What the second took more of is what these
-  requests cost. Opening and closing kept connections is in both and cancels out; starting, stopping
-  and warming up are in neither.
-- Requests are counted in the same record, as the server received them: `ab -k` asks more often
-  than it was told.
-- What ab leaves unread at its end is a matter of luck, and with it a call or so for each client.
-  Two thousand requests by a hundred clients are right to a few hundredths of a call.
-- A call counts when it returns. One that a clock has ended, as the tick of an idle worker, has
-  nothing to do with requests and is left out. Of what is done once a second, as looking whether a
-  template has changed, some is in the figures: it is little, and never the same. So is the luck of
-  threads, who sometimes wait for each other, and of loops, who find more or less to do at a time.
+- First every worker gets a client, so that nothing is done for a first time later. Then the server
+  gets two loads of a kind, the second longer by so many requests. The additional calls of the
+  second are the cost of these requests. Opening and closing kept connections is in both and cancels
+  out. Starting, stopping and warming up are in neither.
+- Requests are counted in the same record, as the server received them, because `ab -k` asks more
+  often than it was told.
+- The number of bytes that ab leaves unread at its end is random, and with it a call or so for each
+  client. Two thousand requests by a hundred clients are right to a few hundredths of a call.
+- A call counts when it returns. A call that ended by a timeout, such as the tick of an idle worker,
+  has nothing to do with requests and is left out. Work that is done once a second, such as checking
+  a template, is partly in the figures. It is little, and it varies. So do the calls of threads,
+  which sometimes wait for each other, and of loops, which find more or less to do at a time.
 
     with calls.Traced(open_server, save_as, core) as server:
         server.per_request("kept page")     -> PerRequest({"recvfrom": 1.0, ...}, 2000)
@@ -36,13 +37,14 @@ Kind = namedtuple("Kind", "path kept")
 KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook", True),
          "new page": Kind("/guestbook", False)}
 
-# What a request may cost. A loop: one read, one write and its share of a round; for a new client
-# also accept and close, each with a look whether there is more. A server that waits: three commands
-# to Redis and their replies, and what a client takes: accept, read, a look whether it said more,
-# write, close: twelve. On top come, in 04, the nine calls by which the C library makes a thread and
-# ends it, and the thread's number for the board; in 02, a process, its end, and its own connection to
-# Redis (WHY), and the three by which fork(3) keeps signals out since glibc 2.41.
-# For a kept file: a read, a write, and a look whether somebody waits, where that is not known.
+# The most calls that a request may cost. For a loop that is one read, one write and its share of a
+# round. A new client adds accept and close, each with a check whether there is more. A server that
+# waits makes three commands to Redis and their replies, and accept, read, a check whether the
+# client said more, write, close: twelve calls. 04 adds the nine calls by which the C library
+# creates a thread and ends it, and the thread's number for the board. 02 adds a process, its end,
+# its own connection to Redis (WHY), and the three calls by which fork(3) keeps signals out since
+# glibc 2.41. A kept file takes a read, a write, and a check for waiting clients where that is not
+# known.
 BUDGETS = {
     "kept file": {"iterative": 3.2, "forking": 2.2, "preforking": 3.2, "threading": 2.2,
                   "prethreading": 3.2, "poll": 2.2, "epoll": 2.2},
@@ -50,10 +52,10 @@ BUDGETS = {
     "new page": {"iterative": 13, "preforking": 13, "prethreading": 13,
                  "threading": 13 + 10, "forking": 13 + 15, "poll": 8, "epoll": 8},
 }
-KEPT_AT_ONCE = {"iterative": 1, "poll": 100, "epoll": 100}  # many share the rounds of a loop
+KEPT_AT_ONCE = {"iterative": 1, "poll": 100, "epoll": 100}  # clients share a loop's rounds
 FEW_AT_ONCE = 10
 
-# What each call is for; cost prints it.
+# The purpose of each call. cost prints it.
 WHY = {
     "accept4": "takes the next client; 06 and 07 ask until there is none",
     "recvfrom": "the request; before closing, has the client said more; is an idle Redis still there",
@@ -86,19 +88,19 @@ WHY = {
 
 CLIENTS = 100
 REQUESTS = 2000
-TICK_SECONDS = 0.15  # the servers' own is 0.2; a call that slept so long was not woken by a client
+TICK_SECONDS = 0.15  # the servers' own is 0.2; so long a sleep was not ended by a client
 QUIET_SECONDS = 0.06
 PATIENCE_SECONDS = 10
 LIMIT_SECONDS = 120
 
 
 def budgets(server):
-    """{kind: calls at most} of what is limited for one of the seven."""
+    """{kind: calls at most} for one of the seven."""
     return {kind: most[server] for kind, most in BUDGETS.items() if server in most}
 
 
 def budget_load(kind, server):
-    """(clients, requests) under which a budget has to be kept."""
+    """The load under which a budget has to be kept, as (clients, requests)."""
     if not KINDS[kind].kept:
         return FEW_AT_ONCE, 300
     return KEPT_AT_ONCE.get(server, FEW_AT_ONCE), REQUESTS
@@ -108,8 +110,8 @@ def budget_load(kind, server):
 
 
 def command(trace):
-    """-D: strace becomes a grandchild, and the process that is started is the server itself.
-    Nothing but what was received is written as text, and little of it."""
+    """strace's command. -D makes strace a grandchild, so that the process that is started is the
+    server itself. Only received bytes are written as text, and few of them."""
     return ["strace", "-D", "-f", "-q", "-T", "-s", "4", "-e", "raw=!recvfrom", "-o", trace]
 
 
@@ -117,12 +119,12 @@ def command(trace):
 # 4711 <... recvfrom resumed>"GET ", 2048, 0, NULL, NULL) = 98 <0.000107>
 RETURN = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?: resumed>|\()(.*\) += .*)$", re.MULTILINE)
 RESULT = re.compile(r"\) += (\S+)(?: (E\w+))?[^<]*(?:<([\d.]+)>)?$")
-REQUEST = "GET "  # in a Counter of calls, how many requests were received
+REQUEST = "GET "  # in a Counter of calls: how many requests were received
 
 
 def count(text):
-    """A Counter of the calls that return in this part of the record, by name, and of REQUEST. Half a
-    call, a signal or the end of a process is nothing."""
+    """A Counter of the calls that return in this part of the record, by name, and of REQUEST. Half
+    a call, a signal or the end of a process does not count."""
     counted = Counter()
     for name, rest in RETURN.findall(text):
         if not is_tick(name, rest):
@@ -132,7 +134,8 @@ def count(text):
 
 
 def is_tick(name, rest):
-    """Did it sleep until its time was up? Then it says EAGAIN, or poll() and epoll_wait() say 0."""
+    """Did the call sleep until its time was up? Then it returned EAGAIN, or poll() and epoll_wait()
+    returned 0."""
     result, error, seconds = RESULT.search(rest).groups()
     return float(seconds or 0) >= TICK_SECONDS and (
         error == "EAGAIN" or name in ("poll", "epoll_wait") and result in ("0", "0x0"))
@@ -147,12 +150,12 @@ class Record:
         self._file.close()
 
     def count(self):
-        """What has come since the last look."""
+        """Counts what has come since the last call."""
         whole, end, self._half = (self._half + self._file.read()).rpartition("\n")
         return count(whole + end)
 
     def count_until_quiet(self):
-        """What has come, when for a moment nothing has come but ticks."""
+        """Counts until nothing but ticks has come for a moment."""
         counted = self.count()
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -169,7 +172,7 @@ class Record:
 
 @dataclass(frozen=True)
 class PerRequest:
-    """Of the calls a request costs, how many of each name; and of how many requests that is."""
+    """How many calls of each name a request costs, and the number of requests that were counted."""
 
     calls: Dict[str, float]
     requests: int
@@ -196,20 +199,20 @@ class Traced:
     def __exit__(self, *exception):
         self._record.close()
         self._opening.__exit__(*exception)
-        os.remove(self._trace)  # it is long
+        os.remove(self._trace)  # the log is long
 
     def per_request(self, kind, clients=CLIENTS, requests=REQUESTS):
         """The PerRequest of one of KINDS."""
         few = 2 * clients
         at_once = min(clients, idle.most(self._server.name) or 1)
         with idle.held(self._server, KINDS[kind].path, at_once):
-            pass  # every worker has had something to do
-        self._load(kind, clients, few + requests)  # as many at once as there will ever be
+            pass  # every worker has served something
+        self._load(kind, clients, few + requests)  # as many clients at once as there will ever be
         short = self._load(kind, clients, few)
         return difference(short, self._load(kind, clients, few + requests))
 
     def _load(self, kind, clients, requests):
-        """A Counter of its calls. Trouble if one request failed."""
+        """Loads the server, and returns a Counter of its calls. Trouble if one request failed."""
         path, kept = KINDS[kind]
         load = ab.run(self._server.url + path, clients, self._core, self._save_as, kept=kept,
                       requests=requests, limit=LIMIT_SECONDS)
@@ -221,8 +224,8 @@ class Traced:
 
 
 def difference(short, long):
-    """What the requests cost that the longer load has more. Of a name that has become rarer nothing
-    is left: requests were not the reason for those calls."""
+    """The cost of the requests that the longer load has more. A name that has become rarer is left
+    out, because requests were not the reason for those calls."""
     more = long - short
     requests = more.pop(REQUEST, 0)
     if not requests:

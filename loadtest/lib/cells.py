@@ -1,8 +1,8 @@
-"""cells: one cell of a table, which is one subject under one load, once.
+"""cells: one cell of a table. It is one subject under one load, measured once.
 
-Every cell begins alike: a fresh process, the same entries in Redis, a warm-up, which also says how
-many requests the cell itself shall have. Only the cell is counted, and then it is judged: what
-makes its figures worthless is in `wrong`, what a reader should know of them in `remarks`.
+Every cell begins in the same way: a fresh process, the same entries in Redis, and a warm-up, which
+also finds out how many requests the cell shall have. Only the cell itself is counted. Then it is
+judged: `wrong` says why its figures are worthless, and `remarks` say what a reader should know.
 """
 
 import math
@@ -13,9 +13,9 @@ from typing import ClassVar, Dict, List, NamedTuple, Optional
 from lib import Trouble, ab, meter, redis, subjects, table, work, wrk
 from lib.load import Load
 
-FEW = 20  # requests that anybody answers soon enough, wherever Redis is
-WARM_UP_MOST_SECONDS = 2  # if two for each client took longer, those few are the warm-up
-SUSPECT = 0.10  # so far from Little's law a cell is suspect
+FEW = 20  # requests that any server answers soon, wherever Redis is
+WARM_UP_MOST_SECONDS = 2  # if two for each client took longer, these are the warm-up
+SUSPECT = 0.10  # a cell that is farther from Little's law is suspect
 NOT_WAITING = ("by Little's law not as many clients as were asked for were waiting for an answer at a "
                "time")
 INSIDE_WRK = ("more than a tenth of the clients were not waiting for the server: they were connecting, "
@@ -23,24 +23,24 @@ INSIDE_WRK = ("more than a tenth of the clients were not waiting for the server:
 
 
 class Dials(NamedTuple):
-    """What a cell may turn while all else stays."""
+    """The settings that a cell may change while all others stay."""
 
-    delay_ms: Optional[int] = None  # of a relay between our servers and Redis; None: there is none
+    delay_ms: Optional[int] = None  # of a relay between our servers and Redis; None: no relay
     work_ms: float = 0  # of CPU time that our servers add to a page
     cores: int = 1  # that the server may use
 
     def words(self):
-        """Of those that are turned."""
+        """The changed settings, in words."""
         texts = "Redis %g ms away", "%g ms of work a page", "%d cores"
         return [text % value for text, value, rest in zip(texts, self, Dials()) if value != rest]
 
     def in_file_name(self):
-        """As in "-d10-w2-c2"."""
+        """The changed settings, as in "-d10-w2-c2"."""
         return "".join("-%s%g" % (letter, value)
                        for letter, value, rest in zip("dwc", self, Dials()) if value != rest)
 
     def options(self):
-        """For our servers."""
+        """The options for our servers."""
         return ["--work", "%g" % self.work_ms] if self.work_ms else []
 
 
@@ -53,7 +53,7 @@ class Spot:
     clients: int
     backlog: Optional[int] = None  # of our servers; None: their own
     dials: Dials = Dials()
-    instances: ClassVar[None] = None  # it is asked itself, and not through a balancer
+    instances: ClassVar[None] = None  # it is asked directly, not through a balancer
 
     def __str__(self):
         words = ["%s, %s clients" % (self.subject, format(self.clients, ",")), self.generator]
@@ -64,12 +64,12 @@ class Spot:
 
 @dataclass
 class Cell:
-    """What was measured there, once."""
+    """One measurement of a spot."""
 
     spot: Spot
     round: int
     asked: int = 0  # requests; 0: as many as fit
-    least: int = 0  # requests that there should be
+    least: int = 0  # requests that should be made
     load: Optional[Load] = None  # None: it could not be measured
     counts: Optional[redis.Counts] = None
     reading: Optional[meter.Reading] = None
@@ -80,13 +80,13 @@ class Cell:
 
     @property
     def micros(self):
-        """CPU microseconds a request, of the server's whole process tree; None: not known."""
+        """CPU microseconds per request, of the server's whole process tree; None if not known."""
         used = self.reading.cpu_us
         return None if used is None else used / self.load.requests
 
 
 def measure(cell, run):
-    """Fills the cell, whatever happens in it."""
+    """Fills the cell, even if something fails."""
     spot = cell.spot
     save_as = os.path.join(run.folder, "raw", file_name(cell))
     hosts = [*run.hosts.pids(), "self"]
@@ -103,14 +103,14 @@ def measure(cell, run):
 
 
 def note_kernel(cell, record):
-    """What the kernel counted says why a cell is wrong; and of a right one, why it is slow."""
+    """Adds the kernel's counts: why a cell is wrong, or why a right one is slow."""
     text = meter.record_text(record)
     if text:
         (cell.wrong or cell.remarks).append("the kernel counted %s" % text)
 
 
 def file_name(cell):
-    """Of what it leaves in raw/; what the server printed is in there with .log."""
+    """The name of the cell's files in raw/. The server's output has it with .log."""
     spot = cell.spot
     name = "%s-%s-%d-%d" % (spot.subject, spot.generator.replace(" ", ""), spot.clients, cell.round)
     name += "-b%d" % spot.backlog if spot.backlog else ""
@@ -119,8 +119,8 @@ def file_name(cell):
 
 
 def _load(cell, server, run, save_as):
-    """Warms up, measures, and judges. wrk is told when to end, and not after how many requests: if
-    that was too soon it is asked again, for longer."""
+    """Warms up, measures, and judges. wrk runs for a time, not for a number of requests. If that
+    was too short, it runs again, for longer."""
     spot = cell.spot
     cell.least = run.per_client * spot.clients
     _warm_up(cell, server, run, save_as)
@@ -129,7 +129,7 @@ def _load(cell, server, run, save_as):
             run.asked[spot] < run.most_seconds):
         longer = 1.2 * run.asked[spot] * cell.least / cell.load.requests
         run.asked[spot] = min(math.ceil(longer), run.most_seconds)
-        run.redis.settle()  # the pages that the last clients did not wait for are not this load's
+        run.redis.settle()  # the pages of its last clients would be counted in this load
         _measure(cell, server, run, save_as)
     if spot.subject in run.commands and not run.asks_redis(spot):
         cell.remarks.append("work not counted: it is asked for a page of its own")
@@ -145,8 +145,8 @@ def _measure(cell, server, run, save_as):
 
 
 def _warm_up(cell, server, run, save_as):
-    """Loads the server for a moment, and finds out how many requests the cell shall have; for wrk,
-    how many seconds. The same spot gets as many in every round."""
+    """Loads the server for a moment, and finds out how many requests the cell shall have, or for
+    wrk, how many seconds. The same spot gets as many in every round."""
     spot, save_as = cell.spot, save_as + "-warmup"
     load = _ab(spot, server, run, save_as, clients=min(spot.clients, FEW), requests=FEW)
     if spot.generator == "wrk":
@@ -160,7 +160,7 @@ def _warm_up(cell, server, run, save_as):
 
 
 def _generate(cell, server, run, save_as):
-    """The load that counts. ab ends after so many requests, or else by the clock."""
+    """Makes the load that counts. ab ends after so many requests, or else by the clock."""
     spot, asked = cell.spot, run.asked[cell.spot]
     if spot.generator == "wrk":
         place = run.hosts.place("load", spot.dials.cores)
@@ -180,13 +180,13 @@ def _ab(spot, server, run, save_as, clients=None, requests=None, seconds=None):
                              kept=spot.generator != "ab", limit=run.limit_seconds,
                              prefix=place.prefix), server)
     except Trouble:
-        server.must_live()  # if it does not, that is the better reason
+        server.must_live()  # if it did not end well, that is the better reason
         raise
 
 
 def _alive(load, server):
-    """Trouble if the server did not live through it, or if not one page came: ab would call that a
-    very fast server."""
+    """Trouble if the server has died, or if no page came at all. ab would take that for a very fast
+    server."""
     server.must_live()
     if not load.requests:
         raise Trouble("not one page came: %s" % (load.errors_text() or "nothing was answered"))
@@ -194,8 +194,8 @@ def _alive(load, server):
 
 
 def judge(cell, asks_redis, size=None):
-    """The conditions that a cell must meet; see README.md. `size`: of each answer, if they are all
-    alike."""
+    """Checks the conditions that a cell must meet; see README.md. `size` is that of each response,
+    if all are alike."""
     load, spot = cell.load, cell.spot
     if load.failed:
         cell.wrong.append("%s requests failed: %s" % (format(load.failed, ","),

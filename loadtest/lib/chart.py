@@ -5,12 +5,12 @@
                       chart.Axis("requests a second, median of 3 rounds"),
                       {"epoll": [(20, 14652, 14100, 15020), (100, None), ...], ...})
 
-Each kind returns an SVG for report.add_chart(), or None if there is no gnuplot or no figure. The
-name makes the picture's ids unique on a page.
+Each function returns an SVG for report.add_chart(), or None if there is no gnuplot or no figure.
+The name makes the picture's ids unique on a page.
 
-A figure is a number; or (middle, low, high), drawn with a thin bar for the range; or None, a gap:
-nothing is drawn where nothing was measured. `behind` is a second set of the same shape, drawn
-weaker, such as another machine's figures; `behind_name` says whose.
+A figure is a number; or (middle, low, high), drawn with a thin bar for the range; or None, which
+leaves a gap, because nothing was measured. `behind` is a second set of the same shape, drawn
+weaker, such as another machine's figures. `behind_name` is its name.
 """
 
 import re
@@ -39,20 +39,20 @@ STYLES = {"iterative": Style(INK, 5), "forking": Style("#d55e00", 8),
 MORE = [Style("#0072b2", 7), Style("#d55e00", 9), Style("#009e73", 13), Style("#cc79a7", 5),
         Style("#56b4e9", 11), Style("#7f7f7f", 15)]
 
-# Of the parts of a bar: dark and light in turn, so that neighbours differ in print.
+# The parts of a bar: dark and light in turn, so that neighbours differ in print.
 PARTS = ["#0072b2", "#e69f00", "#6b3d7d", "#56b4e9", "#d55e00", "#a6d9c9", "#007a59", "#f0c4dc",
          "#595959", "#f0e442", "#d9d9d9"]
 
-TOGETHER = 4  # lines that one panel can hold; where there are more, each has a panel
-MANY = 40  # points: more of them have no markers
-DOTS = 3000  # about so many are drawn, whatever there is
+TOGETHER = 4  # lines that fit into one panel; if there are more, each has a panel
+MANY = 40  # points; a line with more has no markers
+DOTS = 3000  # about so many are drawn at most
 
 _Point = namedtuple("_Point", "x middle low high")
 
 
 def lines(name, title, x, y, series, behind=None, behind_name="", dots=()):
     """Lines with a marker at each point: {name: [(x, figure) or (x, middle, low, high), ...]}. If
-    they are many, each has a small panel, where the others are grey.
+    there are many, each has a small panel, in which the others are grey.
 
     The series named in `dots` become clouds of dots without a line."""
     series, behind = ({key: [_point(x, y, *point) for point in points]
@@ -92,7 +92,7 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=()):
 
 
 def _key(together, looks, dots, behind_name):
-    """What stands above lines, to say what they are: nothing of those that have a name beside."""
+    """The key above the lines. Lines that have their name beside them are left out."""
     key = [("the one named above, with its range", Style(INK, 7)), ("the others", Style(OTHERS, 0))]
     if together:
         key = [(each, looks[each]._replace(dash=None) if each in dots else looks[each])
@@ -101,9 +101,9 @@ def _key(together, looks, dots, behind_name):
 
 
 def bars(name, title, x, groups):
-    """Bars to the right, each with its figure: {group: {name: figure, ...}, ...}. A figure may
-    also be a text, which then stands there instead of a bar. The axis is always a linear one: on
-    any other a bar's length would mean nothing."""
+    """Bars to the right, each with its figure: {group: {name: figure, ...}, ...}. A figure may also
+    be a text, which is then shown instead of a bar. The axis is always linear, because on any other
+    the length of a bar would mean nothing."""
     x = x._replace(log=False)
     figures = {(group, key): each for group in groups for key, each in groups[group].items()}
     points = {where: _point(x, x, 0, None if isinstance(each, str) else each)
@@ -127,11 +127,11 @@ def bars(name, title, x, groups):
 
 
 def stacked(name, title, x, groups):
-    """Bars to the right, each put together of parts: {group: {name: {part: figure, ...}, ...}}.
+    """Bars to the right, each made of parts: {group: {name: {part: figure, ...}, ...}}.
 
-    At its end stands the sum. The parts have the same order and colour in all bars, and in all
-    pictures that list the same parts in that order, those of 0 included. Their names stand above,
-    and in the bars where there is room. Nothing is drawn of less than 0."""
+    The sum is at the end of the bar. The parts have the same order and colour in all bars, and in
+    all pictures that list the same parts in that order, those of 0 included. Their names are above
+    the bars, and in the bars where there is room. A part below 0 is not drawn."""
     parts = list(dict.fromkeys(part for figures in groups.values() for each in figures.values()
                                for part in each))
     looks = {part: Style(PARTS[at % len(PARTS)], 5, None) for at, part in enumerate(parts)}
@@ -158,7 +158,7 @@ def stacked(name, title, x, groups):
 
 
 def histogram(name, title, x, y, bins, marks=None):
-    """How often each was seen: [(from, to, how often), ...]. `marks` are upright lines with a
+    """How often values were seen: [(from, to, how often), ...]. `marks` are upright lines with a
     name: {"median": 3.2, "p99": 41}."""
     bins = [each for each in bins if each[0] > 0 or not x.log]
     if not bins:
@@ -180,8 +180,9 @@ def histogram(name, title, x, y, bins, marks=None):
 
 
 def style(name, names):
-    """Of the seven, the floor and the peers always the same, dashed if it is another revision or
-    another flavour (epoll@v1.0, nginx:default); of others, by their order."""
+    """The look of a line. For the seven, the floor and the peers it is always the same, and dashed
+    for another revision or another flavour (epoll@v1.0, nginx:default). For others it follows their
+    order."""
     plain = re.split("[@:]", name)[0]
     if plain in STYLES:
         return STYLES[plain] if plain == name else STYLES[plain]._replace(dash=DASHED)
@@ -194,8 +195,8 @@ def _letters_on(rgb):
 
 
 def _point(across, up, x, middle, low=None, high=None):
-    """Takes a figure as a number, or as its middle with a range, apart or together. None: a gap.
-    What has no place on a logarithmic axis, zero or less, is one."""
+    """The place of a figure, which is a number, or a middle with a range, apart or together. None
+    is a gap. So is zero or less on a logarithmic axis, where it has no place."""
     if isinstance(middle, tuple):
         middle, low, high = middle
     if middle is None or up.log and middle <= 0 or across.log and x <= 0:
@@ -207,7 +208,7 @@ def _point(across, up, x, middle, low=None, high=None):
 
 
 def _thinned(points, across, up):
-    """Of dots that come too close to each other, one."""
+    """Drops dots that are too close to another dot."""
     places = {(across.at(point.x), up.at(point.middle)): point for point in points if point}
     for grain in range(1000, 10, -10):
         seen = {(int(x * grain), int(y * grain)): point for (x, y), point in places.items()}

@@ -1,8 +1,8 @@
 """climb: an offered load that rises in steps, and the knee: how much of it a server holds.
 
 An offered load is so many new connections a second, with a request on each, whatever the replies
-do. It is held as long as no request fails and 99 of 100 are answered in time. Each step is a run
-of h2load of its own: nobody is left from the step before, and so none pays for another.
+do. A server holds it if no request fails and 99 of 100 are answered in time. Each step is a run of
+h2load of its own. No client is left over from the step before, so no step pays for another.
 """
 
 import math
@@ -15,18 +15,18 @@ from typing import ClassVar, Dict, List, Optional
 from lib import Trouble, cells, h2load, knee, meter, redis, work
 from lib.load import Load
 
-LATE_MS = 50  # a load whose p99 is above is not held
-TIMEOUT_SECONDS = 2  # for requests that are not answered at all
-FIRST, MOST = 100, 25600  # between them the range is looked for; above, h2load itself is the limit
-CLOSE = 0.25  # a share: so well is the load that breaks a server known when the climb begins
-BEYOND = 1.5  # so much higher than that load goes the climb
+LATE_MS = 50  # a load with a higher p99 is not held
+TIMEOUT_SECONDS = 2  # for requests without any answer
+FIRST, MOST = 100, 25600  # the search goes from one to the other; above, h2load itself is the limit
+CLOSE = 0.25  # a share: how well the breaking load is known when the climb begins
+BEYOND = 1.5  # how much higher than that load the climb goes
 BINS_A_DECADE = 10
 
 
 @dataclass(frozen=True)
 class Way:
     subject: str
-    instances: Optional[int] = None  # behind the balancer; None: it is asked itself
+    instances: Optional[int] = None  # behind the balancer; None: it is asked directly
     backlog: ClassVar[None] = None
     dials: ClassVar[cells.Dials] = cells.Dials()
 
@@ -39,21 +39,21 @@ class Way:
 class Step:
     way: Way
     offered: int  # new connections a second
-    seconds: float  # for so long
-    probe: bool = False  # it was to find the range
+    seconds: float  # how long
+    probe: bool = False  # it was part of the search
     round: int = 1
     began: float = 0.0  # since 1970
-    report: Optional[h2load.Report] = None  # without its answers; None: it could not be offered
+    report: Optional[h2load.Report] = None  # without its responses; None: it could not be offered
     load: Optional[Load] = None
     starts: array = field(default_factory=lambda: array("d"))  # when an answered request was sent
-    times: array = field(default_factory=lambda: array("d"))  # and how many ms its answer took
+    times: array = field(default_factory=lambda: array("d"))  # and how many ms its response took
     reading: Optional[meter.Reading] = None
     hosts: Dict[str, float] = field(default_factory=dict)  # of a lab: percent of a core
     counts: Optional[redis.Counts] = None
     wrong: List[str] = field(default_factory=list)
 
     def take(self, report):
-        """What h2load saw. Of its answers the good ones stay, as plain numbers."""
+        """Takes h2load's report. Of its responses the good ones are kept, as plain numbers."""
         good = [answer for answer in report.answers if answer.status // 100 == 2]
         self.load = report.load()
         self.starts = array("d", (answer.start_s for answer in good))
@@ -76,7 +76,7 @@ class Step:
 
     @property
     def ends(self):
-        """When the last one was sent on its way."""
+        """When the last request was sent."""
         return self.began + (self.report.total / self.offered if self.report else 0.0)
 
 
@@ -107,8 +107,8 @@ def offer(step, server, run, save_as):
 
 
 def highest(breaks, first=FIRST, most=MOST):
-    """To where a climb should go: BEYOND times the least load that breaks the server, or `most` if
-    none does. `breaks(load)` tries one."""
+    """The load at which a climb should end: BEYOND times the lowest load that breaks the server, or
+    `most` if none does. `breaks(load)` tries one."""
     search = knee.Search(first, most, CLOSE, tries=1)
     for load in iter(search.next_rate, None):
         search.tell(load, not breaks(load))
@@ -116,7 +116,7 @@ def highest(breaks, first=FIRST, most=MOST):
 
 
 def heights(low, high, steps):
-    """Of the steps, from low to high, an even distance apart."""
+    """The loads of the steps, from low to high, at equal distances."""
     if steps == 1:
         return [even(high)]
     each = (high - low) / (steps - 1)
@@ -139,7 +139,7 @@ def top(steps):
 
 
 def broke(steps):
-    """The step with the least load above the knee; None: the climb ended before."""
+    """The step with the lowest load above the knee; None if the climb ended before."""
     held = top(steps)
     return min((step for step in steps if not held or step.offered > held.offered), default=None,
                key=lambda step: step.offered)
@@ -149,7 +149,7 @@ def broke(steps):
 
 
 def offered_over_time(steps):
-    """[(second, load)], each step level; between them, while nothing is offered, a gap."""
+    """[(second, load)], level for each step. Between steps there is no load, and so a gap."""
     zero = steps[0].began
     line = []
     for step in steps:
@@ -159,8 +159,8 @@ def offered_over_time(steps):
 
 
 def replies_over_time(steps, width):
-    """[(second, replies a second)], in slices of `width` seconds from where each step begins; by
-    when each reply was complete. After each step a gap."""
+    """[(second, replies a second)], in slices of `width` seconds from the beginning of each step. A
+    reply counts when it was complete. After each step there is a gap."""
     def ends(step):
         return [start + ms / 1000 for start, ms in zip(step.starts, step.times)]
 
@@ -168,20 +168,20 @@ def replies_over_time(steps, width):
 
 
 def times_over_time(steps):
-    """[(second, ms)] of every reply, by when it was asked for."""
+    """[(second, ms)] of every reply. It counts when it was asked for."""
     zero = steps[0].began
     return [(start - zero, ms) for step in steps for start, ms in zip(step.starts, step.times)]
 
 
 def medians_over_time(steps, width):
-    """[(second, ms)], the median of each such slice; None where nothing was asked."""
+    """[(second, ms)], the median of each such slice; None if nothing was asked in it."""
     return _over_time(steps, lambda step: step.starts, width,
                       lambda found: statistics.median(found) if found else None)
 
 
 def _over_time(steps, moments, width, figure):
-    """The figure of the times in each slice, by moments(step). A last slice that is not half full
-    is left out."""
+    """The figure of the times in each slice, by moments(step). A last slice that is less than half
+    full is left out."""
     line = []
     for step in steps:
         seconds = [moment - step.began for moment in moments(step)]
@@ -204,8 +204,8 @@ def all_times(steps):
 
 
 def bins(times):
-    """How many replies took how long: [(from ms, to ms, replies)], by powers of ten in equal
-    parts."""
+    """How many replies took how long: [(from ms, to ms, replies)]. Powers of ten are divided into
+    equal parts."""
     counts = {}
     for ms in times:
         number = math.floor(BINS_A_DECADE * math.log10(max(ms, 0.001)))
@@ -215,7 +215,7 @@ def bins(times):
 
 
 def outcomes(step):
-    """What became of the requests of a step: {"2xx": 97.5, "time-out": 2.5}, in percent."""
+    """What became of a step's requests, in percent: {"2xx": 97.5, "time-out": 2.5}."""
     if not step.report:
         return {}
     found = {"%dxx" % digit: count for digit, count in step.report.statuses.items()}

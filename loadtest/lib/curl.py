@@ -1,12 +1,13 @@
 """curl: one client that fetches files, one after the other.
 
 One process reads a list of addresses and fetches them over one connection, as long as the
-server keeps it. What it receives is thrown away; what it says of each file is added up.
+server keeps it. It throws away the bytes that it receives. The figures that it prints for each
+file are added up.
 
-- The seconds are those of the transfers: curl's own start is not among them.
-- num_connects tells how many connections a file took: 0 means that one was kept.
-- If a kept connection breaks before an answer has begun, curl asks again on another and says
-  nothing: it shows in the number of connections only.
+- The seconds are those of the transfers. curl's own start is not included.
+- num_connects is the number of connections that a file took: 0 means that one was kept.
+- If a kept connection breaks before a response has begun, curl asks again on another and does not
+  report it. Only the number of connections shows it.
 """
 
 import os

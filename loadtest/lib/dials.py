@@ -1,9 +1,9 @@
-"""dials: what is turned while all else stays. How far away Redis is, how long a page computes, and
-how many cores the server may use; and what each turn comes to, as a table and a chart.
+"""dials: settings that are changed while all others stay. They are the distance of Redis, the work
+of a page, and the number of cores. Each dial becomes a table and a chart.
 
-The load fits the dial. Far from Redis it takes many to keep a server busy: 500 clients, a new
-connection each (ab). Of work 20 clients bring enough, and over kept connections (wrk) the load
-generator takes little of a core that it shares.
+The load fits the dial. With a distant Redis it takes many clients to keep a server busy: 500, with
+a new connection each (ab). With work 20 clients are enough, and over kept connections (wrk) the
+load generator takes little of a core that it shares.
 """
 
 import itertools
@@ -31,7 +31,7 @@ def add_options(parser):
     parser.add_argument("--work", dest="work_ms", metavar="LIST", type=experiment.milliseconds,
                         help="each page computes for so many ms of CPU time: 0,0.1,1,10")
     parser.add_argument("--cores", metavar="LIST", type=experiment.numbers,
-                        help="the server may use so many: 1,2")
+                        help="the server may use so many cores: 1,2")
 
 
 def check_options(options, parser):
@@ -45,13 +45,13 @@ def check_options(options, parser):
 
 
 def settings(options):
-    """All combinations of what is asked for."""
+    """All combinations of the settings that were asked for."""
     return [Dials(*each) for each in itertools.product(
         *(getattr(options, name) or [rest] for name, rest in zip(Dials._fields, Dials())))]
 
 
 def turns(options):
-    """The dial with the most settings is turned, once for each combination of the others."""
+    """Turns the dial with the most settings, once for each combination of the others."""
     every = settings(options)
     dial = max(Dials._fields, key=lambda name: (
         len({getattr(each, name) for each in every}), bool(getattr(options, name))))
@@ -62,7 +62,7 @@ def turns(options):
 
 
 def all_turns():
-    """Those of `make dials`."""
+    """The turns of `make dials`."""
     most = min(len(machine.usable_cores()), MOST_CORES)
     return [Turn("delay_ms", tuple(Dials(delay_ms=ms) for ms in DELAYS)),
             Turn("work_ms", tuple(Dials(work_ms=ms) for ms in WORKS)),
@@ -73,7 +73,7 @@ def all_turns():
 class Turn:
     """One dial, from its first setting to its last."""
 
-    dial: str  # its name among those of Dials
+    dial: str  # its name in Dials
     settings: Tuple[Dials, ...]
 
     @property
@@ -89,7 +89,7 @@ class Turn:
         return Spot(name, *self.load, dials=setting)
 
     def spots(self, names):
-        """The floor, which no dial concerns, is the canary."""
+        """What each round measures. No dial changes the floor, which is the canary."""
         ours = [name for name in names if name != "floor"]
         return [self.spot(name, setting) for setting in self.settings for name in ours
                 ] + [self.spot("floor")] * (len(ours) < len(names))
@@ -118,7 +118,7 @@ class Turn:
         report.add_table(header, rows, "; ".join([caption, *self.bounds(run)]), notes)
 
     def bounds(self, run):
-        """The constants that bound its cells, in words."""
+        """The constants that limit its cells, in words."""
         delay, work, cores = (max(each or 0 for each in column) for column in zip(*self.settings))
         if delay:
             workers, clients, wait = team(), self.load[1], CALLS * delay / 1000
@@ -134,8 +134,8 @@ class Turn:
 
 
 def team():
-    """The workers of those that have a fixed number, who share as many connections to Redis; None:
-    they do not say."""
+    """The number of workers of the servers that have a fixed number, which share as many
+    connections to Redis. None if they do not say."""
     try:
         text = machine.output_of([servers.path_of("preforking"), "--help"])
     except Trouble:

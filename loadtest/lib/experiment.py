@@ -1,7 +1,7 @@
-"""experiment: what the programs of this folder have in common.
+"""experiment: the parts that the programs of this folder have in common.
 
-A program says what it measures and what it makes of that. The options that all share, the order of
-the turns, the report, and what happens at Ctrl-C are here; what a run stands on is in run.
+A program says what it measures, and what it makes of the figures. The common options, the order of
+the turns, the report, and the handling of Ctrl-C are here. See run for the things that a run uses.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from lib import (Trouble, cells, delay, lab, load, machine, peers, places, proce
                  servers, subjects)
 from lib.run import PAGE, Run
 
-# How each says of which version it is, and where that needs to be found, if not behind its name.
+# How each tool tells its version, and the pattern that finds it there, if not after its name.
 GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": ("--version",),
               "h2load": ("--version", r"nghttp2/([\d.]+)"), "curl": ("--version",)}
 
@@ -37,7 +37,7 @@ example:
 
 
 class Experiment:
-    """One program. A subclass names what is its own."""
+    """One program. A subclass sets what is particular to it."""
 
     name = ""
     title = ""
@@ -47,26 +47,27 @@ class Experiment:
     servers = servers.NAMES
     path = PAGE  # what is asked for; None: more than one
     levels = (20, 100, 500)
-    levels_are = "numbers of clients at once"  # None: it has no such option
+    levels_are = "numbers of clients at once"  # None: the program has no such option
     rounds = 3
     seconds = 1.0  # a cell
-    seconds_are = "how long a cell takes"  # None: as long as it takes
+    seconds_are = "how long a cell takes"  # None: no limit
     quick_rounds, quick_seconds = 1, 0.3
     most_seconds = 0  # if a cell may take longer than usual, until each client had its requests
-    in_a_lab = True  # does it ask the place where the server is, wherever that may be?
-    elsewhere = True  # can it measure a server that somebody else has started?
+    in_a_lab = True  # does it ask the server wherever the place runs it?
+    elsewhere = True  # can it measure a server that it did not start?
     crowded = False  # are there more clients at once than a listener's queue usually holds?
-    columns = cells.COLUMNS  # of cells.tsv
+    columns = cells.COLUMNS  # the columns of cells.tsv
     raw = staticmethod(cells.raw)  # a cell's figures, one for each of them
 
     def __init__(self, doc):
         self._doc = doc
 
     def add_options(self, parser):
-        """Options of its own."""
+        """Adds options of its own."""
 
     def add_grid_options(self, parser):
-        """How much, how often, how long. Who measures no grid has others."""
+        """Adds the options for how much, how often and how long. A program without a grid has
+        others."""
         parser.set_defaults(levels=list(self.levels), seconds=None)
         if self.levels_are:
             parser.add_argument("--levels", metavar="LIST", type=numbers, help="%s (%s)" % (
@@ -78,30 +79,30 @@ class Experiment:
                                 help="%s (%g)" % (self.seconds_are, self.seconds))
 
     def check_options(self, options, parser):
-        """What argparse cannot say."""
+        """Checks what argparse cannot check."""
 
     def spots(self, run):
         """What each round measures: a list of cells.Spot."""
         raise NotImplementedError
 
     def measure(self, run):
-        """All turns. Programs with cells of another kind have their own; see Record."""
+        """Measures all turns. Programs with another kind of cell have their own; see Record."""
         spots = [spot for spot in self.spots(run) if run.has_place_for(spot)]
         run.measure_cells(rounds.order(spots, run.rounds, run.seed))
 
     def report(self, run):
-        """What it came to: a report.Report."""
+        """The results, as a report.Report."""
         raise NotImplementedError
 
     def status(self, run):
-        """Of the program, when it ran to its end."""
+        """The program's exit status after a complete run."""
         return 1 if any(cell.wrong for cell in run.cells) else 0
 
     def look_at(self, server, run):
-        """Of every server, before it is loaded. Trouble if it is not to be measured."""
+        """Checks every server before it is loaded. Trouble if it is not to be measured."""
 
     def size(self, _run):
-        """Bytes of each answer's content; None: they differ."""
+        """Bytes of each response's content; None if they differ."""
         return None
 
     def why_not(self, level, descriptors):
@@ -109,11 +110,11 @@ class Experiment:
         return machine.why_not(level, descriptors)
 
     def facts(self, _run):
-        """For environment.txt, more pairs of its own."""
+        """More pairs for environment.txt."""
         return []
 
     def versions(self):
-        """Of its tools, as in "ab 2.3, wrk 4.1.0"."""
+        """The versions of its tools, as in "ab 2.3, wrk 4.1.0"."""
         return ", ".join(load.version(tool, *GENERATORS[tool]) for tool in self.tools)
 
     def main(self):
@@ -173,18 +174,18 @@ class Experiment:
                             delay_ms=None, dials=False)
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
-                                help="what is asked for (%s); http://HOST:PORT/PATH: of a server "
-                                "that somebody else has started, and of no other" % self.path)
+                                help="what is asked for (%s); http://HOST:PORT/PATH: of this "
+                                "server only, which is running already" % self.path)
         parser.add_argument("--lab", action="store_true",
                             help="server, Redis and load generator on hosts of their own, made in "
                             "network namespaces for the time of the run (root only)")
         parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
-                            help="in the guestbook (%d)" % len(redis.SEED))
+                            help="entries in the guestbook (%d)" % len(redis.SEED))
         parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
-                            help="leave the results there; if this run was interrupted there, it "
+                            help="leave the results there; a run that was interrupted there "
                             "goes on")
         parser.add_argument("--seed", metavar="N", type=positive,
-                            help="of the shuffle, to repeat an order (a new one)")
+                            help="the shuffle's seed, to repeat an order (a new one)")
         parser.add_argument("--redis", metavar="WHERE", type=redis_address,
                             default=os.environ.get("REDIS") or None,
                             help="unix:PATH or host:port of a Redis (a private one)")
@@ -212,8 +213,8 @@ class Experiment:
 
 
 def open_hosts(options, crowded):
-    """Where it all runs: a context manager. A lab; or this machine as it is; or, for a crowd that
-    the machine's own settings would turn away, on a network apart, if that can be had."""
+    """Where everything runs: a context manager. It is a lab; or this machine as it is; or, if the
+    machine's own settings would turn so many clients away, a network apart, if there can be one."""
     apart = crowded and os.geteuid() == 0 and not options.redis and not options.elsewhere
     place = lab.Lab if options.lab else places.Apart if apart else places.Here
     return place()
@@ -235,7 +236,7 @@ def check_tools(tools, options):
 
 
 def names(text):
-    listed = list(dict.fromkeys(text.split(",")))  # each once
+    listed = list(dict.fromkeys(text.split(",")))  # no value twice
     try:
         for name in listed:
             subjects.check(name)
@@ -245,7 +246,7 @@ def names(text):
 
 
 def named(text):
-    """A new subject's name, and what is said of it."""
+    """A new subject's name, and the text that belongs to it."""
     name, _, value = text.partition("=")
     if not re.fullmatch(r"[\w.-]+", name) or name in [*servers.NAMES, *peers.NAMES, "floor"]:
         raise argparse.ArgumentTypeError("'%s' is no name for another server" % name)
@@ -265,7 +266,7 @@ def positive(text):
 
 
 def milliseconds(text):
-    """From 0 on, and some with a fraction."""
+    """Milliseconds from 0 on, which may have a fraction."""
     if not re.fullmatch(r"(\d{1,3}(\.\d+)?(,|$))+", text):
         raise argparse.ArgumentTypeError("'%s' is not all ms from 0 to 999" % text)
     return [float(each) if "." in each else int(each) for each in dict.fromkeys(text.split(","))]

@@ -1,7 +1,7 @@
-"""fetched: one cell of `files`, which is many files, or a large one, fetched by one client, once.
+"""fetched: one cell of `files`: many files, or a large one, fetched once by one client.
 
-All must come, and all bytes of them. In the first round what comes is also compared with what was
-written, before anything is measured; in the others the first few are, as a warm-up.
+All files must come, with all their bytes. In the first round the bytes are also compared with the
+files, before anything is measured. In the other rounds the first few files are, as a warm-up.
 """
 
 import os
@@ -31,7 +31,7 @@ def raw(cell):
 
 
 def measure(cell, run, files):
-    """Fills the cell, whatever happens in it."""
+    """Fills the cell, even if something fails."""
     spot = cell.spot
     save_as = os.path.join(run.folder, "raw", "%s-%s-%d" % (
         spot.subject.replace("/", "_"), spot.generator, cell.round))
@@ -45,7 +45,7 @@ def measure(cell, run, files):
                     cell.load = curl.run([server.url + path for path in paths], run.cores.client,
                                          save_as, LIMIT_SECONDS)
             finally:
-                server.must_live()  # if it does not, that is the better reason
+                server.must_live()  # if it did not end well, that is the better reason
             cell.reading = watch.reading
             cell.wrong += subjects.end(server, spot.subject)
     except Trouble as trouble:
@@ -55,7 +55,8 @@ def measure(cell, run, files):
 
 
 def compare(server, files, paths):
-    """Trouble if one answer is not its file. One connection, as long as the server keeps it."""
+    """Trouble if one response is not its file. Uses one connection, as long as the server keeps
+    it."""
     with web.connected(server.url, "the files") as connection:
         for path in paths:
             connection.request("GET", path)
@@ -67,7 +68,7 @@ def compare(server, files, paths):
 
 
 def judge(cell, count, size):
-    """All files, all bytes, no error."""
+    """Checks that all files and all bytes have come, without an error."""
     load = cell.load
     if load.failed:
         cell.wrong.append("%s files failed: %s" % (format(load.failed, ","), load.errors_text()))

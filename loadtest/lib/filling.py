@@ -4,8 +4,8 @@
     ROOT/public/large.bin
     ROOT/templates                             a link to the project's own
 
-Real bytes, not a sparse file, and written through to the disk before anything is measured: what
-is left to be written would disturb it.
+The files are real bytes, not sparse, and they are written through to the disk before anything is
+measured. Otherwise later writing would disturb the measurement.
 """
 
 import os
@@ -18,11 +18,11 @@ from lib import Trouble, machine, meter
 SEED = 5
 SMALL_BYTES = (5000, 15000)
 BLOCK = 2**20
-ROOM = 1.2  # so much more than the files must be free
+ROOM = 1.2  # so much must be free besides the files
 
 
 class Filling:
-    """The files, with what a client must receive of each."""
+    """The files, with the bytes that a client must receive of each."""
 
     def __init__(self, root, small, large_bytes):
         self.root = root
@@ -40,7 +40,7 @@ class Filling:
         self._make("/index.html", self._dice.randint(*SMALL_BYTES))  # peers are asked if ready
 
     def _check_room(self, needed):
-        """They must fit on the disk, and all at once into memory."""
+        """Trouble if the files do not fit on the disk, or not all at once into memory."""
         os.makedirs(self.root, exist_ok=True)
         memory = meter.available_memory()
         for what, free in (("disk", shutil.disk_usage(self.root).free), ("memory", memory)):
@@ -49,7 +49,8 @@ class Filling:
                               % (needed / 1e6, what, free / 1e6))
 
     def _make(self, path, size):
-        """A file; returns its path. Each begins somewhere else in the same random bytes."""
+        """Makes a file, and returns its path. Each begins at another place in the same random
+        bytes."""
         total, crc, at = 0, 0, self._dice.randrange(BLOCK // 2)
         with open(self.file_of(path), "wb") as file:
             while total < size:

@@ -1,8 +1,8 @@
-"""gnuplot: draws what a list of its commands says, and hands it over as SVG for a page.
+"""gnuplot: draws what a list of gnuplot commands says, and returns it as SVG for a page.
 
-The SVG stands inside HTML, several times on one page, or alone as a file. So its ids begin with a
-name of its own, it asks for nothing, it has colours for a dark page as well, and what gnuplot says
-of itself gives way to a title and a description for people who hear the page instead of seeing it.
+The SVG may be inside HTML, several times on one page, or a file of its own. So its ids begin with a
+name, it loads nothing, and it has colours for a dark page as well. gnuplot's own title is replaced
+by a title and a description for people who hear the page instead of seeing it.
 """
 
 import html
@@ -18,13 +18,13 @@ COMMON = ('fill="none"', 'color="black"', 'stroke="currentColor"', 'stroke-linec
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 LIMIT_SECONDS = 60
 
-# As in the chapters' drawings. Any other colour is lightened for a dark page where it needs that.
+# As in the chapters' drawings. Any other colour is lightened for a dark page if that needs it.
 PAPER, INK, FAINT, GRID, OTHERS = "#ffffff", "#1f2328", "#525c66", "#e6eaed", "#c8cfd6"
-ON_LIGHT, ON_DARK = "#000000", PAPER  # letters on a bar; dark bars are light ones on a dark page
+ON_LIGHT, ON_DARK = "#000000", PAPER  # letters on a bar; on a dark page dark bars are light
 DARK = {PAPER: "#10151c", INK: "#e8ecf1", FAINT: "#a7b1bc", GRID: "#262f39", OTHERS: "#46515e",
         ON_LIGHT: ON_LIGHT}
 LIGHT_ENOUGH = 120  # of 255
-OVER_LINES = 13  # letters of this size have some paper around them
+OVER_LINES = 13  # letters of this size have some space around them
 STYLE = """\
 [font-size="%d.00"] text { stroke: %s; stroke-width: 3px; paint-order: stroke }
 @media (prefers-color-scheme: dark) {
@@ -38,31 +38,32 @@ def available():
 
 
 def quoted(text):
-    """A string for gnuplot that means nothing but itself: no escapes, no `commands`."""
+    """A string for gnuplot that is taken literally: no escapes, no `commands`."""
     return "'%s'" % " ".join(str(text).split()).replace("'", "''")
 
 
 def brightness(rgb):
-    """Of '#0072b2', as an eye sees it: 0 to 255."""
+    """The brightness of '#0072b2', for example, as an eye sees it: 0 to 255."""
     red, green, blue = (int(rgb[at:at + 2], 16) for at in (1, 3, 5))
     return 0.3 * red + 0.59 * green + 0.11 * blue
 
 
 def for_dark(rgb):
-    """The colour that takes this one's place on a dark page."""
+    """The colour that replaces this one on a dark page."""
     white = max(0.0, (LIGHT_ENOUGH - brightness(rgb)) / (255 - brightness(rgb) or 1))
     return DARK.get(rgb) or "#" + "".join(
         "%02x" % round(part + (255 - part) * white) for part in bytes.fromhex(rgb[1:]))
 
 
 def draw(commands, size, name, title, description):
-    """The picture as SVG text; None if there is no gnuplot. Trouble if it does not understand."""
+    """The picture as SVG text; None if there is no gnuplot. Trouble if gnuplot refuses the
+    commands."""
     if not available():
         return None
     terminal = ("set terminal svg noenhanced size %d,%d name 'gnuplot' font 'Arial,15' "
                 "background '%s'" % (*size, PAPER))
     script = "\n".join(["set encoding utf8", terminal, *commands, ""])
-    try:  # -d: nobody's ~/.gnuplot
+    try:  # -d: does not read ~/.gnuplot
         done = subprocess.run(["gnuplot", "-d"], input=script, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, encoding="utf-8", timeout=LIMIT_SECONDS,
                               env=dict(os.environ, LC_ALL="C.UTF-8"), check=False)
@@ -98,7 +99,7 @@ def for_a_page(svg, size, name, title, description):
 
 
 def _style(body):
-    """Puts dark colours in the place of those that are in the picture."""
+    """Replaces the colours of the picture by those for a dark page."""
     found = set(re.findall(r"""\b(fill|stroke|color) ?= ?["'](#[0-9a-f]{6})["']""", body))
     return STYLE % "\n".join("svg [{0}='{1}'] {{ {0}: {2} }}".format(where, rgb, for_dark(rgb))
                              for where, rgb in sorted(found) if for_dark(rgb) != rgb)

@@ -1,18 +1,18 @@
 """h2load: an open loop over HTTP/1.1, run and understood.
 
-ab and wrk are closed loops: a client that waits asks for nothing meanwhile, and so a slow server
-is asked less. h2load asks at a rate, whatever the replies do: it opens so many new connections a
-period, and asks once on each. Nothing that the server does slows the next one down.
+ab and wrk are closed loops. A client that waits asks for nothing meanwhile, so a slow server is
+asked less. h2load asks at a rate that does not depend on the replies. It opens so many new
+connections a period, and asks once on each. Nothing that the server does delays the next one.
 
-What else one must know to believe it (1.52):
+To trust its figures (1.52) one must also know:
 
 - With -D (a duration), a connection that breaks is not counted as failed, and a time-out ends
-  h2load by an assertion. So there is always a number of requests, -n, here.
-- Its log has the answered requests only, whatever its manual says of -1. Times leave connecting
-  out, and there is no connecting time a request: its mean is in the summary.
+  h2load with a failed assertion. So this module always gives a number of requests, -n.
+- Its log has only the requests that were answered, whatever its manual says about -1. Times do not
+  include connecting, and there is no connecting time per request. Its mean is in the summary.
 - Its 2xx may be more than were answered: it counts heads, and a body may be cut short.
 - "errored" includes "timeout", and clients that could not connect.
-- -r wants a whole number of connections a period: see pace().
+- -r takes a whole number of connections a period: see pace().
 """
 
 import math
@@ -38,7 +38,7 @@ UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 class Answer(NamedTuple):
     start_s: float  # since 1970, so that several runs can be put on one axis
     status: int
-    ms: float  # to the end of the answer
+    ms: float  # to the end of the response
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Report:
     started: int
     errored: int  # not answered
     timeout: int  # among the errored
-    statuses: Dict[int, int]  # by their first digit: {2: 3000, 5: 7}, only those that occurred
+    statuses: Dict[int, int]  # by first digit, only those that occurred: {2: 3000, 5: 7}
     seconds: float
     connect_ms: float  # mean, of a connection
     answers: List[Answer]  # in the order in which they ended
 
     def load(self):
-        """The same as a Load. Times are of the answers that were 2xx."""
+        """The same as a Load. Times are those of the 2xx responses."""
         good = sorted(answer.ms for answer in self.answers if answer.status // 100 == 2)
         others = sum(count for digit, count in self.statuses.items() if digit != 2)
         connected = self.started > 0
@@ -67,12 +67,13 @@ class Report:
 
 
 def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=()):
-    """Opens `rate` new connections a second for so long, a request on each. Returns the Report;
-    what h2load wrote stays in `save_as` with .txt and .tsv. `prefix` leads to another host."""
+    """Opens `rate` new connections a second for so long, with a request on each. Returns the
+    Report. h2load's output is kept in `save_as` with .txt and .tsv. `prefix` runs it on another
+    host."""
     requests = max(1, round(rate * seconds))
     log = save_as + ".tsv"
     with open(log, "wb"):
-        pass  # it may come to no answer, and write none
+        pass  # it may get no response, and write none
     words = [*prefix, *command(url, requests, timeout_seconds, log, rate)]
     limit = 2 * (seconds + timeout_seconds) + GRACE_SECONDS
     text = load.run("h2load", words, cores, save_as, limit)
@@ -112,8 +113,8 @@ def parse(text, log):
 
 
 def parse_log(log):
-    """Its lines: start in microseconds, status, microseconds. Failed requests are left out,
-    should a version write them, as -1."""
+    """Its lines: start in microseconds, status, microseconds. Failed requests are left out. (A
+    version might write them, as -1.)"""
     rows = [line.split("\t") for line in log.splitlines()]
     return [Answer(int(row[0]) / 1e6, int(row[1]), int(row[2]) / 1000)
             for row in rows if int(row[1]) > 0]
@@ -128,7 +129,7 @@ def milliseconds(text):
 
 
 def percentiles(times, percentages=PERCENTAGES):
-    """Of a sorted list: for each percentage the least time within which so many were done."""
+    """For each percentage the shortest time within which so many were done. The list is sorted."""
     if not times:
         return {}
     return {percent: times[max(1, math.ceil(len(times) * percent / 100)) - 1]

@@ -1,23 +1,23 @@
 """httperf: connections at an offered rate, run and understood.
 
-httperf opens so many connections a second, whether or not the server has answered those before,
-asks once on each, and closes it. What one must know to believe it:
+httperf opens so many connections a second, whether or not the server has answered the earlier ones,
+asks once on each, and closes it. To trust its figures one must know:
 
-- It waits with select(), so it has about 1,000 connections at once. Out of descriptors it counts
-  "fd-unavail" and goes on: such a row says nothing of the server (see void).
-- With --hog it picks the ports of its connections itself, one after the other, and never again one
-  that has not rested for a minute. After 64,000 connections, of all runs of the last minute, it
-  looks for a free one for ever. Without --hog the kernel picks, and on loopback takes ports again
-  after a second (tcp_tw_reuse).
-- It never waits by sleeping, so its core is always full: that tells nothing.
+- It waits with select(), so it has about 1,000 connections at once. If it runs out of descriptors,
+  it counts "fd-unavail" and goes on. Such a row says nothing about the server (see void).
+- With --hog it picks the ports of its connections itself, one after the other, and never one that
+  was in use in the last minute. After 64,000 connections, of all runs of the last minute, it
+  searches for a free one for ever. Without --hog the kernel picks, and on loopback it takes ports
+  again after a second (tcp_tw_reuse).
+- It never waits by sleeping, so its core is always full. That tells nothing.
 - If it cannot keep up, it opens fewer connections than it was told to: compare connection_rate
-  with what was offered. But its seconds go on until the last reply or time-out, which lowers
-  every rate of a short run; those of the 5 s samples are better then.
-- The reply rate's least, mean and most are of samples of 5 s. A run of less has none, so 30 s is
-  the least for a table. replies / seconds holds for any run.
-- A body cut short passes for a reply, even though Content-Length says more. A connection closed
+  with the offered rate. Its seconds go on until the last reply or time-out, which lowers every
+  rate of a short run. Then those of the 5 s samples are better.
+- The least, mean and most of the reply rate are those of samples of 5 s. A shorter run has none,
+  so 30 s is the least for a table. replies / seconds holds for any run.
+- A body cut short counts as a reply, even though Content-Length says more. A connection closed
   without a reply is a "connreset".
-- --timeout holds for each step of a connection: to connect, to send, to hear something.
+- --timeout holds for each step of a connection: to connect, to send, to receive something.
 """
 
 import re
@@ -29,7 +29,7 @@ from lib.load import Load
 
 GRACE_SECONDS = 10
 
-# A line of the report, N for each number in it; and what these are in a Report.
+# A line of the report, with N for each number in it, and the names of these numbers in a Report.
 NUMBER = r"([\d.]+)"
 LINES = [
     (r"Total: connections N requests N replies N test-duration N s",
@@ -50,12 +50,13 @@ CLIENT_S_OWN = ["fd-unavail", "addrunavail", "ftab-full"]
 
 
 class Report(SimpleNamespace):
-    """What one run of httperf came to: the names in LINES; `statuses` by their first digit, {2: 3000,
-    5: 7}, and `errors` by httperf's own names, those that occurred."""
+    """The results of one run of httperf: the names in LINES; `statuses` by first digit, {2: 3000,
+    5: 7}; and `errors` by httperf's own names. Both hold only those that occurred."""
 
     @property
     def void(self):
-        """Why the run says nothing of the server: httperf was at its own end. Or None."""
+        """Why the run says nothing about the server, because httperf itself was the limit; or
+        None."""
         return ", ".join("%s %s" % (format(self.errors[kind], ","), kind)
                          for kind in CLIENT_S_OWN if kind in self.errors) or None
 
@@ -65,8 +66,8 @@ class Report(SimpleNamespace):
         return self.replies / self.seconds if self.seconds else 0.0
 
     def load(self):
-        """The same as a Load. A request's time is its connection's, from connect to close, and
-        of percentiles there are two."""
+        """The same as a Load. A request's time is that of its connection, from connect to close,
+        and there are only two percentiles."""
         count = self.errors.get
         errors = {
             "connect": sum(count(kind, 0) for kind in ["connrefused", "other", *CLIENT_S_OWN]),
@@ -82,7 +83,8 @@ class Report(SimpleNamespace):
 
 
 def command(url, rate, connections, timeout_seconds):
-    """`rate` new connections a second until there were so many, a request on each."""
+    """The command for `rate` new connections a second, with a request on each, until there were so
+    many."""
     parts = urlsplit(url)
     return ["httperf", "--server", parts.hostname, "--port", str(parts.port or 80),
             "--uri", parts.path or "/", "--rate", "%g" % rate, "--num-conns", str(connections),
@@ -90,8 +92,8 @@ def command(url, rate, connections, timeout_seconds):
 
 
 def run(url, rate, seconds, cores, save_as, timeout_seconds=5):
-    """Offers `url` so many connections a second for so long. Returns the Report; what httperf
-    wrote stays in `save_as` with .txt and .err. Trouble if it gave up."""
+    """Offers `url` so many connections a second for so long. Returns the Report. httperf's output
+    is kept in `save_as` with .txt and .err. Trouble if it gave up."""
     words = command(url, rate, max(1, round(rate * seconds)), timeout_seconds)
     limit = 2 * seconds + timeout_seconds + GRACE_SECONDS
     return parse(load.run("httperf", words, cores, save_as, limit))

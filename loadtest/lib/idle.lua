@@ -1,5 +1,5 @@
 -- For wrk: clients that are idle most of the time, as browsers are. Each asks as soon as it is
--- connected, and then every four seconds: the server ends a connection that is idle for five.
+-- connected, and then every four seconds, because the server closes a connection after five.
 local PAUSE_MS = 4000
 local asked, clients = 0, 0
 

@@ -1,13 +1,13 @@
-"""idle: what a kept connection costs in memory while nobody speaks on it.
+"""idle: the memory that a kept connection costs while it is silent.
 
-A few clients are served first, for what is needed once. Then so many connections are opened, one
-after the other; each asks for a page, reads it and falls silent. What has grown by then is theirs:
+A few clients are served first, so that memory for first use is there. Then so many connections are
+opened, one after the other. Each asks for a page, reads it and falls silent. The growth is theirs:
 
-    pss       of the server's processes: what they use, a page shared by n as 1/n for each
+    pss       of the server's processes; a page that n processes share counts 1/n for each
     stacks    the kernel's, one for each thread, whether it has a process to itself or not
-    tables    by which the kernel finds a process' pages (VmPTE)
+    tables    by which the kernel finds a process's pages (VmPTE)
 
-The sockets themselves, in the kernel, are not in it: they cost every server the same.
+The sockets themselves, in the kernel, are not included. They cost every server the same.
 """
 
 import contextlib
@@ -21,17 +21,17 @@ from lib import Trouble, meter, web
 
 FIGURES = ["pss", "stacks", "tables"]
 FIRST = 20  # clients before it begins
-PAUSE_SECONDS = 0.25  # more than a tick: by then the server has ended the connections that it ends
+PAUSE_SECONDS = 0.25  # more than a tick: by then the server has closed those that it closes
 HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100}  # connections at once, at most
-LEAST_KEPT = 0.9  # a worker whose tick falls into a knock gives its silent client up
+LEAST_KEPT = 0.9  # if a client connects just at its tick, a worker closes its silent one
 
 
 @dataclass(frozen=True)
 class Idle:
-    """What so many idle connections came to, in bytes."""
+    """The memory of so many idle connections, in bytes."""
 
     connections: int
-    before: Dict[str, int]  # FIGURES, when nobody was connected
+    before: Dict[str, int]  # FIGURES, when no client was connected
     after: Dict[str, int]
 
     def each(self, figure):
@@ -39,7 +39,7 @@ class Idle:
 
 
 def most(name):
-    """How many connections a server can hold at once; None: as many as one likes here."""
+    """How many connections a server can hold at once; None if there is no limit."""
     return HOLDS.get(name.split("@")[0])
 
 
@@ -63,7 +63,7 @@ def measure(open_server, path, connections):
 
 @contextlib.contextmanager
 def held(server, path, connections):
-    """So many clients, which have read an answer and are silent now."""
+    """So many clients that have read a response and are silent now."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(web.connected(server.url, path)) for _ in range(connections)]
         for client in clients:
@@ -72,7 +72,7 @@ def held(server, path, connections):
 
 
 def ask(client, path):
-    """Asks, and reads the answer to its end. Trouble if it is none after which a client stays."""
+    """Asks, and reads the response to its end. Trouble if the connection is not kept after it."""
     client.request("GET", path)
     answer = client.getresponse()
     if answer.status != 200:
@@ -83,7 +83,7 @@ def ask(client, path):
 
 
 def is_open(client):
-    """Nothing has come on it, no end either."""
+    """Has nothing come on it, and no end either?"""
     waiting = select.poll()
     waiting.register(client.sock, select.POLLIN)
     return not waiting.poll(0)
@@ -93,7 +93,7 @@ def is_open(client):
 
 
 def look(pid):
-    """FIGURES of the server whose first process is `pid`; in bytes."""
+    """FIGURES of the server whose first process is `pid`, in bytes."""
     pids = meter.Tree(pid).pids()
     threads = sum(stat.threads for stat in meter.everybody(pids=pids))
     rollups, statuses = ([meter.read("/proc/%d/%s" % (pid, name)) for pid in pids]
@@ -107,7 +107,8 @@ def look(pid):
 
 
 def stack_size(meminfo, loadavg):
-    """Of a thread in the kernel, in bytes: all of them, by the number of all threads. Whole pages,
-    a power of two, so that one who has just come or gone does not matter."""
+    """The size of a thread's stack in the kernel, in bytes: the sum of all stacks divided by the
+    number of all threads. It is rounded to whole pages, a power of two, so that a thread that has
+    just begun or ended does not matter."""
     threads = int(loadavg.split()[3].partition("/")[2])
     return 2 ** round(math.log2(meter.kib(meminfo, "KernelStack") / threads))

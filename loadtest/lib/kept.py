@@ -1,8 +1,8 @@
-"""kept: what an interrupted run has measured, so that it goes on where it stopped (--into).
+"""kept: the measurements of an interrupted run, so that it goes on where it stopped (--into).
 
-In the run's folder, raw/kept.pickle: what the run is, and each cell as soon as it is there. A run of
-another command, or of servers whose code has changed since, takes nothing from it. A complete run
-leaves no such file.
+raw/kept.pickle in the run's folder holds the description of the run, and each cell as soon as it is
+measured. A run of another command, or of servers whose code has changed since, uses nothing of it.
+A complete run leaves no such file.
 """
 
 import os
@@ -13,7 +13,7 @@ Sitting = namedtuple("Sitting", "what seed began")
 
 
 class Kept:
-    """Of one run. `what` it is; folder None: nothing is kept, and nothing is there."""
+    """The cells of one run. `what` describes it. If `folder` is None, nothing is kept or found."""
 
     def __init__(self, folder, what):
         self._path = folder and os.path.join(folder, "raw", "kept.pickle")
@@ -40,10 +40,11 @@ class Kept:
                     self._cells.append(cell)
                 self._bytes = file.tell()
         except (EOFError, pickle.UnpicklingError):
-            pass  # its end, or a cell that was cut off
+            pass  # the end of the file, or a cell that was cut off
 
     def begin(self, seed, began):
-        """Another sitting. Returns the seed of the first, and when all of them began."""
+        """Begins another part of the run. Returns the seed of the first part, and the times when
+        all of them began."""
         seed = self._sittings[0].seed if self._sittings else seed
         self._sittings.append(Sitting(self._what, seed, began))
         self._add(self._sittings[-1])
@@ -52,12 +53,13 @@ class Kept:
     def _add(self, one):
         if self._path:
             with open(self._path, "ab") as file:
-                file.truncate(self._bytes)  # what was cut off
+                file.truncate(self._bytes)  # the cell that was cut off
                 pickle.dump(one, file)
                 self._bytes = file.tell()
 
     def recall(self, **wanted):
-        """The first cell that has these attributes, once; None: it is to be measured."""
+        """The first cell that has these attributes. Each is returned once. None: it has to be
+        measured."""
         for at, cell in enumerate(self._cells):
             if all(getattr(cell, name) == value for name, value in wanted.items()):
                 return self._cells.pop(at)
@@ -67,6 +69,6 @@ class Kept:
         self._add((cell, asked))
 
     def complete(self):
-        """Nothing is left to be done."""
+        """The run is complete: removes the file."""
         if self._path:
             os.remove(self._path)

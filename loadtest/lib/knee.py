@@ -1,16 +1,16 @@
 """knee: which rate to offer next, to find the highest that is served well.
 
-Doubling, until one is too much; then halfway between the highest that was served and the lowest
-that was too much, until they are close. A rate is too much if it was so twice: the second time
-forgives the machine's hiccup.
+The rate is doubled until it is too much. Then it is halfway between the highest that was served and
+the lowest that was too much, until they are close. A rate is too much if it failed twice: the
+second try forgives a hiccup of the machine.
 """
 
 TRIES = 2
-GIVE_UP = 1 / 8  # a server that does not serve so much of the first rate does not serve
+GIVE_UP = 1 / 8  # a server that fails at this part of the first rate does not serve
 
 
 class Search:
-    """Ask next_rate(), offer that, tell() how it went; until there is no next."""
+    """Ask next_rate(), offer that rate, and tell() how it went, until there is no next rate."""
 
     def __init__(self, first, most, close, tries=TRIES):
         self._first, self._most, self._tries = first, most, tries
@@ -26,19 +26,20 @@ class Search:
 
     @property
     def knee(self):
-        """The highest that was served, and below all that were too much; None: there is none."""
+        """The highest rate that was served, and is below all that were too much; None if there is
+        none."""
         return max((rate for rate in self._good if rate < self.ceiling), default=None)
 
     @property
     def ceiling(self):
-        """The lowest that was too much."""
+        """The lowest rate that was too much."""
         return min((rate for rate in self._bad if self._too_much(rate)), default=float("inf"))
 
     def _too_much(self, rate):
         return self._bad.get(rate, 0) >= self._tries and rate not in self._good
 
     def next_rate(self):
-        """None: the knee is found, or there is none in reach."""
+        """The rate to offer next. None: the knee is found, or there is none in reach."""
         knee, ceiling = self.knee or 0, self.ceiling
         if ceiling == float("inf"):
             rate = min(2 * knee, self._most) if knee else self._first
@@ -50,7 +51,7 @@ class Search:
 
 
 def round_down(rate):
-    """To two digits and a half: 150, 1,550, 23,500."""
+    """Rounds down to two digits and a half: 150, 1,550, 23,500."""
     step = 1
     while rate / step >= 1000:
         step *= 10

@@ -4,12 +4,13 @@
             +-- bridge --+
     lb -----+            +--- redis
 
-Each host is a network namespace with an address, a port range, queues and statistics of its own;
-loadtest/hosts makes them, and says how they come to their end whatever happens to us. What runs
-on `load`, `lb` and `redis` shares the other core, and nothing that is measured goes through the
-machine's own network, whose settings stay as they are.
+Each host is a network namespace with its own address, port range, queues and statistics.
+loadtest/hosts makes them, and says how they end whatever happens to us. Processes on `load`, `lb`
+and `redis` share the other core. Nothing that is measured goes through the machine's own network,
+whose settings stay as they are.
 
-A Unix socket would reach across: it is a file, and the hosts share those. So Redis has none.
+A Unix socket is a file, and the hosts share files. So it would connect them outside of the bridge,
+and Redis has none.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ from lib import Trouble, machine, meter, places, processes, redis, servers
 HOSTS = ["load", "lb", "server", "redis"]
 COMMANDS = ["ip", "nsenter", "unshare"]
 BALANCER_PORT = 8000
-REAPING_SECONDS = 0.1  # children that end with the load are waited for, and then counted
+REAPING_SECONDS = 0.1  # children that end with the load are reaped first, and then counted
 
 
 def why_not():
@@ -49,7 +50,7 @@ class Lab:
 
     def __init__(self):
         self._keeper = None
-        self._hosts = {}  # name: (address, pid of the one that keeps it)
+        self._hosts = {}  # name: (address, pid of the process that keeps the host)
         self._started = []  # oldest first
 
     def __enter__(self):
@@ -71,8 +72,8 @@ class Lab:
         self.end()
 
     def end(self):
-        """Ends what run_in() has started, the youngest first, and then the hosts, with every
-        process that is still there."""
+        """Ends the processes that run_in() has started, the youngest first, and then the hosts,
+        with every process that is left on them."""
         for process in reversed(self._started):
             processes.end(process)
         processes.end(self._keeper)
@@ -84,21 +85,21 @@ class Lab:
         return self._hosts[host][0]
 
     def pid(self, host):
-        """Of a process that is on this host as long as it stands."""
+        """The pid of a process that is on this host as long as the host exists."""
         return self._hosts[host][1]
 
     def prefix(self, host):
-        """What to write before a command so that it runs there. It becomes the command: the
+        """The words before a command that make it run on this host. They become the command: the
         process stays the same one, and signals and exit status are the command's."""
         return ["nsenter", "--target", str(self.pid(host)), "--net"]
 
     def cores(self, count=1):
-        """A machine.Cores: whatever is not the server shares one core."""
+        """A machine.Cores. Everything but the server shares one core."""
         cores = machine.choose_cores(count)
         return cores._replace(redis=cores.client)
 
     def place(self, host, count=1):
-        """All of these together, beside a server that may use so many cores."""
+        """The Place of a host, if the server may use so many cores."""
         cores = self.cores(count)
         return places.Place(cores.server if host == "server" else cores.client,
                             tuple(self.prefix(host)), self.address(host))
@@ -125,7 +126,7 @@ class Lab:
         """A Redis on `redis`, its data and log in `folder`, until the lab ends."""
         address = self.address("redis")
         command = [redis.SERVER, "--bind", address, "--port", str(redis.USUAL_PORT),
-                   "--protected-mode", "no",  # nobody is near but our own hosts
+                   "--protected-mode", "no",  # only our own hosts can reach it
                    "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
         log = os.path.join(folder, "redis.log")
         store = _DistantRedis("%s:%d" % (address, redis.USUAL_PORT), self.prefix("redis"))
@@ -137,13 +138,13 @@ class Lab:
 
     def balancer(self, instances, folder):
         """nginx on `lb` before some instances, given as "ADDRESS:PORT": a context manager. Its
-        configuration and log are in `folder`. It asks over a new connection each time, as nginx
-        does unless told otherwise."""
+        configuration and log are in `folder`. It asks over a new connection each time, which is
+        nginx's default."""
         return Balancer(self, instances, folder)
 
     def cpu(self):
-        """{host: seconds} of CPU time that the processes which are on it now have used, and their
-        children that have ended."""
+        """{host: seconds} of CPU time that the processes on it have used, with their children that
+        have ended."""
         hosts = {_space(self.pid(host)): host for host in HOSTS}
         seconds = dict.fromkeys(HOSTS, 0.0)
         for stat in meter.everybody():
@@ -155,8 +156,8 @@ class Lab:
     @contextlib.contextmanager
     def watch(self):
         """A dict, filled when the `with` ends: {host: percent of a core that its processes have
-        used}. A load generator begins and ends in between; what it has used is what our own
-        children that have ended did."""
+        used}. A load generator begins and ends in between, so it is counted as our own children
+        that have ended."""
         busy = {}
         before, began, ended_before = self.cpu(), time.monotonic(), _ended_seconds()
         yield busy
@@ -168,7 +169,7 @@ class Lab:
         busy.update((host, 100 * used[host] / seconds) for host in HOSTS)
 
     def fetch(self, url):
-        """What a GET of `url`, by `load`, brings."""
+        """The response to a GET of `url`, sent by `load`."""
         done = subprocess.run([*self.prefix("load"), "curl", "-sSf", url], check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         if done.returncode:
@@ -177,7 +178,7 @@ class Lab:
 
 
 def _ended_seconds():
-    """CPU time of our children that have ended, and of theirs."""
+    """The CPU time of our children that have ended, and of theirs."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -191,7 +192,7 @@ def _space(pid):
 
 
 class _DistantRedis(redis.Redis):
-    """A Redis that only its neighbours can ask: so redis-cli runs there, too."""
+    """A Redis that can only be asked from the other hosts, so redis-cli runs there, too."""
 
     def __init__(self, where, prefix):
         super().__init__(where)
@@ -229,9 +230,9 @@ class Balancer(servers.Started):
             file.write(nginx_conf(self._folder, self._listen, self._instances,
                                   min(machine.raise_descriptor_limit(), 1 << 17)))
         with contextlib.suppress(FileNotFoundError):
-            os.remove(ready)  # of one that was killed
+            os.remove(ready)  # left by one that was killed
         self.start(["nginx", "-e", "stderr", "-p", self._folder, "-c", conf])
-        # nginx writes its number when it listens, and removes it in the end
+        # nginx writes its pid when it listens, and removes the file at its end
         self.await_ready(lambda: os.path.exists(ready))
         self.url = "http://" + self._listen
         return self

@@ -1,7 +1,7 @@
-"""load: a load generator, run to its end, and what it saw; whichever generator it was.
+"""load: a load generator, run to its end, and what it saw. It is the same for all generators.
 
-Requests are those answered with what was asked for: whole, and with a status of 2xx. All else is
-an error of some kind, and never part of a rate.
+Requests are those that got a whole response with status 2xx. Everything else is an error of some
+kind, and never part of a rate.
 """
 
 import re
@@ -17,13 +17,13 @@ KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 @dataclass(frozen=True)
 class Load:
     requests: int
-    errors: Dict[str, int]  # by kind, of KINDS; those that occurred
+    errors: Dict[str, int]  # by kind, of KINDS; only those that occurred
     seconds: float
-    mean_ms: float  # of the time that a request took
-    percentiles: Dict[float, float]  # 50, 90, 99, 100: so many ms sufficed for so many percent
+    mean_ms: float  # the mean time of a request
+    percentiles: Dict[float, float]  # 50, 90, 99, 100: so many percent took at most so many ms
     connects: bool  # is connecting a part of a request's time?
-    content: Optional[int] = None  # bytes of it that came; None: the generator does not say
-    connections: Optional[int] = None  # that it took; None: the generator does not say
+    content: Optional[int] = None  # bytes of content that came; None: the generator does not say
+    connections: Optional[int] = None  # connections used; None: the generator does not say
 
     def __post_init__(self):
         occurred = {kind: count for kind, count in self.errors.items() if count}
@@ -38,13 +38,13 @@ class Load:
         return sum(self.errors.values())
 
     def errors_text(self):
-        """By kind: "12 reset, 3 not 2xx"."""
+        """The errors by kind: "12 reset, 3 not 2xx"."""
         return ", ".join("%s %s" % (format(self.errors[kind], ","), kind)
                          for kind in KINDS if self.errors.get(kind))
 
 
 def run(name, words, cores, save_as, limit=None, must_succeed=True):
-    """Runs a load generator; what it prints stays in `save_as` with .txt and .err. Returns the first
+    """Runs a load generator. Its output is kept in `save_as` with .txt and .err. Returns the first
     of these. Trouble if it gives up, or takes more than `limit` seconds."""
     with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
         process = processes.start(words, cores, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
@@ -59,14 +59,14 @@ def run(name, words, cores, save_as, limit=None, must_succeed=True):
 
 
 def why_it_gave_up(name, said, status):
-    """From what is left when it ends without a report."""
+    """The reason, from its output and status, if it ends without a report."""
     lines = [line for line in said.splitlines() if line.strip() and "warning" not in line]
     return "%s gave up: %s" % (name, lines[-1].strip() if lines else "status %d" % status)
 
 
 def version(program, option, pattern=None, name=None):
-    """As in "ab 2.3": what the pattern finds in what the program says of itself, whatever its exit
-    status."""
+    """"ab 2.3", for example: what the pattern finds in the program's output, whatever its exit
+    status is."""
     try:
         done = subprocess.run([program, option], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)

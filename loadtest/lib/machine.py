@@ -16,16 +16,17 @@ PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's ob
 IN_PLACE = PLAIN == os.path.join(TOP, "build/plain")  # not so with make's OUT=
 SERVERS = TOP if IN_PLACE else PLAIN
 BUILD = os.path.dirname(PLAIN) if IN_PLACE else PLAIN  # where a run leaves its results
-SPARE_DESCRIPTORS = 64  # what ab or a server has open beside its clients
+SPARE_DESCRIPTORS = 64  # descriptors that ab or a server needs besides its clients
 AB_MOST_CLIENTS = 20000  # ab refuses more
 
 Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
 
 def choose_cores(count=1):
-    """The first `count` for the server; the last for Redis, which is started once and stays; one
-    between them for who asks, with one thread. Where too few are left, those two share the last,
-    and with a server that has all of them, all three do. On a single core nothing is pinned."""
+    """The first `count` cores for the server, and the last for Redis, which is started once and
+    stays. One between them is for the load generator, with one thread. If too few are left, these
+    two share the last core, and if the server has all cores, all three do. On a single core nothing
+    is pinned."""
     usable = usable_cores()
     if len(usable) < 2:
         return Cores((), (), ())
@@ -34,20 +35,20 @@ def choose_cores(count=1):
 
 
 def shared(cores):
-    """Has the server none of them to itself alone?"""
+    """Does the server share its cores with the load generator?"""
     return bool({*cores.server} & {*cores.client})
 
 
 def usable_cores():
-    """Those we may use. Two hardware threads of one core share its units, so one of them counts;
-    all do if there is but one core."""
+    """The cores that we may use. Two hardware threads of one core share its units, so one of them
+    counts, or both if there is only one core."""
     allowed = set(os.sched_getaffinity(0))
     first = {min(allowed & _hardware_threads_beside(core)) for core in allowed}
     return sorted(first if len(first) > 1 else allowed)
 
 
 def _hardware_threads_beside(core):
-    """The numbers that the kernel gives to the threads of this core, its own included."""
+    """The kernel's numbers of all hardware threads of this core."""
     listed = read("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % core)
     threads = {core}
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", listed):
@@ -63,7 +64,7 @@ def raise_descriptor_limit():
 
 
 def why_not(clients, descriptors):
-    """Why this many clients cannot be had here, or None."""
+    """Why there cannot be so many clients here, or None."""
     if clients > AB_MOST_CLIENTS:
         return "ab has %s clients at most" % format(AB_MOST_CLIENTS, ",")
     if descriptors != resource.RLIM_INFINITY and clients + SPARE_DESCRIPTORS > descriptors:
@@ -84,7 +85,7 @@ def cores_text():
 
 
 def environment():
-    """What a reader needs to judge the figures by: a list of (name, value)."""
+    """A list of (name, value) that a reader needs to judge the figures."""
     return [
         ("processor", processor()),
         ("cores", cores_text()),
@@ -101,7 +102,8 @@ def environment():
 
 
 def _revision():
-    """Of this project, if git knows it. Takes no lock: somebody may be committing."""
+    """This project's revision, if git knows it. Takes no lock, because a commit may be under
+    way."""
     try:
         return output_of(["git", "--no-optional-locks", "-C", TOP,
                           "describe", "--always", "--dirty"])
@@ -109,17 +111,23 @@ def _revision():
         return "unknown revision"
 
 
+NOT_CODE = re.compile(r"/\*[\s\S]*?\*/|//.*")
+SENTENCE = re.compile(r'("(?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*"\s*)+')
+
+
 def sources():
-    """A fingerprint of the code that is measured. Comments and layout do not change it."""
+    """A fingerprint of the code that is measured. Comments, layout, and what messages say in words
+    do not change it."""
     digest = hashlib.sha256()
-    for pattern in ("0*/main.c", "common/*.[ch]", "loadtest/*.c", "templates/*/*"):
+    for pattern in ("0*/main.c", "common/*.[ch]", "loadtest/*.c", "templates/guestbook/*"):
         for path in sorted(glob.glob(os.path.join(TOP, pattern))):
-            digest.update(re.sub(r"/\*[\s\S]*?\*/|//.*|\s+", "", read(path)).encode())
+            code = SENTENCE.sub('""', NOT_CODE.sub("", read(path)))
+            digest.update(re.sub(r"\s+", "", code).encode())
     return digest.hexdigest()[:12]
 
 
 def read(path):
-    """A file of the kernel's; nothing, if it is not there, or not ours to ask."""
+    """The text of a file of the kernel; "" if it is missing, or not readable for us."""
     try:
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "replace")

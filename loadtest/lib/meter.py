@@ -1,24 +1,24 @@
-"""meter: what a load cost, and who was busy, between two moments.
+"""meter: what a load cost, and which cores were busy, between two moments.
 
-The figures are the kernel's own, from /proc; no root is needed, and no cgroup. proc(5) says what
-each is. What one must know to believe them:
+The figures are the kernel's own, from /proc. They need neither root nor a cgroup. proc(5) explains
+each. To trust them one must know:
 
-- A server is all that has come from one process: its descendants, and those of its session
-  whose parents are gone. processes.start() makes each server lead a session of its own.
-- CPU time: /proc counts in hundredths of a second, which for a crowd of workers is too coarse.
-  But each process has a clock (clock_getcpuclockid(3)) that counts nanoseconds, its ended
-  threads included. Children that have ended and were waited for are in their parent's cutime and
-  cstime, exactly, rounded once. So the sum is right within 10 ms for each process that has
-  children, and within 1 % of a core that is busy for 2 s. Of children that nobody waits for
-  (SIGCHLD ignored) nobody knows anything.
-- Look when it is quiet, before and after the load: a child that ends while we look may be missed.
-- User and system time apart: a process' own account is a guess where it lives less than a tick
-  of the kernel's clock, so the server's core is asked instead, if the server has one to itself.
-- Context switches are counted by thread, and the count goes with the thread. So they are known
-  only where those who did the work are still there, as in a pool or a loop.
-- Memory is PSS: a page that n processes share counts as 1/n for each of them. Asking for it
-  takes the kernel some 50 microseconds a process, so of a crowd only some are asked, and at
-  most 2 % of a core goes into it.
+- A server is everything that has come from one process: its descendants, and the processes of its
+  session whose parents are gone. processes.start() makes each server lead a session of its own.
+- CPU time: /proc counts in hundredths of a second, which is too coarse for many workers. But each
+  process has a clock (clock_getcpuclockid(3)) that counts nanoseconds, its ended threads included.
+  The time of children that have ended and were waited for is in their parent's cutime and cstime,
+  exactly, rounded once. So the sum is right within 10 ms for each process that has children, and
+  within 1 % of a core that is busy for 2 s. The time of children that are not waited for (SIGCHLD
+  ignored) is not known.
+- Read them when it is quiet, before and after the load. A child that ends meanwhile may be missed.
+- User and system time apart: the account of a process that lives less than a tick of the kernel's
+  clock is a guess. So the server's core is asked instead, if no other process uses it.
+- Context switches are counted by thread, and the count ends with the thread. So they are known
+  only if the threads that did the work are still there, as in a pool or a loop.
+- Memory is PSS: a page that n processes share counts as 1/n for each of them. Reading it takes the
+  kernel some 50 microseconds a process. So of many processes only some are read, and at most 2 %
+  of a core goes into it.
 """
 
 import os
@@ -42,7 +42,7 @@ Stat = namedtuple("Stat", "pid parent session user system reaped threads state")
 
 
 def parse_stat(text):
-    """/proc/PID/stat. The name in it may hold anything, brackets and blanks included."""
+    """Reads /proc/PID/stat. The name in it may hold anything, brackets and blanks included."""
     pid, _, rest = text.partition(" (")
     words = rest.rpartition(") ")[2].split()
     return Stat(pid=int(pid), parent=int(words[1]), session=int(words[3]), user=int(words[11]),
@@ -51,14 +51,14 @@ def parse_stat(text):
 
 
 def everybody(proc="/proc", pids=None):
-    """A Stat of each of these processes that is there; of all, if none are named."""
+    """A Stat of each of these processes that exists, or of all processes if none are named."""
     listed = os.listdir(proc) if pids is None else map(str, pids)
     texts = (read("%s/%s/stat" % (proc, name)) for name in listed if name.isdecimal())
     return [parse_stat(text) for text in texts if text]
 
 
 def below(roots, stats):
-    """The pids of these, and of all that has come from them."""
+    """The pids of these processes, and of all their descendants."""
     children = {}
     for stat in stats:
         children.setdefault(stat.parent, set()).add(stat.pid)
@@ -70,13 +70,14 @@ def below(roots, stats):
 
 
 def family(root, stats, known=()):
-    """The pids of all that has come from `root`, itself included; those in `known` have."""
+    """The pids of all that has come from `root`, itself included. Those in `known` are known to
+    have."""
     return below({*known, *(stat.pid for stat in stats if root in (stat.pid, stat.session))}, stats)
 
 
 class Tree:
-    """What lives of a server. A process is asked once whether it belongs to it: the kernel does
-    not give out its number anew before it has given out all others."""
+    """The living processes of a server. A process is checked once for whether it belongs to it,
+    because the kernel gives out its number again only after all others."""
 
     def __init__(self, root, proc="/proc", others=()):
         self._root = root
@@ -85,7 +86,7 @@ class Tree:
         self._strangers = set()
 
     def pids(self):
-        """Those of all its processes, as they are now."""
+        """The pids of all its processes now."""
         listed = {int(name) for name in os.listdir(self._proc) if name.isdecimal()}
         self._ours &= listed
         self._strangers &= listed
@@ -103,12 +104,12 @@ class Tree:
 
 
 def cpu_seconds(stats):
-    """Of these processes, and of their children that have ended."""
+    """The CPU time of these processes, and of their children that have ended."""
     return sum(_own_seconds(stat) + stat.reaped / TICKS_A_SECOND for stat in stats)
 
 
 def _own_seconds(stat):
-    """By the process' own clock, or else by its ticks."""
+    """The CPU time by the process's own clock, or else by its ticks."""
     try:
         return time.clock_gettime(cpu_clock(stat.pid))
     except OSError:
@@ -116,16 +117,16 @@ def _own_seconds(stat):
 
 
 def cpu_clock(pid):
-    """The number of a process' clock, as clock_getcpuclockid(3) makes it."""
+    """The number of a process's clock, as clock_getcpuclockid(3) makes it."""
     scheduler = 2  # CPUCLOCK_SCHED: what the scheduler counted, in nanoseconds
     return ~pid << 3 | scheduler
 
 
 # ---- context switches -----------------------------------------------------------------------
 
-Switches = namedtuple("Switches", "voluntary involuntary")  # it waited; another got its core
+Switches = namedtuple("Switches", "voluntary involuntary")  # it waited; another thread got its core
 Thread = namedtuple("Thread", "seconds switches")
-KNOWN_SHARE = 0.95  # of the CPU time: if the threads that are there have used less, others have
+KNOWN_SHARE = 0.95  # a share of CPU time: if the living threads have used less, others have ended
 
 
 def threads_of(pids, proc="/proc"):
@@ -146,7 +147,7 @@ def threads_of(pids, proc="/proc"):
 
 
 def threads_between(before, after):
-    """What each of the threads that are there in the end has done, as a Thread."""
+    """What each of the threads that exist at the end has done, as a Thread."""
     nothing = Thread(0.0, Switches(0, 0))
     pairs = [(before.get(name, nothing), thread) for name, thread in after.items()]
     return [Thread(late.seconds - early.seconds, Switches(*(
@@ -154,8 +155,8 @@ def threads_between(before, after):
 
 
 def switches_of(threads, cpu_seconds_used):
-    """The Switches of them all. None if much of the CPU time was not theirs: threads have come and
-    gone, and their switches were more than these."""
+    """The Switches of all threads. None if much of the CPU time was not theirs: other threads have
+    come and gone, and their switches are not counted."""
     seconds = sum(thread.seconds for thread in threads)
     if not threads or seconds < KNOWN_SHARE * cpu_seconds_used:
         return None
@@ -166,19 +167,19 @@ def switches_of(threads, cpu_seconds_used):
 
 
 class Memory(threading.Thread):
-    """Looks again and again how much memory the tree takes, and remembers the most.
+    """Reads again and again how much memory the tree uses, and remembers the most.
 
-    It begins a little after the load, and then rests 49 times as long as each look took."""
+    It begins a little after the load. After each reading it rests 49 times as long as that took."""
 
     EVERY_SECONDS = 0.1
     MOST_SHARE = 0.02  # of one core
-    MOST_ASKED = 64  # processes; the others are taken to be like them
+    MOST_ASKED = 64  # processes; the others are assumed to be like them
 
     def __init__(self, tree, cores, proc="/proc"):
         super().__init__(daemon=True)
         self.looks = self.processes = self.threads = 0
         self.peak_pss = None  # bytes
-        self.seconds = 0.0  # of CPU, spent on looking
+        self.seconds = 0.0  # CPU seconds spent on reading
         self._tree = tree
         self._cores = cores
         self._proc = proc
@@ -199,7 +200,7 @@ class Memory(threading.Thread):
         self._over.set()
         self.join()
         if not self.looks:
-            self.look()  # that was a short load
+            self.look()  # the load was short
 
     def look(self):
         pids = self._tree.pids()
@@ -216,7 +217,7 @@ class Memory(threading.Thread):
 
 
 def parse_pss(text):
-    """Bytes, from /proc/PID/smaps_rollup; None if the process is gone, or not ours to ask."""
+    """Bytes, from /proc/PID/smaps_rollup; None if the process is gone, or not readable for us."""
     return kib(text, "Pss")
 
 
@@ -227,7 +228,7 @@ def kib(text, name):
 
 
 def available_memory():
-    """Bytes, as the kernel estimates them; None if it does not say."""
+    """The available memory in bytes, as the kernel estimates it; None if it does not say."""
     return kib(read("/proc/meminfo"), "MemAvailable")
 
 
@@ -247,7 +248,7 @@ def core_ticks(core, text):
 
 
 def together(accounts):
-    """The sum of some cores' accounts: what is made of it is their mean."""
+    """The sum of several cores' accounts. Figures made of it are the mean of the cores."""
     return [sum(column) for column in zip(*filter(None, accounts))]
 
 
@@ -266,8 +267,8 @@ def core_between(before, after):
 
 
 def others_percent(seconds=0.3):
-    """How busy the machine is while we do nothing: others are at work, and the figures will be
-    theirs, too. (The load average would not do: it remembers a minute of our own past.)"""
+    """How busy the machine is while we do nothing. Then other work is running, which will disturb
+    the figures. (The load average would not do: it includes our own last minute.)"""
     before = core_ticks("", read("/proc/stat"))
     time.sleep(seconds)
     core = core_between(before, core_ticks("", read("/proc/stat")))
@@ -287,7 +288,7 @@ def parse_record(text):
 
 
 def network_record(pids, proc="/proc"):
-    """The sum over the network namespaces that these processes are in; each counts once."""
+    """The sum over the network namespaces of these processes. Each namespace counts once."""
     hosts = {}
     for pid in pids:
         try:
@@ -306,7 +307,7 @@ def more_of(record, before):
 
 
 def record_text(record):
-    """What the kernel noted: "12 ListenOverflows, 12 ListenDrops"."""
+    """What the kernel has counted: "12 ListenOverflows, 12 ListenDrops"."""
     return ", ".join("%s %s" % (format(count, ","), name) for name, count in record.items()
                      if count)
 
@@ -316,19 +317,19 @@ def record_text(record):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the meter shows. None, or nothing in `kernel`: it cannot be known."""
+    """The meter's figures. None, or nothing in `kernel`, means that a figure is not known."""
 
     seconds: float
     cpu_us: Optional[float]  # of the whole tree
     cpu_user_us: Optional[float]  # its share of these
     switches: Optional[Switches]
     peak_pss: Optional[int]  # bytes
-    processes: int  # at most, when somebody looked
+    processes: int  # the most of all readings
     threads: int
     cores: machine.Cores  # a Core for each: of several cores, their mean
     kernel: Dict[str, int]  # how often each of RECORD happened
     own: Optional[float] = None  # percent of the server's cores, or of a core by its busiest thread
-    shared: bool = False  # does the server share one of its cores with who asks?
+    shared: bool = False  # does the server share a core with the load generator?
 
     @property
     def busy(self):
@@ -356,10 +357,10 @@ COLUMNS = ["server_cpu_us", "server_cpu_user_us", "voluntary_switches", "involun
 
 
 class Meter:
-    """Measures the server whose first process is `pid`, for the time of a `with`; after it,
-    `reading` is there. `hosts`: a process on each host whose network counts; none: it is on ours.
-    `others`: the first processes of its other instances. A server that is somewhere else has no
-    pid, and only the load generator's core can be watched."""
+    """Measures the server whose first process is `pid`, for the time of a `with`. After it,
+    `reading` is there. `hosts`: a process on each host whose network counts; none means our own
+    network. `others`: the first processes of its other instances. A server on another machine has
+    no pid, and only the load generator's core can be watched."""
 
     def __init__(self, pid, cores, hosts=(), others=()):
         self.reading = None
@@ -421,16 +422,17 @@ FULL_PERCENT = 75  # a core so busy sets the limit
 IDLE_PERCENT = 50  # and so busy, it does not
 
 SERVER_BOUND, CLIENT_BOUND, MIXED = "server-bound", "client-bound", "mixed"
-REDIS_BOUND = "redis-bound"  # which can be told where it has a core of its own
-SHARED = "shared"  # cores with the load generator, and the server was not what filled them
-BOTH_WAIT = "waiting"  # for something else: a Redis far away, a disk
-NOT_PINNED = "not pinned"  # all share the cores: nobody can say whose the figure is
+REDIS_BOUND = "redis-bound"  # which is known if it has a core of its own
+SHARED = "shared"  # cores with the load generator, and the server did not fill them
+BOTH_WAIT = "waiting"  # for something else: a distant Redis, a disk
+NOT_PINNED = "not pinned"  # all share the cores: the limit cannot be told
 NOT_SEEN = "not seen"  # the server is on another machine, and the client was not the limit
 
 
 def verdict(busy, own=None, shared=False):
-    """Whose the figure is, by how busy each one's cores were, in percent; None: not known. `own`:
-    what the server itself used. One thread can fill one core, however many there are."""
+    """What limits the figure, judged by how busy the cores of each process were, in percent; None:
+    not known. `own`: what the server itself used. One thread can fill one core, however many there
+    are."""
     if busy.client is None:
         return NOT_PINNED
     if busy.server is None:
@@ -448,13 +450,13 @@ def verdict(busy, own=None, shared=False):
 
 
 def off(clients, rate, mean_ms):
-    """How far a figure is from Little's law, as a share: there are as many clients in a system
-    as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
+    """How far a figure is from Little's law, as a share. The law says that a system holds as many
+    clients as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
     return abs(clients - rate * mean_ms / 1000) / clients
 
 
 def spread(figures, form="{:,.0f}"):
-    """Of several rounds: "1,234 [1,100-1,300]", the median and the range."""
+    """Several rounds as "1,234 [1,100-1,300]", the median and the range."""
     least, middle, most = (form.format(figure) for figure in
                            (min(figures), statistics.median(figures), max(figures)))
     return middle if least == most else "%s [%s-%s]" % (middle, least, most)

@@ -1,7 +1,7 @@
-"""offered: one step, which is so many new connections a second offered to one subject, by httperf.
+"""offered: one step: so many new connections a second, offered to one subject by httperf.
 
-A rate is served if no connection failed, and as many were answered a second as were offered. A
-step is void if httperf was at its own end, usually that of its 1,000 descriptors: then so many
+A rate is served if no connection failed, and if as many were answered a second as were offered. A
+step is void if httperf itself was the limit, usually by its 1,000 descriptors. Then so many
 connections were waiting, and the others were not offered at all.
 """
 
@@ -13,8 +13,8 @@ from typing import List, Optional
 from lib import Trouble, httperf, meter, subjects, table
 from lib.table import count
 
-ENOUGH = 0.99  # of what was offered
-SHORT_ENOUGH = 0.8  # of a short run the last replies, which come late, are a large part
+ENOUGH = 0.99  # a share of the offered rate
+SHORT_ENOUGH = 0.8  # in a short run the last replies, which come late, are a large part
 FEW = 2  # samples: it was a short one
 WARM_UP_RATE, WARM_UP_SECONDS = 500, 0.2
 
@@ -28,11 +28,11 @@ class Step:
     round: int
     report: Optional[httperf.Report] = None  # None: it could not be measured
     reading: Optional[meter.Reading] = None
-    wrong: List[str] = field(default_factory=list)  # it says nothing of any rate
+    wrong: List[str] = field(default_factory=list)  # the step says nothing about any rate
 
     @property
     def replies(self):
-        """A second: (mean, least, most), of samples of 5 s if there are enough of them."""
+        """Replies a second: (mean, least, most), of samples of 5 s if there are enough of them."""
         report = self.report
         if report.samples < FEW:
             return (report.reply_rate,) * 3
@@ -40,12 +40,12 @@ class Step:
 
     @property
     def void(self):
-        """Why, or None."""
+        """Why the step is void, or None."""
         return self.report and self.report.void
 
     @property
     def erred(self):
-        """What went wrong, in words; None if every connection that was offered was answered."""
+        """What went wrong, in words; None if every offered connection was answered."""
         if self.wrong or self.void:
             return "; ".join(self.wrong) or "void: %s" % self.void
         return self.report.load().errors_text() or None
@@ -62,12 +62,12 @@ class Step:
 
     @property
     def micros(self):
-        """CPU microseconds of the server's for each connection."""
+        """The server's CPU microseconds for each connection."""
         return self.reading.cpu_us / max(1, self.report.replies)
 
 
 def measure(step, run):
-    """Fills the step, whatever happens in it: a fresh server, a moment's warm-up, then the load."""
+    """Fills the step, even if something fails: a fresh server, a short warm-up, then the load."""
     save_as = os.path.join(run.folder, "raw", "%s-%d-%d-%d" % (
         step.subject.replace("/", "_"), step.rate, step.round, len(run.cells) + 1))
     try:
@@ -86,7 +86,7 @@ def _offer(step, server, run, save_as):
         with meter.Meter(server.pid, run.cores) as watch:
             step.report = httperf.run(url, step.rate, run.seconds, cores, save_as)
     finally:
-        server.must_live()  # if it does not, that is the better reason
+        server.must_live()  # if it did not end well, that is the better reason
     step.reading = watch.reading
 
 
@@ -94,7 +94,7 @@ def _offer(step, server, run, save_as):
 
 
 class Limit:
-    """What the steps of one server come to, of all rounds. new_search() makes a knee.Search."""
+    """The results of one server's steps, of all rounds. new_search() makes a knee.Search."""
 
     def __init__(self, steps, new_search):
         self.steps = steps
@@ -111,7 +111,7 @@ class Limit:
         self.ends += sorted(above, key=lambda step: step.rate)[:1]
 
     def median(self, figure):
-        """Of the rounds; None if there is no rate that was served."""
+        """The median of the rounds; None if no rate was served."""
         return statistics.median(map(figure, self.best)) if self.best else None
 
     @property
@@ -120,7 +120,7 @@ class Limit:
 
     @property
     def end(self):
-        """What came above, in words."""
+        """What happened above the limit, in words."""
         ends = dict.fromkeys("%s: %s" % (count(step.rate), step.failed) for step in self.ends)
         return "; ".join(ends) or "not reached"
 
@@ -130,7 +130,7 @@ class Limit:
         return statistics.mode(verdicts) if verdicts else "-"
 
     def lines(self, figure):
-        """(rate, figure) of each rate of which httperf says something."""
+        """(rate, figure) of each rate that is not void."""
         points = {step.rate: (step.rate, *figure(step)) for step in reversed(self.steps)
                   if step.report and not step.void}
         points.update((step.rate, (step.rate, *figure(step))) for step in self.best)

@@ -1,7 +1,7 @@
-"""panels: what all charts are made of: a head of text, and below it one panel or more, with axes.
+"""panels: the parts of all charts: a head of text, and below it one or more panels with axes.
 
-A chart is put together as commands for gnuplot, which lays out the panels and draws what is in
-them. It is also looked at on a phone, so it is narrow for the size of its letters.
+A chart is composed as commands for gnuplot, which lays out the panels and draws their contents.
+Charts are also read on a phone, so they are narrow for the size of their letters.
 """
 
 import math
@@ -16,12 +16,12 @@ LINE = 20  # from one line of text to the next
 TITLE, TEXT, SMALL = 17, 15, 12  # sizes of letters
 COLUMNS = 2  # of panels
 HEIGHT, PANEL_HEIGHT, GAP, BETWEEN = 330, 90, 16, 34  # of one panel; of each of several
-CLOSE = 0.2  # of a panel: too close for two figures
+CLOSE = 0.2  # a share of a panel: too close for two figures
 ROW = 24  # of bars
 
 
 def width(text, size=TEXT):
-    """About so many pixels, rather too many than too few."""
+    """The width in pixels, rather too large than too small."""
     return len(text) * size * 0.58
 
 
@@ -40,7 +40,8 @@ def _colour(rgb):
 
 
 class Panels:
-    """Its head at once; then place() or place_rows(), what is in it, and panel(), for each."""
+    """Draws its head at once. Then call place() or place_rows(), add what is in a panel, and call
+    panel(), for each."""
 
     def __init__(self, name, title, above="", key=()):
         self._name, self._title = name, title
@@ -57,7 +58,8 @@ class Panels:
         self._add_key(key)
 
     def _add_key(self, entries):
-        """Names, each with a piece of its line or with its marker, in as many rows as they need."""
+        """Adds names, each with a piece of its line or with its marker, in as many rows as they
+        need."""
         x = EDGE
         for text, look in entries:
             sample = 32 if look.dash else 16
@@ -77,7 +79,7 @@ class Panels:
     # ---- the room for panels ----------------------------------------------------------------
 
     def place(self, across, up, panels=1, right=0, above=0):
-        """Makes room for so many, all with the same axes, which are written once."""
+        """Makes room for so many panels, all with the same axes, which are labelled once."""
         self._up, self._count = up, panels
         height = HEIGHT
         if panels > 1:
@@ -87,8 +89,8 @@ class Panels:
         self._commands.append("set yrange [%.12g:%.12g]" % (up.low, up.high))
 
     def place_rows(self, across, groups, figures):
-        """One, with a row for each bar: (group, name) -> its place upwards. So much room is left
-        at the right as the longest of the figures takes."""
+        """Makes room for one panel with a row for each bar. Returns {(group, name): its place
+        upwards}. At the right there is room for the longest of the figures."""
         self._count, rows, down = 1, {}, 0
         for group, names in groups.items():
             if len(groups) > 1:
@@ -132,7 +134,8 @@ class Panels:
         self._boxes.append((left, right, low, high, int(rgb[1:], 16)))
 
     def line(self, points, look, wide, marked=False):
-        """Broken where a point is None; with markers, and with the ranges of the figures."""
+        """A line, which is broken where a point is None; with markers, and with the ranges of the
+        figures."""
         how = "%s lw %s" % (_colour(look.colour), wide)
         self._plot(points, "with lines dt %s %s" % (look.dash, how))
         if marked:
@@ -144,13 +147,13 @@ class Panels:
         self._plot(points, "with points pt 7 ps 0.25 " + _colour(look.colour))
 
     def range(self, point, row):
-        """Of a bar: light around dark, so that it is seen on both."""
+        """The range of a bar: light around dark, so that it is seen on both."""
         for wide, rgb in ((4, PAPER), (1.5, INK)) if point.low < point.high else ():
             self._plot([(point.middle, row, point.low, point.high)],
                        "with xerrorbars pt 0 lw %s %s" % (wide, _colour(rgb)))
 
     def mark(self, value, text, line):
-        """An upright line with its name beside its upper end, in that line of text."""
+        """An upright line with its name beside its upper end, in that line of the text."""
         top = 1 + line * LINE / HEIGHT
         how = "right offset -0.5,0" if self._across.at(value) > 0.2 else "left offset 0.5,0"
         self.label(text, "%.12g, graph %.4f" % (value, top + 0.5 * LINE / HEIGHT), how)
@@ -170,7 +173,8 @@ class Panels:
                 told = place
 
     def name_ends(self, ends, looks):
-        """Each line's name at the right, at the height of its last point; none over another."""
+        """Writes each line's name at the right, at the height of its last point. No name covers
+        another."""
         apart, free, below = LINE / HEIGHT, 2.0, len(ends)
         for key, point in sorted(ends.items(), key=lambda end: -end[1].middle):
             below -= 1
@@ -180,7 +184,7 @@ class Panels:
             free = height - apart
 
     def panel(self):
-        """Draws it; what comes then is in the next one."""
+        """Draws the panel. What is added later is in the next one."""
         columns, each = min(COLUMNS, self._count), self._drawn
         self._drawn += 1
         self._ticks("x", self._across, self._few[0], each + columns >= self._count)
@@ -198,7 +202,7 @@ class Panels:
             quoted(scale.text(tick) if are_written else ""), tick) for tick in scale.ticks(few))))
 
     def _plot(self, rows, how):
-        """Of these rows of figures; None is a gap."""
+        """Plots these rows of figures; None is a gap."""
         if any(rows):
             name = "$rows%d" % len(self._commands)
             self._commands.append("\n".join([name + " << END", *(

@@ -1,8 +1,9 @@
-"""peers: what the seven are held against. lighttpd, nginx, Apache, the floor, and any other.
+"""peers: the servers that the seven are compared with: lighttpd, nginx, Apache, the floor, and any
+other.
 
-Their configurations are in loadtest/peers/: one process that serves, no access log, connections
-kept, a backlog of 4096. Never the machine's own: a peer has a port of its own on loopback, and its
-configuration, pid, logs and temporary files in a folder of the run.
+Their configurations are in loadtest/peers/: one process that serves, no access log, kept
+connections, a backlog of 4096. The machine's own servers are never used. A peer has a port of its
+own on loopback, and its configuration, pid, logs and temporary files are in a folder of the run.
 """
 
 import contextlib
@@ -20,27 +21,28 @@ from urllib.parse import urlsplit
 from lib import Trouble, load, machine, processes, servers
 
 NAMES = ["lighttpd", "nginx", "apache"]
-SPARE_DESCRIPTORS = 128  # for logs, and files that are just being sent
+SPARE_DESCRIPTORS = 128  # for logs, and for files that are being sent
 
-PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"  # where a user's PATH may not look
+PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"  # folders that a user's PATH may not have
 BINARIES = {"lighttpd": ["lighttpd"], "nginx": ["nginx"], "apache": ["apache2", "httpd"]}
 APACHE_MODULES = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"]
 
-# Apache does not serve as root. So it is nobody, who may still read and write what root may: the
-# project, and a run's folder, may lie where only root may look. capabilities(7)
+# Apache does not serve as root, so it runs as nobody. It may still read and write what root may,
+# because the project and a run's folder may be where only root may look. capabilities(7)
 NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override",
             "--ambient-caps=+dac_override"]
 FLOOR = os.path.join(machine.PLAIN, "loadtest", "floor")
 
 
 class EndsWithUs(servers.Started):
-    """A server that ends even if we are killed, and has all descriptors that there are."""
+    """A server that ends even if we are killed, and that may open as many descriptors as
+    possible."""
 
-    _status = None  # the one it ended with
+    _status = None  # the status it ended with
 
     def end(self):
-        """Returns its exit status; 0 if it went when asked to, which lighttpd calls a 1 if there were
-        still connections, and the floor its SIGTERM."""
+        """Returns its exit status. It is 0 if the server ended when asked to. (lighttpd then
+        returns 1 if there were still connections, and the floor ends by SIGTERM.)"""
         if self._status is None:
             lived = not processes.has_ended(self._process)
             status = super().end()
@@ -60,8 +62,8 @@ class EndsWithUs(servers.Started):
 
 
 class Command(EndsWithUs):
-    """Any server, by the command that starts it, with {port}, {redis} and {redis_port} in it. Its
-    port is free again when it starts: not everybody sets SO_REUSEADDR."""
+    """Any server, given by the command that starts it, with {port}, {redis} and {redis_port} in it.
+    Its port is free again when it starts, because not every server sets SO_REUSEADDR."""
 
     def __init__(self, name, command, cores, log, redis):
         super().__init__(name, cores, log)
@@ -80,9 +82,9 @@ class Command(EndsWithUs):
 
 
 class Floor(EndsWithUs):
-    """The least a server can do (loadtest/floor.c). Whatever is asked, it answers with the bytes
-    of the file `file`, 65,536 at most, or with so many letters. It listens on loopback; or on
-    `address`, which may be on a host that `prefix` leads to (see servers.Server)."""
+    """The least a server can do (loadtest/floor.c). It answers every request with the bytes of the
+    file `file`, 65,536 at most, or with so many letters. It listens on loopback, or on `address`,
+    which may be on a host that `prefix` leads to (see servers.Server)."""
 
     def __init__(self, cores, log, file=None, body=600, prefix=(), address=None):
         super().__init__("floor", cores, log)
@@ -96,8 +98,8 @@ class Floor(EndsWithUs):
 
 
 class Peer(EndsWithUs):
-    """One of NAMES, which serves the files of the folder `root`. What it writes goes to the folder
-    `log` + ".d", its configuration among it."""
+    """One of NAMES, which serves the files of the folder `root`. Its files, such as its
+    configuration, are in the folder `log` + ".d"."""
 
     def __init__(self, name, root, cores, log):
         super().__init__(name, cores, log)
@@ -127,7 +129,7 @@ class Peer(EndsWithUs):
 
 
 def placeholders(port, root, folder):
-    """What the configurations leave open."""
+    """The values for the placeholders in the configurations."""
     descriptors = machine.raise_descriptor_limit()
     return {
         "port": port, "root": root, "folder": folder, "descriptors": descriptors,
@@ -138,7 +140,7 @@ def placeholders(port, root, folder):
 
 
 def _command(name, configuration, folder):
-    """Starts it in the foreground."""
+    """The command that starts it in the foreground."""
     return [binary(name)] + {
         "lighttpd": ["-D", "-f", configuration],
         "nginx": ["-p", folder + "/", "-c", configuration],
@@ -148,9 +150,10 @@ def _command(name, configuration, folder):
 
 @contextlib.contextmanager
 def _reserved_port():
-    """A free port, picked by the kernel, and ours until the `with` ends: our socket is bound to
-    it without listening. The kernel gives such a port to nobody who wants just any; but whoever
-    asks for it with SO_REUSEADDR, as all servers do, may listen there. socket(7)"""
+    """A free port, picked by the kernel and reserved until the `with` ends: our socket is bound to
+    it without listening. The kernel does not give such a port to a program that wants any free one.
+    But a program that asks for it with SO_REUSEADDR, as all servers do, may listen there.
+    socket(7)"""
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
@@ -163,7 +166,7 @@ def binary(name):
 
 
 def missing(name):
-    """Why a peer, or the floor, cannot be had here; None if it can."""
+    """Why a peer, or the floor, cannot run here; None if it can."""
     if name == "floor":
         return None if os.access(FLOOR, os.X_OK) else (
             "floor is not built; `make %s` builds it" % os.path.relpath(FLOOR, machine.TOP))
@@ -173,5 +176,5 @@ def missing(name):
 
 
 def version(name):
-    """As in "nginx 1.22.1"."""
+    """"nginx 1.22.1", for example."""
     return load.version(binary(name), "-v", r"\w+/(\d[\d.]*)", name)

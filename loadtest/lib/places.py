@@ -1,8 +1,8 @@
-"""places: where things run. On this machine, on loopback, perhaps on a loopback of our own; or on
+"""places: where things run: on this machine, on loopback, perhaps on a loopback of our own, or on
 the four hosts of a lab.
 
-All give the same: a place for each role (load, lb, server, redis), a Redis, and who was busy. So
-whoever measures asks the place, and not which of them it is.
+All have the same interface: a place for each role (load, lb, server, redis), a Redis, and how busy
+each host was. So a measurement asks the place, and does not have to know which kind it is.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ from lib import Trouble, machine, redis
 class Place(NamedTuple):
     """Where a process runs."""
 
-    cores: Tuple[int, ...]  # none: on any
-    prefix: Tuple[str, ...]  # to be written before its command, so that it runs there
-    address: Optional[str]  # to listen on; None: loopback, which is what everybody does unasked
+    cores: Tuple[int, ...]  # empty: on any core
+    prefix: Tuple[str, ...]  # words before its command, so that it runs there
+    address: Optional[str]  # to listen on; None: loopback, the default
 
 
 class Here:
     """This machine, for the time of a `with`: the server alone on its core, the rest on others.
-    lab.Lab is the other one of this kind."""
+    lab.Lab has the same interface."""
 
     def __enter__(self):
         return self
@@ -33,11 +33,11 @@ class Here:
         pass
 
     def cores(self, count=1):
-        """A machine.Cores for a server that may use so many."""
+        """A machine.Cores for a server that may use so many cores."""
         return machine.choose_cores(count)
 
     def place(self, host, count=1):
-        """That of a role, beside a server that may use so many cores."""
+        """The Place of a role, if the server may use so many cores."""
         cores = self.cores(count)
         return Place(getattr(cores, host, cores.client), (), None)
 
@@ -46,17 +46,17 @@ class Here:
         return redis.start_private(folder, self.cores().redis, port)
 
     def fetch(self, url):
-        """What a GET of `url` brings."""
+        """The response to a GET of `url`."""
         with urllib.request.urlopen(url) as answer:
             return answer.read()
 
     def pids(self):
-        """A process on each other host."""
+        """The pid of a process on each other host."""
         return []
 
     def watch(self):
         """A context manager that gives a dict, filled when it ends: {host: percent of a core that
-        its processes have used}. Here are no hosts, so it stays empty."""
+        its processes have used}. There are no hosts here, so it stays empty."""
         return contextlib.nullcontext({})
 
     def pinned(self):
@@ -74,9 +74,9 @@ SETTINGS = {"core/somaxconn": "65535", "ipv4/ip_local_port_range": "1024 65535"}
 
 
 class Apart(Here):
-    """This machine again, but with a network that is ours alone and ends with us: a loopback in a
-    network namespace (network_namespaces(7)), where a crowd finds room in the queue of a listener,
-    and ports to come from. The machine's own settings are not touched. Root only."""
+    """This machine, but with a network that is ours alone and ends with us. It is a loopback in a
+    network namespace (network_namespaces(7)), with room for many clients in a listener's queue, and
+    with ports enough for them. The machine's own settings are not touched. For root only."""
 
     def __enter__(self):
         if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) < 0:

@@ -2,11 +2,11 @@
 
 A load test that is interrupted must not leave a server, a Redis or an ab behind. So every
 process is started here, and listed from the same moment on. A signal becomes an exception, which
-unwinds to tidied(), and that ends all that are listed.
+unwinds to tidied(), and that ends all processes on the list.
 
 Each process leads a session of its own, for two reasons. Ctrl-C, which the terminal sends to
-its whole foreground group, then reaches only us, and we end the others in order. And what a
-process has forked can be ended with it, by its process group.
+its whole foreground group, then reaches only us, and we end the others in order. And a process's
+children can be ended with it, by its process group.
 """
 
 import contextlib
@@ -25,19 +25,19 @@ _running = []  # oldest first
 
 
 class Stopped(BaseException):
-    """Somebody asked us to stop. Not an Exception: nobody may mistake it for a failed cell."""
+    """A signal asked us to stop. Not an Exception, so that it is never taken for a failed cell."""
 
     def __init__(self, number):
         super().__init__(signal.Signals(number).name)
-        self.status = 128 + number  # what a shell says of a process that a signal ended
+        self.status = 128 + number  # the status that a shell gives to a process ended by a signal
 
 
 @contextlib.contextmanager
 def signals_held():
-    """A signal that comes in here takes effect at the end. Between starting a process and listing
-    it, for example, it would lose the process. It is not blocked, because a child inherits a blocked
-    signal, and nothing between fork and exec may unblock it beside a running thread. Python runs
-    handlers in the main thread only, so no other thread needs this."""
+    """A signal that comes during the `with` takes effect at its end. Between starting a process and
+    listing it, for example, the signal would lose the process. It is not blocked, because a child
+    inherits a blocked signal, and nothing between fork and exec may unblock it beside a running
+    thread. Python runs handlers in the main thread only, so no other thread needs this."""
     came = []
     ours = threading.current_thread() is threading.main_thread()
     before = {each: signal.signal(each, lambda number, _frame: came.append(number))
@@ -53,8 +53,8 @@ def signals_held():
 
 @contextlib.contextmanager
 def _on(cores):
-    """This thread runs on these cores, if any are given, and so does what it forks: a child
-    inherits them, and so does whatever the child forks."""
+    """This thread runs on these cores, if any are given. So do its children, and theirs, because
+    they inherit the cores."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)
@@ -74,21 +74,21 @@ def start(command, cores=(), **popen_options):
 
 
 def printed(path):
-    """What a process has written to a file of its own, so far."""
+    """The text that a process has written to a file of its own so far."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
 
 
 def has_ended(process):
-    """Is it over? Looks without reaping: while its zombie stands, neither its number nor its
-    group's can come to mean somebody else."""
+    """Has it ended? Checks without reaping it. As long as its zombie exists, neither its number nor
+    its group's can be given to another process."""
     if process.returncode is not None:
         return True
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def wait(process, seconds=None):
-    """Waits for its end, `seconds` at most (None: as long as it takes). True if it ended."""
+    """Waits for its end, for `seconds` at most (None: no limit). True if it ended."""
     deadline = None if seconds is None else time.monotonic() + seconds
     while not has_ended(process):
         if deadline is not None and time.monotonic() > deadline:
@@ -119,8 +119,8 @@ def end_all():
 @contextlib.contextmanager
 def tidied():
     """For a whole program. The first SIGINT, SIGTERM or SIGHUP raises Stopped, and the program ends
-    with the status that a shell expects. Later signals are ignored: they would interrupt the
-    tidying up. However the program ends, all that it has started ends with it."""
+    with the status that a shell expects. Later signals are ignored, because they would interrupt
+    the tidying up. However the program ends, everything that it has started ends with it."""
 
     def stop(number, _frame):
         _ignore_signals()

@@ -1,6 +1,7 @@
-"""progress: what runs, and how long is left, on standard error.
+"""progress: what runs, and how much time is left, on standard error.
 
-In a terminal one line, rewritten in place. Elsewhere (a file, a CI log) a line now and then."""
+In a terminal it is one line, rewritten in place. Elsewhere (a file, a CI log) it is a line now and
+then."""
 
 import sys
 import time

@@ -1,11 +1,11 @@
-"""redis: a Redis of our own, or a Valkey where there is no Redis, and how often it was asked.
+"""redis: a Redis of our own, or a Valkey where there is no Redis, and its counts of commands.
 
-Before each cell the guestbook is put into the same state; after it, Redis' own statistics say
-what the pages really cost. All of that goes through redis-cli, whose own commands stay out of
-the figures: they come before the first look at them, or after the last.
+Before each cell the guestbook is put into the same state. After it, Redis' own statistics tell
+what the pages really cost. All of that goes through redis-cli. Its own commands are not in the
+figures, because they come before the first reading or after the last.
 
 Only the guestbook's two keys are ever touched, by DEL and RPUSH. There is no FLUSHALL and no
-CONFIG here: the Redis at the other end may be somebody's.
+CONFIG here, because the Redis may belong to somebody else.
 """
 
 import contextlib
@@ -40,8 +40,8 @@ Counts = namedtuple("Counts", "incr get lrange visitors")
 
 
 class Redis:
-    """A Redis that is there. `where` is what the servers' option --redis takes; `port`, if it also
-    listens on one of loopback."""
+    """A Redis that is running. `where` is the value for the servers' option --redis; `port`, if it
+    also listens on a port of loopback."""
 
     def __init__(self, where, port=None):
         self.where = where
@@ -53,15 +53,15 @@ class Redis:
             self._cli = [CLI, "-h", host.strip("[]"), "-p", port]
 
     def on_a_port(self):
-        """The same one, as those see it who cannot ask over a Unix socket."""
+        """The same Redis, for programs that cannot use a Unix socket."""
         return Redis("127.0.0.1:%d" % self._port) if self._port else self
 
     def ask(self, *words):
-        """One command; its reply as text. An error reply is text, too."""
+        """Asks one command, and returns its reply as text. An error reply is text, too."""
         return machine.output_of(self._cli + list(words))
 
     def number(self, *words):
-        """One command whose reply is a number; no reply counts as 0."""
+        """Asks one command whose reply is a number. No reply counts as 0."""
         reply = self.ask(*words)
         try:
             return int(reply or 0)
@@ -69,7 +69,8 @@ class Redis:
             raise Trouble("Redis said to %s: %s" % (words[0], reply)) from None
 
     def version(self):
-        """Of Redis, a number; of Valkey, which also tells the Redis it stands in for, its name too."""
+        """The version: of Redis, a number; of Valkey, its name too, because it also tells the
+        version of Redis that it replaces."""
         info = self.ask("INFO", "server")
         valkey = re.search(r"valkey_version:(\S+)", info)
         found = valkey or re.search(r"redis_version:(\S+)", info)
@@ -82,7 +83,7 @@ class Redis:
         self.number("DEL", VISITORS, ENTRIES)
 
     def seed(self, entries=len(SEED)):
-        """As many entries, the same in every cell, so that every page is as much work."""
+        """Stores so many entries, the same in every cell, so that every page is equal work."""
         self.forget()
         self.number("RPUSH", ENTRIES, *(SEED[n % len(SEED)] for n in range(entries)))
 
@@ -92,21 +93,21 @@ class Redis:
         return Counts(*self._calls(), visitors)
 
     def counts_since(self, before):
-        """What has been added to `before`. Looks in the other order, so that our own GET is not
-        among the GETs: counts() asks it before its look, this one after."""
+        """What has been added to `before`. Reads in the other order, so that our own GET is not
+        among the GETs: counts() asks it before it reads, this one after."""
         calls = self._calls()
         now = Counts(*calls, self.number("GET", VISITORS))
         return Counts(*(after - earlier for after, earlier in zip(now, before)))
 
     def settle(self):
-        """Waits until a server has done what it was asked by clients that have gone since: until
-        nothing is added to the counts for a tenth of a second, 5 s at most."""
+        """Waits until the server has finished the requests of clients that have left: until nothing
+        is added to the counts for a tenth of a second, but 5 s at most."""
         deadline = time.monotonic() + SETTLE_SECONDS
         before = self.counts()
         while time.monotonic() < deadline:
             time.sleep(0.1)
             now = self.counts()
-            if now[2:] == before[2:]:  # our own look is a GET
+            if now[2:] == before[2:]:  # our own reading is a GET
                 return
             before = now
 
@@ -117,7 +118,7 @@ class Redis:
 
 
 class Nobody:
-    """The Redis that we know nothing of, because somebody else has started the server."""
+    """The unknown Redis of a server that was not started by us."""
 
     where = None
 
@@ -141,15 +142,15 @@ class Nobody:
 
 
 def command_calls(info):
-    """The calls in what INFO commandstats prints: a dict from command to number."""
+    """The calls in the reply to INFO commandstats: a dict from command to number."""
     if "# Commandstats" not in info:
         raise Trouble("Redis shows no statistics: %s" % info)
     return {name: int(calls) for name, calls in re.findall(r"cmdstat_(\S+):calls=(\d+)", info)}
 
 
 def start_private(folder, cores, port=None):
-    """A Redis for us alone, on a Unix socket and perhaps a port, its log in `folder`. It needs no
-    end(): it goes when the pipe to its keeper does, which even our kill -9 cannot prevent."""
+    """A Redis for us alone, on a Unix socket and perhaps a port, with its log in `folder`. It needs
+    no end(): it ends when the pipe to its keeper is closed, which happens even if we are killed."""
     keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"),
                               *(["--port", str(port)] if port else []), folder], cores,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
@@ -160,7 +161,7 @@ def start_private(folder, cores, port=None):
 
 
 def free_port():
-    """Redis' usual one, if nobody has it: a server may know no other."""
+    """Redis' usual port if it is free, because a server may know no other."""
     for port in (USUAL_PORT, 0):
         with socket.socket() as holder, contextlib.suppress(OSError):
             holder.bind(("127.0.0.1", port))

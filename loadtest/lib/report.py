@@ -1,4 +1,4 @@
-"""report: what a run has found, as one page for a browser and as Markdown, from the same rows.
+"""report: the results of a run, as one page for a browser and as Markdown, from the same rows.
 
     report = Report("compare", "How many pages a second does each of the seven serve?")
     report.add_text("Where many wait at once, ...")
@@ -50,12 +50,12 @@ class Report:
         self._question = question
         self._page = []  # HTML, in order
         self._text = []  # Markdown, in order
-        self._last = []  # HTML that comes after everything
+        self._last = []  # HTML for the end of the page
         self.pictures = []  # the charts, as SVG
         self._tables = 0
 
     def add_text(self, paragraph):
-        """Between `backquotes` is code."""
+        """Text between `backquotes` is code."""
         self._page.append("<p>%s</p>" % _prose(paragraph))
         self._text.append(paragraph)
 
@@ -64,7 +64,7 @@ class Report:
         self._page.append(markup)
 
     def add_table(self, header, rows, caption="", notes=None):
-        """With those of the notes (table.Notes) that its cells refer to below it."""
+        """A table, and below it the notes (table.Notes) that its cells refer to."""
         used = table.marked([header, *rows])
         below = [(number, text) for number, text in notes.numbered() if number in used] \
             if notes else []
@@ -87,8 +87,8 @@ class Report:
             self._text.append("\n".join("- (%d) %s" % note for note in below))
 
     def add_chart(self, svg, caption, header, rows):
-        """A picture with its figures as a table below it, closed. Where there is no picture
-        (None, as lib.chart says), one line says why, and the table is open."""
+        """A picture, with its figures as a closed table below it. If there is no picture (None, as
+        lib.chart says), a line says why, and the table is open."""
         self.pictures += [svg] if svg else []
         picture = '<div class="chart">\n%s</div>' % svg if svg else (
             "<p>%s</p>" % why_no_picture())
@@ -107,13 +107,13 @@ class Report:
         self.add_chart(svg, caption, ["server", unit, "least", "most"], rows)
 
     def add_raw(self, name, header, rows):
-        """Rows as they were measured, any values."""
+        """Rows as they were measured, of any values."""
         rows = [["" if cell is None else str(cell) for cell in row] for row in rows]
         self._last.append(_details("%s: %s rows" % (name, format(len(rows), ",")),
                                    table.as_html(header, rows)))
 
     def add_environment(self, pairs):
-        """What a reader needs to judge the figures by: (name, value)."""
+        """(name, value) pairs that a reader needs to judge the figures."""
         self._last.append(_details("environment.txt", '<dl>\n%s\n</dl>' % "\n".join(
             "<dt>%s</dt><dd>%s</dd>" % (html.escape(name), html.escape(str(value)))
             for name, value in pairs)))
@@ -140,7 +140,7 @@ def _prose(text):
 
 
 def _scrolling(inside, name, shown=False):
-    """What is too wide for a phone scrolls by itself, also with the keyboard."""
+    """Content that is too wide for a phone scrolls by itself, also with the keyboard."""
     above = '<p class="caption">%s</p>\n' % html.escape(name) if shown and name else ""
     return '%s<div class="wide" tabindex="0" role="region" aria-label="%s">\n%s\n</div>' % (
         above, html.escape(name or "table"), inside)

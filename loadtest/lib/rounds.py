@@ -1,8 +1,8 @@
-"""rounds: every spot several times, in an order that no drift can favour, and what they come to.
+"""rounds: every spot several times, in an order that no drift can favour, and the results.
 
-In each round every subject has its turn once at each level, and the order of the subjects is
-shuffled anew, by a seed that the report names. The figure that counts is the median of the rounds;
-the smallest and the largest stand beside it.
+In each round every subject has its turn once at each level. The order of the subjects is shuffled
+in each round, by a seed that the report names. The figure that counts is the median of the rounds,
+with the smallest and the largest beside it.
 """
 
 import random
@@ -40,7 +40,7 @@ class Spread:
 
     @property
     def range(self):
-        """As lib.chart takes it."""
+        """(middle, low, high), as lib.chart takes it."""
         return self.median, self.low, self.high
 
     @property
@@ -61,11 +61,11 @@ class Spot:
 
     @property
     def remarks(self):
-        """On the clean rounds, each once."""
+        """The remarks on the clean rounds, each once."""
         return list(dict.fromkeys(text for cell in self.clean for text in cell.remarks))
 
     def spread(self, figure):
-        """Of what figure(cell) is in the clean rounds; None if there is none."""
+        """The Spread of figure(cell) in the clean rounds; None if there is none."""
         return Spread([figure(cell) for cell in self.clean]) if self.clean else None
 
     @property
@@ -87,12 +87,13 @@ class Spot:
 
     @property
     def bound(self):
-        """Whose limit the figure is: that of most rounds."""
+        """What limits the figure in most rounds."""
         return statistics.mode(cell.reading.verdict() for cell in self.clean) if self.clean else ""
 
 
 def rate_text(spot, notes, kernel=True):
-    """The median rate, with its notes; those on what the kernel counted only if they are wanted."""
+    """The median rate, with its notes. Notes on the kernel's counts are included only if
+    `kernel`."""
     if spot is None:
         return ""  # interrupted before
     rate = spot.rate
@@ -104,7 +105,7 @@ def rate_text(spot, notes, kernel=True):
 
 
 def by_spot(cells):
-    """A dict from each spot to what its rounds came to."""
+    """A dict from each spot to the results of its rounds."""
     groups = {}
     for cell in cells:
         groups.setdefault(cell.spot, []).append(cell)

@@ -1,14 +1,14 @@
-"""run: one run of a program, from its options to what is left of it.
+"""run: one run of a program, from its options to its results.
 
-It knows where things run, and on what they stand: the folder for the results, the Redis that all
-ask, the page that the floor answers with. What it leaves in build/loadtest/STAMP:
+It knows where things run, and has the folder for the results, the Redis that all servers ask, and
+the page that the floor answers with. In build/loadtest/STAMP it leaves:
 
     report.html       the table, the charts, and the fine print, in one page
     table.md          the table alone, as printed
     chart-1.svg ...   the charts alone
     cells.tsv         every single measurement, as it was made
-    environment.txt   what one must know of the machine and of this run
-    raw/              what the load generators and the servers printed
+    environment.txt   what one must know about the machine and this run
+    raw/              the output of the load generators and the servers
 """
 
 import contextlib
@@ -26,12 +26,12 @@ from lib.progress import Progress
 PAGE = "/guestbook"
 OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
 LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
-LIMIT_FACTOR = 10  # a load that takes so many times as long as planned is given up
-LIMIT_LEAST_SECONDS = 60  # a client whose knock was not heard may wait for half of that
+LIMIT_FACTOR = 10  # a load that takes so many times longer than planned is given up
+LIMIT_LEAST_SECONDS = 60  # a client whose SYN was dropped may wait for half of that
 
 
 class Run:
-    """One run of a program: what it stands on, and what it has measured so far."""
+    """One run of a program: what it uses, and what it has measured so far."""
 
     def __init__(self, experiment, options, hosts):
         quick = options.quick
@@ -53,7 +53,7 @@ class Run:
                                  2 * self.most_seconds)
         self.asked = self.kept.asked  # requests, for wrk seconds, of each spot, by its first round
         self.path = options.url
-        self.root = machine.TOP  # its public/ is what all serve
+        self.root = machine.TOP  # all serve its public/
         self.entries = options.entries
         self.seed, self.began = self.kept.begin(
             options.seed or random.SystemRandom().randrange(1, 10000),
@@ -92,7 +92,7 @@ class Run:
         return not reason
 
     def _open_redis(self):
-        """The Redis that all servers ask: ours, on the core of the clients, or the one given."""
+        """The Redis that all servers ask: our own, on the core of the clients, or the given one."""
         if not self.options.redis:
             if self.options.elsewhere:
                 return redis.Nobody()
@@ -104,8 +104,8 @@ class Run:
         return store
 
     def _ends_by_close(self, name):
-        """Does an answer of this command's server end with the connection, and has no length? wrk
-        takes such an end for an error. Trouble if it does not serve its page."""
+        """Do the responses of this command's server have no length, and end with the connection?
+        wrk takes such an end for an error. Trouble if the server does not serve its page."""
         log = os.path.join(self.folder, "raw", name + ".log")
         with self.open(name, log, self.redis.on_a_port()) as server, \
                 web.connected(server.url, self.path_of(name)) as connection:
@@ -123,14 +123,14 @@ class Run:
     # ---- what a cell needs ------------------------------------------------------------------
 
     def has_place_for(self, spot):
-        """Can a cell be measured? A command may not know how to do all of it."""
+        """Can a cell be measured? A command may not be able to do all of it."""
         command, dials = self.commands.get(spot.subject), spot.dials
         return not command or not (
             spot.generator == "wrk" and spot.subject in self._by_close or dials.work_ms
             or dials.delay_ms is not None and "{redis" not in command)
 
     def path_of(self, subject):
-        """What it is asked for."""
+        """The path that it is asked for."""
         return self.options.page.get(subject, self.path)
 
     def asks_redis(self, spot):
@@ -140,12 +140,13 @@ class Run:
         return bool(known) and self.path_of(spot.subject) == PAGE
 
     def counts_since(self, before, spot):
-        """What a cell has added. Another's visitors are counted where he likes."""
+        """What a cell has added to Redis' counts. Other servers may count visitors in their own
+        way."""
         counts = self.redis.counts_since(before)
         return counts._replace(visitors=counts.incr) if spot.subject in self.commands else counts
 
     def redis_for(self, spot):
-        """Where its server shall ask: a context manager, since a relay may stand between."""
+        """Where its server finds Redis: a context manager, because a relay may be in between."""
         foreign = spot.subject in self.commands
         store = self.redis.on_a_port() if foreign else self.redis
         if spot.dials.delay_ms is None or not (foreign or subjects.is_ours(spot.subject)):
@@ -170,7 +171,7 @@ class Run:
 
     def open(self, subject, log, where=None, options=(), under=(), cores=1):
         """A context manager: the subject, from its start to its end. Ours ask `where`, this run's
-        Redis or another. `under`: a command that it is started by, strace's or valgrind's."""
+        Redis or another. `under`: a command that starts it, strace's or valgrind's."""
         place = self.hosts.place("server", cores)
         if subject in self.commands:
             return peers.Command(subject, self.commands[subject], place.cores, log, where.where)
@@ -185,7 +186,8 @@ class Run:
                            server.other_pids)
 
     def _page_for(self, subject):
-        """For the floor: a file with what our servers answer, to answer with. Else nothing."""
+        """For the floor: a file with our servers' response, for it to answer with. For others
+        nothing."""
         if subject == "floor" and self._page is None:
             log = os.path.join(self.folder, "raw", "page.log")
             any_server = servers.path_of(servers.NAMES[-1])
@@ -204,8 +206,8 @@ class Run:
     # ---- measuring --------------------------------------------------------------------------
 
     def measure_cells(self, turns):
-        """A cell each. Where a load generator has given up it is not sent again: that takes a minute
-        each time, and would be the same minute."""
+        """Measures a cell for each turn. If a load generator has given up on a spot, it is not sent
+        there again: that would take a minute each time, and fail again."""
         hopeless = set()
         with Record(self, len(turns), 1.2 * self.seconds + 0.5) as record:
             for number, spot in turns:
@@ -226,7 +228,7 @@ class Run:
         return 1 if self.wrong else self.experiment.status(self)
 
     def close(self):
-        """What is left behind: nothing, in a Redis that is not ours."""
+        """Leaves nothing behind in a Redis that is not ours."""
         if self.options.redis:
             self.redis.forget()
         if self._page:
@@ -252,8 +254,8 @@ class Run:
         return self.hosts.pinned()
 
     def drift(self):
-        """Percent between the slowest and the fastest round of the floor: of its cells the median,
-        and the most; nothing if there is no such cell with several rounds."""
+        """The percentage between the slowest and the fastest round of the floor, as (median, most)
+        of its cells; nothing if there is no such cell with several rounds."""
         floor = [cell for cell in self.cells if getattr(cell, "spot", None)
                  and cell.spot.subject == "floor"]
         spreads = [100 * spot.rate.relative for spot in rounds.by_spot(floor).values()
@@ -261,7 +263,7 @@ class Run:
         return (statistics.median(spreads), max(spreads)) if spreads else ()
 
     def caption(self, text):
-        """That of a table, which says so if the hour was a noisy one."""
+        """A table's caption, which says so if the machine was noisy."""
         noisy = self.drift() and self.drift()[0] > rounds.WIDE_PERCENT
         return text + (", in a noisy hour: the floor drifted by %.0f %%" % self.drift()[0]
                        if noisy else "")
@@ -288,7 +290,7 @@ class Run:
         return " ".join(sentences + self.left_out)
 
     def facts(self):
-        """For environment.txt, and the report: pairs."""
+        """Pairs for environment.txt and the report."""
         facts = machine.environment() + [
             ("Redis", self.redis.version()), ("load generators", self.experiment.versions()),
             ("pinned", self.pinned()),
@@ -300,8 +302,8 @@ class Run:
 
 
 class Record:
-    """Takes cells down: in run.cells and in cells.tsv as soon as they are there, so that Ctrl-C
-    keeps them; and on the progress line."""
+    """Records cells in run.cells and in cells.tsv as soon as they are measured, so that Ctrl-C
+    keeps them, and on the progress line."""
 
     def __init__(self, run, planned, guess_seconds):
         self._run = run
@@ -319,7 +321,7 @@ class Record:
         self._progress.clear()
 
     def plan(self, cells_in_all):
-        """So many there will be; who searches knows it only later."""
+        """Sets how many cells there will be. A search knows it only later."""
         self._run.planned = self._progress.cells = cells_in_all
 
     def begin(self, what):
@@ -347,7 +349,7 @@ class Record:
 
 
 def outcome(cell):
-    """In a few words, for the progress line."""
+    """The result in a few words, for the progress line."""
     if cell.wrong:
         return cell.wrong[0]
     return "%s requests/s" % format(round(cell.load.rate), ",")
@@ -364,7 +366,7 @@ def with_revisions(wanted, revisions):
 
 
 def new_folder(wanted=None):
-    """The one that is wanted, or build/loadtest/STAMP, new."""
+    """The wanted folder, or a new build/loadtest/STAMP."""
     if wanted:
         os.makedirs(os.path.join(wanted, "raw"), exist_ok=True)
         return wanted

@@ -1,4 +1,4 @@
-"""scale: from figures to places along an axis, and the round numbers that stand there."""
+"""scale: the places of figures along an axis, and the round numbers on it."""
 
 import math
 
@@ -12,7 +12,7 @@ class Scale:
         self.axis = axis
         figures = [*figures] if axis.log or axis.ticks else [0, *figures]
         low, high = map(self._even, (min(figures), max(figures)))
-        if axis.log and high - low < 1:  # a decade at least: it has three ticks
+        if axis.log and high - low < 1:  # at least a decade, which has three ticks
             low, high = (low + high - 1) / 2, (low + high + 1) / 2
         elif low == high:
             high += 1
@@ -23,7 +23,7 @@ class Scale:
         self.low, self.high = (10 ** end for end in ends) if axis.log else ends
 
     def _even(self, value):
-        """Equal steps of this are equal on paper."""
+        """The value on a scale on which equal steps are equal on paper."""
         return math.log10(value) if self.axis.log else float(value)
 
     def at(self, value):
@@ -31,8 +31,8 @@ class Scale:
         return (self._even(value) - self._low) / self._length
 
     def ticks(self, few):
-        """Where a text stands, from left to right: of many the ends, and a few between them that
-        are far apart and round."""
+        """The ticks that have a text, from left to right. Of many ticks they are the ends, and a
+        few round ones between them that are far apart."""
         every = range(len(self.axis.ticks)) if self.axis.even else (
             sorted(self.axis.ticks or self._round(few)))
         ticks = [tick for tick in every if (tick > 0 or not self.axis.log)
@@ -62,12 +62,12 @@ class Scale:
 
 
 def number(value):
-    """A round number as people write it: 1,000 and 0.5."""
+    """A round number as text: 1,000 and 0.5."""
     return format(value, ",.10g")
 
 
 def figure(value):
-    """A measured one: three digits of it, more only before the point."""
+    """A measured number as text: three digits, more only before the point."""
     if abs(value) >= 99.95 or value == int(value):
         return format(round(value), ",")
     return "%.*f" % (1 if abs(value) >= 9.995 else 2, value)

@@ -1,7 +1,7 @@
-"""seeds: what others found who asked the same, quoted.
+"""seeds: quoted figures of other people who asked the same question.
 
-Figures of loadtest/results/seeds.tsv, each with its source. They stand in a table of their own,
-never among ours: other machines, other networks, other decades.
+They are in loadtest/results/seeds.tsv, each with its source. They have a table of their own and are
+never among ours, because they come from other machines, other networks and other decades.
 """
 
 import csv
@@ -13,7 +13,7 @@ FILE = os.path.join(machine.TOP, "loadtest", "results", "seeds.tsv")
 
 
 def read(program):
-    """Those that a program's question comes from, as dicts."""
+    """The figures that a program's question comes from, as dicts."""
     with open(FILE, encoding="utf-8") as file:
         lines = (line for line in file if not line.startswith("#"))
         return [row for row in csv.DictReader(lines, delimiter="\t") if row["program"] == program]

@@ -13,12 +13,12 @@ START_SECONDS = 5.0
 
 
 class Started:
-    """A process of ours that serves, from `with` to its end.
+    """A server process of ours, from `with` to its end.
 
-    Everything it prints goes to the file `log`, or its errors to a file of their own: a pipe that
-    nobody empties could block it. `launch` starts it, here unless it leads to another host."""
+    Its output goes to the file `log`, or its errors to a file of their own, because a pipe that is
+    not read could block it. `launch` starts it, here or on another host."""
 
-    other_pids = ()  # it is one instance
+    other_pids = ()  # it has one instance
 
     def __init__(self, name, cores, log, errors=None, launch=processes.start):
         self.name = name
@@ -53,10 +53,10 @@ class Started:
                                          stdin=subprocess.DEVNULL)
 
     def await_ready(self, is_ready):
-        """Until it is. Trouble if it ends before, or takes too long."""
+        """Waits until it is ready. Trouble if it ends before that, or takes too long."""
         deadline = time.monotonic() + START_SECONDS
         while True:
-            over = processes.has_ended(self._process)  # before the look: it says no more then
+            over = processes.has_ended(self._process)  # first: after its end it prints no more
             if is_ready():
                 return
             if over:
@@ -67,7 +67,7 @@ class Started:
             time.sleep(processes.POLL_SECONDS)
 
     def await_banner(self):
-        """Its first line says that it is ready, and where."""
+        """Waits for its first line, which says that it is ready, and where."""
         self.await_ready(self._banner)
         self.url = self._banner().group(1)
 
@@ -75,15 +75,15 @@ class Started:
         return re.search(r"^\w+: listening on (\S+)\n", processes.printed(self._log), re.MULTILINE)
 
     def _last_words(self, status):
-        """What it said at last, or else how it ended."""
+        """Its last words, or else how it ended."""
         lines = processes.printed(self._errors or self._log).strip().splitlines()
         return lines[-1] if lines else how_it_ended(status)
 
 
 class Server(Started):
     """A server of our own on a free port. It listens on loopback, or on `address`. `prefix` is
-    written before its command: of what leads to another host, or watches it, strace or valgrind,
-    and whose process becomes the server's."""
+    written before its command, to run it on another host, or under strace or valgrind. The prefix's
+    process becomes the server's."""
 
     def __init__(self, binary, redis, cores, log, options=(), prefix=(), address=None,
                  errors=None):
@@ -106,7 +106,7 @@ Farewell = namedtuple("Farewell", "requests switches")  # of the whole run, chil
 
 
 def farewell(printed):
-    """What a server says when it has been asked to end; None if it did not."""
+    """What a server prints when it has been asked to end; None if it printed nothing."""
     found = re.search(r"^\w+: (\d+) requests on .* context switches (\d+) voluntary, "
                       r"(\d+) involuntary$", printed, re.MULTILINE)
     return found and Farewell(int(found.group(1)), int(found.group(2)) + int(found.group(3)))

@@ -1,7 +1,7 @@
-"""static: what the programs have in common that ask for files, of the seven and of the peers.
+"""static: the parts that programs have in common that ask the seven and the peers for files.
 
 Equal work means here: the same bytes. Before a server is loaded it is asked for the file once, and
-what comes must be what is in public/.
+the response must be the file in public/.
 """
 
 import os
@@ -13,7 +13,7 @@ class StaticExperiment(experiment.Experiment):
     """Each of the seven, the peers, and the floor."""
 
     path = "/index.html"
-    in_a_lab = False  # files are asked for from here
+    in_a_lab = False  # asks from this machine, not from a lab's host
     servers = [*servers.NAMES, *peers.NAMES, "floor"]
 
     def look_at(self, server, run):

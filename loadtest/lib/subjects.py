@@ -1,13 +1,13 @@
-"""subjects: whatever can be measured, by its name.
+"""subjects: everything that can be measured, by name.
 
     epoll           one of the seven, as built here
     epoll@v1.0      the same of another revision of this project (git archive, built apart)
-    epoll@new-redis today's, with a change that is stored: loadtest/results/new-redis/change.patch
+    epoll@new-redis today's, with a stored change: loadtest/results/new-redis/change.patch
     floor           the least a server can do
     nginx           a peer
 
-Each of them also behind the balancer of a lab, several times; and whatever somebody else has
-started, at an address.
+Each of them can also be behind the balancer of a lab, several times. A server that is already
+running, at an address, can be measured, too.
 """
 
 import contextlib
@@ -50,8 +50,7 @@ def binary_of(name):
 
 
 def end(server, name):
-    """Ends it. Returns what was wrong with that, as a list of sentences; how a peer takes leave is
-    its own affair."""
+    """Ends it. Returns what went wrong, as a list of sentences. A peer may end in its own way."""
     status = server.end()
     if not status or not is_ours(name):
         return []
@@ -60,10 +59,10 @@ def end(server, name):
 
 def open_subject(name, cores, log, *, redis=None, options=(), body=None, root=machine.TOP,
                  prefix=(), address=None):
-    """A context manager: started on `cores`, ended at the end of `with`. Ours ask `redis`; the
-    floor answers with the file `body`, and knows none of our options; ours and the peers serve the
-    files of `root`/public. Ours and the floor may be on another host, where `prefix` leads to, and
-    listen on its `address`."""
+    """A context manager that starts the subject on `cores`, and ends it at the end of `with`. Ours
+    ask `redis`. The floor answers with the file `body`, and has none of our options. Ours and the
+    peers serve the files of `root`/public. Ours and the floor may be on another host, where
+    `prefix` leads to, and listen on its `address`."""
     if name == "floor":
         return peers.Floor(cores, log, body, prefix=prefix, address=address)
     if is_ours(name):
@@ -107,13 +106,13 @@ class Balanced:
             each.must_live()
 
     def end(self):
-        """Ends them all. Returns the exit status: that of the first that did not end well."""
+        """Ends them all. Returns the first exit status that is not 0, or 0."""
         self._balancer.end()
         return next(filter(None, [each.end() for each in self._instances]), 0)
 
 
 class Elsewhere:
-    """A server that somebody else has started, at `url`: nothing is known of it but its answers."""
+    """A server at `url` that was not started by us. Only its responses are known."""
 
     pid, other_pids = None, []
 
@@ -128,7 +127,7 @@ class Elsewhere:
         pass
 
     def must_live(self):
-        """Who could tell?"""
+        """Nothing is known of its process."""
 
     def end(self):
         return 0
@@ -138,7 +137,7 @@ class Elsewhere:
 
 
 def _change(revision):
-    """The stored change of this name, as the path of a patch; or None."""
+    """The path of the stored change of this name, a patch; or None."""
     path = os.path.join(machine.TOP, "loadtest", "results", revision, "change.patch")
     return path if os.path.exists(path) else None
 

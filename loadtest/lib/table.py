@@ -9,12 +9,12 @@ MARKS = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as Notes.mark() g
 
 
 def count(number):
-    """As people write it: 12,346."""
+    """A number as text: 12,346."""
     return format(round(number), ",")
 
 
 def median(form, spread):
-    """Of a rounds.Spread, or a dash if there is none."""
+    """The median of a rounds.Spread, or a dash if there is none."""
     return form % spread.median if spread else "-"
 
 
@@ -25,8 +25,8 @@ def raw_row(columns, figures):
 
 
 def markdown(header, rows):
-    """The table as text. Its first column holds names, to the left; the others figures, to the
-    right. Every cell is a string."""
+    """The table as text. Its first column holds names, aligned to the left. The others hold
+    figures, aligned to the right. Every cell is a string."""
     rows = [[cell.replace("|", r"\|") for cell in row] for row in [header, *rows]]
     widths = [max(3, *map(len, column)) for column in zip(*rows)]
     lines = [_line(row, widths) for row in rows]
@@ -41,7 +41,7 @@ def _line(row, widths):
 
 
 def _rule(widths):
-    """The line below the header; a colon says to which side a column goes."""
+    """The line below the header. A colon says to which side a column is aligned."""
     first = ":" + "-" * (widths[0] - 1)
     others = ["-" * (width - 1) + ":" for width in widths[1:]]
     return "| %s |" % " | ".join([first, *others])
@@ -64,7 +64,8 @@ def as_html(header, rows, link=None):
 
 
 def _kind(column):
-    """The class of its cells: none for figures, words, or sentences, which may be broken."""
+    """The class of a column's cells: none for figures, or words, or sentences, which may be
+    broken."""
     if all(FIGURE.fullmatch(cell) for cell in column if cell):
         return ""
     return ' class="words%s"' % (" long" if max(map(len, column)) > LONG else "")
@@ -91,13 +92,13 @@ class Notes:
         self._texts = []
 
     def mark(self, text):
-        """Takes a note; returns what to put behind the figure that it is about."""
+        """Adds a note, and returns the mark to put behind its figure."""
         if text not in self._texts:
             self._texts.append(text)
         return "(%d)" % (self._texts.index(text) + 1)
 
     def marks(self, texts):
-        """The same of several, each once: what to put right behind the figure."""
+        """The same for several notes, each once."""
         return "".join(" " + self.mark(text) for text in dict.fromkeys(texts))
 
     def numbered(self):

@@ -11,7 +11,7 @@ PATIENCE_SECONDS = 10
 
 @contextlib.contextmanager
 def connected(url, path):
-    """A connection to a server, for the time of a `with`. What goes wrong on it is Trouble, with the
+    """A connection to a server, for the time of a `with`. An error on it becomes Trouble, with the
     path that was asked for."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_SECONDS)
     try:
@@ -23,7 +23,7 @@ def connected(url, path):
 
 
 def fetch(url, path, method="GET"):
-    """Status and body of one answer, over a connection of its own."""
+    """Status and body of one response, over a connection of its own."""
     with connected(url, path) as connection:
         connection.request(method, path, headers={"Connection": "close"})
         answer = connection.getresponse()

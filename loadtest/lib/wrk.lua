@@ -1,8 +1,8 @@
--- wrk calls done() when the run is over. What it knows goes to standard output as one line of
+-- wrk calls done() when the run is over. It writes the figures to standard output as one line of
 -- JSON, which wrk.py reads.
 
--- Reading the i-th of wrk's counted times takes as long as the time is: with many long ones, too
--- long. Then a thousand percentiles stand for them.
+-- To read the i-th of wrk's counted times takes as long as the time is, which is too long if there
+-- are many long ones. Then a thousand percentiles replace them.
 local WORTH_READING = 2e9
 
 local function times(latency)

@@ -1,21 +1,21 @@
 """wrk: kept connections, run and understood.
 
-wrk keeps a fixed number of connections open, and asks on each as soon as it has its answer. What
-one must know to believe it:
+wrk keeps a fixed number of connections open, and asks on each as soon as it has its response. To
+trust its figures one must know:
 
-- Its times leave connecting out: they begin when the connection takes the request.
-- It "corrects" its times: for every long one it adds those that a client who asks at even
-  intervals would have had meanwhile. No request stands behind them, and percentiles and mean are
-  not those of the requests: at one connection the mean came out at twice the truth. The addition
-  is exact, so it can be, and is, taken back here (see uncorrected).
-- Time-outs are answers that came later than --timeout, 2 s if nobody says otherwise. A request
-  that is never answered is not counted at all, so a server that hangs shows no errors, only few
-  requests.
+- Its times do not include connecting: they begin when the connection takes the request.
+- It "corrects" its times. For every long one it adds the times that a client would have had that
+  asks at even intervals. No request belongs to them, and percentiles and mean are not those of the
+  requests: on one connection the mean came out at twice the truth. The addition is exact, so it is
+  taken back here (see uncorrected).
+- Time-outs are responses that came later than --timeout, 2 s by default. A request that is never
+  answered is not counted at all, so a server that hangs shows no errors, only few requests.
 - A status above 399 is an error, one from 300 to 399 is not. Ask for nothing that redirects.
 - A connection that is refused is counted once and never tried again.
-- It runs for whole seconds; up to 0.1 s more is in the length it reports.
-- An answer whose end is the end of its connection, without Content-Length, counts as a read error
-  and as an answer. One with "Connection: close" and a length is right: wrk opens another.
+- It runs for whole seconds. Up to 0.1 s more is in the length that it reports.
+- A response whose end is the end of its connection, without Content-Length, counts as a read error
+  and as a response. One with "Connection: close" and a length is right: wrk opens another
+  connection.
 """
 
 import bisect
@@ -33,14 +33,14 @@ PERCENTAGES = (50, 90, 99, 99.9, 100)
 
 
 def command(url, clients, seconds):
-    """One thread, `clients` connections, whole seconds, at least one."""
+    """The command: one thread, `clients` connections, whole seconds, at least one."""
     return ["wrk", "-t1", "-c%d" % clients, "-d%d" % max(1, round(seconds)),
             "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
 def run(url, clients, seconds, cores, save_as, prefix=()):
-    """Asks for `url` for so long on so many connections. Returns the Load; what wrk wrote stays
-    in `save_as` with .txt and .err. Trouble if wrk gave up. `prefix` leads to another host."""
+    """Asks for `url` for so long on so many connections. Returns the Load. wrk's output is kept in
+    `save_as` with .txt and .err. Trouble if wrk gave up. `prefix` runs it on another host."""
     words = [*prefix, *command(url, clients, seconds)]
     return parse(load.run("wrk", words, cores, save_as, seconds + GRACE_SECONDS), clients)
 
@@ -65,7 +65,8 @@ def parse(text, clients):
 
 
 def interval(report, clients):
-    """At which wrk takes its clients to ask, in whole microseconds; None: no correction."""
+    """The interval at which wrk assumes its clients to ask, in whole microseconds; None if it does
+    not correct."""
     each = report["requests"] // clients
     return report["microseconds"] // each if each else None
 
@@ -100,7 +101,7 @@ def mean(times):
 
 
 def percentile(times, percent):
-    """The least time within which so many percent were done; 0 if there is none."""
+    """The shortest time within which so many percent were done; 0 if there is none."""
     wanted = percent / 100 * sum(count for _, count in times)
     seen = 0
     for value, count in times:

@@ -23,10 +23,11 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 KINDS = ["find the bug", "predict", "change a policy", "build", "build it all"]
 ORIGINS = ["mine", "exercises", "solutions"]  # the learner's copy, the starting file, the solution
 
-Heading = namedtuple("Heading", "title chapter kind minutes")
+Heading = namedtuple("Heading", "title chapter kind minutes stars")  # stars: 1 to 3, more are harder
 
 HEADING = re.compile(r"# (?P<title>[^\n]+)\n\n"
-                     r"Chapter (?P<chapter>\d) · (?P<kind>[a-z ]+) · (?P<minutes>\d+) minutes\n")
+                     r"Chapter (?P<chapter>\d) · (?P<kind>[a-z ]+) · (?P<minutes>\d+) minutes"
+                     r" · (?P<stars>★☆☆|★★☆|★★★)\n")
 
 
 class Exercise:
@@ -64,7 +65,7 @@ class Exercise:
         """The title, and the line below it; None if the file does not begin so."""
         found = HEADING.match(self._read(self.task))
         return found and Heading(found["title"], int(found["chapter"]), found["kind"],
-                                 int(found["minutes"]))
+                                 int(found["minutes"]), found["stars"].count("★"))
 
     def copy_once(self, make):
         """Gives the learner a copy of the starting file, if there is none; make(path) is to bring
@@ -102,8 +103,8 @@ class Exercise:
 
 
 def every(top=TOP):
-    """All exercises, chapter by chapter; in a chapter the quick ones first. Whoever has one of the
-    four files counts, so that none of the others can be forgotten."""
+    """All exercises, chapter by chapter; in a chapter the easy ones first. An exercise counts if it has
+    one of the four files, so that none of the others can be forgotten."""
     found = set()
     for path in glob.glob(os.path.join(top, "0[1-9]_*", "exercises", "**", "*"), recursive=True):
         name, suffix = os.path.splitext(os.path.basename(path))
@@ -115,7 +116,8 @@ def every(top=TOP):
 def order(exercise):
     there = os.path.exists(exercise.at(exercise.task))
     heading = exercise.heading() if there else None
-    return exercise.chapter, heading.minutes if heading else 0, exercise.name
+    difficulty = (heading.stars, heading.minutes) if heading else (0, 0)
+    return exercise.chapter, difficulty, exercise.name
 
 
 def find(word, known):

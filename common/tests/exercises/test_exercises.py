@@ -23,7 +23,8 @@ PATIENCE = {"exercises": place.ALONE,  # it fails by waiting to the end for what
 
 HINT = r"<details><summary>Hint %d</summary>\n\n.+?\n\n</details>\n"
 TASK = re.compile(exercises.HEADING.pattern
-                  + r"\n(?P<task>.+?)\n\n    make exercise EX=(?P<key>\S+)\n\n"
+                  + r"\n(?:\*It teaches .+?\. It needs .+?\.\*\n\n)?"
+                  r"(?P<task>.+?)\n\n    make exercise EX=(?P<key>\S+)\n\n"
                   + "".join(HINT % number for number in (1, 2, 3))
                   + r"<details><summary>When it passes</summary>\n\n"
                   r".*\*\*What it teaches\.\*\* .+?\n\n</details>\n", re.DOTALL)
@@ -111,7 +112,7 @@ class Files(Sentence):
 
 class Task(Sentence):
     def __init__(self, exercise):
-        super().__init__("%s: its task has the form: title, kind, minutes, command, three hints" %
+        super().__init__("%s: its task has the form: title, kind, minutes, stars, command, three hints" %
                          exercise.key)
         self._exercise = exercise
 
@@ -125,6 +126,9 @@ class Task(Sentence):
         self.assertIn(found["kind"], exercises.KINDS)
         self.assertIn(int(found["minutes"]), MINUTES)
         self.assertIn(len(found["task"].split()), WORDS)
+        said = [line.count("★") for line in read(one.at(one.chapter + "/README.md")).splitlines()
+                if "(exercises/%s.md)" % one.name in line and "★" in line]
+        self.assertIn(said, ([], [found["stars"].count("★")]), "the difficulty, in the chapter")
 
 
 class Verdict(Sentence):

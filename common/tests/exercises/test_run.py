@@ -14,7 +14,7 @@ import checks
 TASK = """\
 # A number
 
-Chapter 1 · %s · %d minutes
+Chapter 1 · %s · %d minutes · ★☆☆
 
 Print the right number.
 
@@ -227,7 +227,7 @@ class Learner(unittest.TestCase):
     def test_the_list_counts_and_says_what_is_next(self):
         _, printed = self.listed("01/number")
         self.assertIn("Chapter 1: iterative\n", printed)
-        self.assertRegex(printed, r" 01/number +10 min +predict +A number\n")
+        self.assertRegex(printed, r" 01/number +★ +10 min +predict +A number\n")
         self.assertIn("4 exercises: 0 done, 0 begun\n", printed)
         self.assertEqual(place.last_line(printed), "next: make exercise EX=01/numbers")  # 5 minutes
 

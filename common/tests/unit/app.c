@@ -589,7 +589,7 @@ Test(app, every_refusal_is_explained)
         expect_number(code, app.response.status, statuses[i]);
         cr_expect(strncmp(content(), code, 4) == 0, "%s", content());
         expect_part(code, content(), http_reason(statuses[i]));
-        expect_no_part(code, content(), "Something went wrong on this side");
+        expect_no_part(code, content(), "Something went wrong in the server");
         expect_text(code, app.response.type, "text/html; charset=utf-8");
         expect_part(code, app.response.fields, "Cache-Control: no-store\r\n");
     }
