@@ -18,10 +18,11 @@ def check(ex):
 
         def starts_again():
             starts.append(ex.serve("--port", str(port)))
-            return True
+            return starts[-1].port == port
 
         ex.expect("again", "that it starts again on port %d (%d of %d)" % (port, number + 1, TIMES),
-                  starts_again, hint=1, read="socket(7)")
+                  starts_again, saw=lambda: "that it listens on port %d" % starts[-1].port, hint=1,
+                  read="socket(7)")
         server = starts[0]
         visit(ex, server)
         if number + 1 < TIMES:

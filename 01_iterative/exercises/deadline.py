@@ -4,15 +4,22 @@ import time
 
 REASON = "total"
 
-TIMEOUT = 1.0  # seconds
+LONG, TIMEOUT = 20, 0.6  # seconds
 EVERY = 0.05  # less than a tick, so that no recv() of the server's ends without a byte
 MOST = 4 * TIMEOUT
+PIECES = 100
 TRIES = 3
 
 
 def check(ex):
-    answered(ex, "honest", "a head that comes half a second later is answered with 200",
-             ex.serve("--timeout", "20"), [b"GET / HTTP/1.1\r\n", b"Host: here\r\n\r\n"])
+    server = ex.serve("--timeout", "%g" % LONG)
+    answered(ex, "honest", "a head whose end comes %g s later is answered with 200, with --timeout %g"
+             % (MOST, LONG), server, [b"GET / HTTP/1.1\r\n", b"Host: here\r\n\r\n"],
+             lambda: time.sleep(MOST))  # the client's own slowness, and no waiting for anything
+    head = b"GET / HTTP/1.1\r\nX: %s\r\n\r\n" % (b"x" * PIECES)
+    answered(ex, "honest", "a head that comes a byte at a time is answered with 200", server,
+             [head[at:at + 1] for at in range(len(head))],
+             lambda: ex.wait(lambda: server.unread() == 0, 1))
     server = ex.serve("--timeout", "%g" % TIMEOUT)
     silent = ex.hold(server, 1)[0]
     ex.expect("silent", "408 for a client that falls silent", lambda: silent.hear().status == 408,
@@ -26,12 +33,12 @@ def check(ex):
     answered(ex, "next", "the next one is served", server, [b"GET / HTTP/1.1\r\n\r\n"])
 
 
-def answered(ex, key, expected, server, pieces):
-    """Sends the pieces, half a second apart, and expects 200."""
+def answered(ex, key, expected, server, pieces, between=None):
+    """Sends the pieces, calls `between` between two of them, and expects 200."""
     client = ex.client(server)
     for number, piece in enumerate(pieces):
         if number:
-            time.sleep(0.5)  # the client's own slowness, and no waiting for anything
+            between()
         client.say(piece)
     answers = []
 

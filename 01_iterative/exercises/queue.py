@@ -9,28 +9,50 @@ REASON = "full"
 
 MOST_BACKLOG = 65535  # --backlog takes no more
 SPARE_DESCRIPTORS = 64
+LOOKS = 20  # in a row, at a queue that no longer changes
 
 
 def check(ex):
+    chance = ex.chance()
     with open("/proc/sys/net/core/somaxconn", encoding="ascii") as file:
         somaxconn = int(file.read())
-    look(ex, "room", "a queue with room", 10, somaxconn, 3, 1)
-    look(ex, "full", "a queue that is full", 1, somaxconn, 4, 2)
-    look(ex, "full", "a queue that is just full", 6, somaxconn, 7, 2)
-    look(ex, "full", "a queue that is nearly full", 6, somaxconn, 6, 2)
-    if somaxconn < MOST_BACKLOG and somaxconn + 2 <= room_for_clients():
-        look(ex, "capped", "a backlog above somaxconn", MOST_BACKLOG, somaxconn,
-             somaxconn + 2, 3)
+    small = min(somaxconn, 30)
+    backlog = chance.randrange(small // 2, small)
+    look(ex, "room", "a queue with room", backlog, somaxconn, chance.randrange(2, small // 3), 1)
+    for more in chance.sample(range(3, 9), 2):
+        backlog = chance.randrange(1, small)
+        look(ex, "full", "a queue that is full", backlog, somaxconn, backlog + more, 2)
+    for more in chance.sample(range(-1, 3), 4):  # just full, or nearly
+        backlog = chance.randrange(2, small)
+        look(ex, "full", "a queue at its limit", backlog, somaxconn, backlog + more, 2)
+    capped(ex, somaxconn, chance)
+
+
+def capped(ex, somaxconn, chance):
+    held = somaxconn + chance.randrange(2, 20)
+    if somaxconn < MOST_BACKLOG and held <= room_for_clients():
+        look(ex, "capped", "a backlog above somaxconn",
+             chance.randrange(somaxconn + 1, MOST_BACKLOG + 1), somaxconn, held, 3)
     else:
         ex.did("did not try a backlog above somaxconn (%d): it takes too many clients" % somaxconn)
 
 
 def look(ex, key, expected, backlog, somaxconn, held, hint):
-    """Asks for a prediction, and then measures."""
+    """Asks for a prediction, and then measures. Does not print the measured number before the
+    prediction is right."""
     run = ex.run(backlog, somaxconn, held)
     ex.expect("prints", "a prediction: a number, and status 0",
               lambda: run.status == 0 and run.stdout.strip().isdecimal(),
               saw=lambda: "status %d, and %r" % (run.status, run.stdout), hint=1)
+    predicted = int(run.stdout)
+    measured = measure(ex, backlog, held)
+    ex.expect(key, "%s: as many in it as you predict" % expected, lambda: predicted == measured,
+              saw=lambda: "%s than your %d" % ("more" if measured > predicted else "fewer",
+                                               predicted), hint=hint, read="listen(2)")
+
+
+def measure(ex, backlog, held):
+    """Recv-Q, with so many clients behind one that is being served."""
     server = ex.project("iterative", "--backlog", str(backlog), "--timeout", "60")
     ex.hold(server, 1)
     ex.wait(lambda: server.waiting() == 0 and server.unread() == 0)  # accepted
@@ -38,15 +60,19 @@ def look(ex, key, expected, backlog, somaxconn, held, hint):
         for _ in range(held):
             begin_to_connect(clients.enter_context(socket.socket()), server)
         ex.did("let %d clients connect behind it" % held)
-        most = min(held, min(backlog, somaxconn) + 1)
-        if not ex.wait(lambda: server.waiting() >= most):
-            ex.skip("this kernel keeps its queue in another way: %d in it" % server.waiting())
-        measured = server.waiting()
+        last, looks = None, 0
+
+        def is_settled():
+            nonlocal last, looks
+            waiting = server.waiting()
+            looks = looks + 1 if waiting == last and waiting > 0 else 0
+            last = waiting
+            return looks >= LOOKS
+
+        if not ex.wait(is_settled):
+            ex.skip("this kernel shows no accept queue")
     server.end(signal.SIGKILL)  # it would wait for the client that it serves
-    ex.expect(key, "%s: %d in it, as predicted" % (expected, measured),
-              lambda: int(run.stdout) == measured,
-              saw=lambda: "your prediction: %s" % run.stdout.strip(), hint=hint,
-              read="listen(2)")
+    return last
 
 
 def begin_to_connect(client, server):

@@ -1,37 +1,60 @@
 """01/reader: how many system calls a head costs, and whether each cut of it is read right."""
 
+import string
+
 from words import how_many
 
 REASON = "few"
+SAN = "address,undefined"  # a write past the buffer ends the program
 
 USUAL = (b"GET /guestbook HTTP/1.1\r\nHost: here\r\nUser-Agent: check\r\nAccept: */*\r\n"
          b"Accept-Language: en\r\n\r\n")
+HEAD_MAX = 4096
 MOST_READS = 3
 READS = {"recvfrom", "recvmsg", "read", "readv"}
+LOOKS = 10  # in a row, at a server that sleeps: far less than a tick
 
 
 def check(ex):
+    chance = ex.chance()
     server = ex.serve()
-    right(ex, server, "answers", "a head in one piece", [USUAL], 1)
-    cut = USUAL.index(b"\r\n\r\n")
-    for place in (1, cut + 1, cut + 2, cut + 3):
-        right(ex, server, "pieces", "a head in two pieces, %s first" % how_many(place, "byte"),
-              [USUAL[:place], USUAL[place:]], 2)
+    right(ex, server, "answers", "a head in one piece", [some_head(chance)], 1)
+    for of_the_end in (0, 1, 2, 3):
+        head = some_head(chance)
+        cut = len(head) - 4 + of_the_end
+        right(ex, server, "pieces", "a head in two pieces, with %s of its end in the first"
+              % how_many(of_the_end, "byte"), [head[:cut], head[cut:]], 2)
+    head = some_head(chance, 100)
     right(ex, server, "pieces", "a head that comes a byte at a time",
-          [USUAL[at:at + 1] for at in range(len(USUAL))], 2)
-    too_long(ex, server)
-    few(ex)
+          [head[at:at + 1] for at in range(len(head))], 2)
+    full = some_head(chance, HEAD_MAX)
+    at = chance.randrange(1000, 3000)
+    right(ex, server, "full", "a head of HEAD_MAX bytes", [full[:at], full[at:]], 3)
+    sleeps(ex, server, head)
+    too_long(ex, server, chance)
+    few(ex, USUAL)
+    few(ex, some_head(chance, chance.randrange(3000, HEAD_MAX)))
+    head = some_head(chance)
     right(ex, server, "rest", "a head with more behind its empty line",
-          [USUAL + b"What follows is not ours to count.\r\n\r\n"], 3, len(USUAL))
+          [head + b"What follows is not ours to count.\r\n\r\n"], 3, len(head))
+
+
+def some_head(chance, length=None):
+    """A head of that length, or some: nobody can know it before its end has come."""
+    begin, end = b"GET / HTTP/1.1\r\nX: ", b"\r\n\r\n"
+    length = length or chance.randrange(60, 2000)
+    more = chance.choices(string.ascii_lowercase.encode(), k=length - len(begin) - len(end))
+    return begin + bytes(more) + end
 
 
 def right(ex, server, key, expected, pieces, hint, length=None):
-    """Sends the pieces, each after the server has read the one before, and checks the answer."""
+    """Sends the pieces, each after the server has taken the one before, and checks the answer."""
     length = length or sum(map(len, pieces))
     client = ex.client(server)
-    for piece in pieces:
+    for piece in pieces[:-1]:
         client.say(piece)
-        ex.wait(lambda: server.unread() == 0, 1)
+        expect_taken(ex, server)
+    client.say(pieces[-1])
     answers = []
 
     def answered():
@@ -42,29 +65,74 @@ def right(ex, server, key, expected, pieces, hint, length=None):
               saw=lambda: answers[-1], hint=hint, read="tcp(7)")
 
 
-def too_long(ex, server):
-    """A head without an end, and then another client."""
-    endless = ex.client(server)
-    endless.say(b"GET / HTTP/1.1\r\nX: " + b"x" * 100000)
-    ex.did("sent 100,000 bytes without an empty line")
-    ex.expect("too long", "an end of the connection, with 431 or without",
-              lambda: endless.is_closed(5), saw=lambda: "a connection that stays",
-              hint=3, read="recv(2)")
-    ex.expect("too long", "a server that lives, and answers the next client",
-              lambda: server.alive() and ask(ex, server).status == 200, hint=3, read="recv(2)")
+def expect_taken(ex, server):
+    """Says so only if it is not so: there are many pieces."""
+    if not ex.wait(lambda: server.unread() == 0, 1):
+        ex.expect("takes", "a server that takes the bytes of a piece before it waits for the next",
+                  lambda: False, saw=lambda: "%d bytes not taken" % server.unread(), hint=1,
+                  read="recv(2)")
 
 
-def ask(ex, server):
+def sleeps(ex, server, head):
+    """Half a head, and then nothing: the server waits for the rest, and uses no processor."""
     client = ex.client(server)
-    client.say(USUAL)
+    client.say(head[:50])
+    expect_taken(ex, server)
+    last, looks = None, 0
+
+    def asleep():
+        nonlocal last, looks
+        look = [server.status(field) for field in ("voluntary_ctxt_switches",
+                                                   "nonvoluntary_ctxt_switches")]
+        looks = looks + 1 if look == last and server.status("State").startswith("S") else 0
+        last = look
+        return looks >= LOOKS
+
+    ex.expect("sleeps", "a server that sleeps until the rest of a head comes", asleep, within=2,
+              saw=lambda: "%.1f s of CPU time" % server.cpu_seconds(), hint=1, read="recv(2)")
+    client.close()
+
+
+def too_long(ex, server, chance):
+    """Heads without an end, in one piece and in pieces that would reach behind the buffer. And then
+    another client, each time."""
+    refused(ex, server, "a head of exactly HEAD_MAX bytes that has no end",
+            [some_head(chance, HEAD_MAX + 4)[:HEAD_MAX]], told=True)
+    endless = some_head(chance, 100000)[:-4]
+    refused(ex, server, "100,000 bytes that have no end", [endless])
+    for _ in range(3):
+        size = chance.randrange(1000, HEAD_MAX)
+        refused(ex, server, "the same in pieces of %d bytes" % size,
+                [endless[at:at + size] for at in range(0, 5 * HEAD_MAX, size)])
+
+
+def refused(ex, server, what, pieces, told=False):
+    client = ex.client(server)
+    for piece in pieces:
+        client.say(piece)
+        if not client.is_closed():
+            expect_taken(ex, server)
+    ex.did("sent %s" % what)
+    if told:
+        ex.expect("too long", "431", lambda: client.hear().status == 431, hint=3, read="recv(2)")
+    ex.expect("too long", "an end of the connection", lambda: client.is_closed(5),
+              saw=lambda: "a connection that stays", hint=3, read="recv(2)")
+    ex.expect("too long", "a server that lives, and answers the next client",
+              lambda: server.alive() and ask(ex, server, USUAL).status == 200, hint=3,
+              read="recv(2)")
+
+
+def ask(ex, server, head):
+    client = ex.client(server)
+    client.say(head)
     return client.hear()
 
 
-def few(ex):
+def few(ex, head):
     """Counts the calls of a client whose head came in one piece."""
     server = ex.serve(under=ex.traced("accept,accept4," + ",".join(sorted(READS))))
-    ask(ex, server)
-    ex.did("sent a head of %d bytes, in one piece, and counted the calls" % len(USUAL))
+    ask(ex, server, head)
+    ex.did("sent a head of %d bytes, in one piece, and counted the calls" % len(head))
     server.end()
     reads = reads_of_client(server.calls)
     ex.expect("few", "at most %d calls that read it" % MOST_READS,

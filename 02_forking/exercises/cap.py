@@ -1,46 +1,95 @@
 """02/cap: whether a client beyond the limit is told so at once, and only while there is no room."""
 
+import time
+
+from outcome import patient
 from words import how_many
 
 REASON = "told"
-MOST = 3
+FEWEST, MOST = 2, 6
 OTHERS = 10
+REFUSED = 100  # one after the other, which takes a tenth of
+REFUSED_SECONDS = 2
 IDLE, IDLE_CPU = 0.5, 0.03  # seconds: so long, and what a loop without sleep uses by far
 REST = b"Host: here\r\n\r\n"
 
 
 def check(ex):
-    server = ex.serve("--workers", str(MOST), "--timeout", "60")
-    inside = ex.hold(server, MOST)
-    ex.expect("served", "%d children" % MOST, lambda: len(server.children()) == MOST,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
-    fourth = ex.client(server)
-    fourth.say(b"GET / HTTP/1.1\r\n" + REST)
-    ex.did("had a fourth client ask for the page")
-    expect_503(ex, "told", "503 for the fourth, and an end of its connection", fourth)
-    silent, fifth = ex.client(server), ex.client(server)
-    fifth.say(b"GET / HTTP/1.1\r\n" + REST)
+    limit, other = ex.chance().sample(range(FEWEST, MOST + 1), 2)
+    server, inside = full(ex, limit)
+    extra = ask(ex, server)
+    ex.did("had one client more ask for the page")
+    expect_503(ex, "told", "503 for it, and an end of its connection", extra)
+    silent, behind = ex.client(server), ask(ex, server)
     ex.did("had one client say nothing, and another ask behind it")
-    expect_503(ex, "told again", "503 for that one, too", fifth)
+    expect_503(ex, "told again", "503 for that one, too", behind)
     silent.close()
+    sleeps(ex, server)
+    refuses_at_once(ex, server)
+    ex.expect("limit", "no more than %d children" % limit, lambda: len(server.children()) == limit,
+              saw=lambda: how_many(len(server.children()), "child", "children"), hint=1)
+    has_room_again(ex, server, inside, limit)
+
+    server, _ = full(ex, other)
+    expect_503(ex, "limit", "503 for one client more", ask(ex, server))
+
+
+def full(ex, limit):
+    """A server with as many children as it may have, and their clients."""
+    server = ex.serve("--workers", str(limit), "--timeout", "60")
+    inside = ex.hold(server, limit)
+    ex.expect("served", "%d children" % limit, lambda: len(server.children()) == limit,
+              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    return server, inside
+
+
+def ask(ex, server):
+    client = ex.client(server)
+    client.say(b"GET / HTTP/1.1\r\n" + REST)
+    return client
+
+
+def sleeps(ex, server):
     before = server.cpu_seconds()
     ex.expect("sleeps", "a parent that only looks up at each tick meanwhile",
               lambda: not ex.wait(lambda: server.cpu_seconds() - before > IDLE_CPU, IDLE),
               saw=lambda: "%.2f s of a core" % (server.cpu_seconds() - before), hint=1,
               read="accept(2)")
-    ex.expect("limit", "no more than %d children" % MOST, lambda: len(server.children()) == MOST,
-              saw=lambda: how_many(len(server.children()), "child", "children"), hint=1)
 
+
+def refuses_at_once(ex, server):
+    """A parent that sleeps before it refuses lets all the others wait."""
+    before, begun, told = server.descriptors(), time.monotonic(), 0
+
+    def all_told():
+        nonlocal told
+        while told < REFUSED and time.monotonic() - begun < patient(REFUSED_SECONDS):
+            client = ask(ex, server)
+            if client.hear().status != 503:
+                return False
+            client.close()
+            told += 1
+        return told == REFUSED
+
+    ex.expect("at once", "%d more, one after the other, each told at once" % REFUSED, all_told,
+              saw=lambda: "%d of them told, in %.1f s" % (told, time.monotonic() - begun), hint=1,
+              read="accept(2)")
+    ex.expect("flat", "no more descriptors in the parent than before",
+              lambda: server.descriptors() <= before, within=1, hint=1, read="close(2)",
+              saw=lambda: "%d, after %d" % (server.descriptors(), before))
+
+
+def has_room_again(ex, server, inside, limit):
     inside.pop().close()
-    ex.did("had one of the %d leave" % MOST)
+    ex.did("had one of the %d leave" % limit)
     for _ in range(OTHERS):  # one after the other: each finds the place that the last one left
-        expect_room(ex, server)
-        other = ex.client(server)
+        expect_room(ex, server, limit)
+        other = ask(ex, server)
         expect_page(ex, "next", "a page for the next client", other)
         other.close()
     for client in inside:
         client.say(REST)
-        expect_page(ex, "stays", "a page for a first one, who was slow", client, begun=True)
+        expect_page(ex, "stays", "a page for a first one, who was slow", client)
 
 
 def expect_503(ex, key, expected, client):
@@ -49,13 +98,11 @@ def expect_503(ex, key, expected, client):
               within=2, hint=1, read="accept(2)")
 
 
-def expect_room(ex, server):
-    ex.expect("leaves", "%d children" % (MOST - 1), lambda: len(server.children()) == MOST - 1,
+def expect_room(ex, server, limit):
+    ex.expect("leaves", "%d children" % (limit - 1), lambda: len(server.children()) == limit - 1,
               saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
 
 
-def expect_page(ex, key, expected, client, begun=False):
-    if not begun:
-        client.say(b"GET / HTTP/1.1\r\n" + REST)
+def expect_page(ex, key, expected, client):
     ex.expect(key, expected, lambda: client.hear().status == 200, hint=2, read="waitpid(2)",
               saw=lambda: "another status, or an end")

@@ -1,5 +1,7 @@
 """02/descriptors: who closes what after a fork."""
 
+import os
+import re
 import signal
 import socket
 
@@ -7,7 +9,7 @@ from lib import meter
 from words import how_many
 
 REASON = "free"
-REQUESTS = 20
+FEWEST, MOST = 10, 40  # requests
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
@@ -17,16 +19,17 @@ def check(ex):
               saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
     counter = server.children()[0]
     before = server.descriptors()
-    answers = [visit(ex, server) for _ in range(REQUESTS)]
-    ex.did("made %d requests, each on a connection of its own" % REQUESTS)
-    ex.expect("all answered", "a page for each", lambda: answers == [200] * REQUESTS,
+    requests = ex.chance().randrange(FEWEST, MOST)
+    answers = [visit(ex, server) for _ in range(requests)]
+    ex.did("made %d requests, each on a connection of its own" % requests)
+    ex.expect("all answered", "a page for each", lambda: answers == [200] * requests,
               saw=lambda: how_many(answers.count(200), "page"))
     ex.expect("flat", "no more descriptors in the parent than before",
               lambda: server.descriptors() <= before,
               saw=lambda: "%d, after %d" % (server.descriptors(), before), within=1,
               read="close(2)")
     ex.wait(lambda: server.children() == [counter])  # or one that ends would be taken for another
-    outlives_its_parent(ex, server, counter)
+    outlives_its_parent(ex, server, counter, requests + 1)
 
 
 def visit(ex, server):
@@ -38,15 +41,18 @@ def visit(ex, server):
     return answer and answer.status
 
 
-def outlives_its_parent(ex, server, counter):
+def outlives_its_parent(ex, server, counter, visitors):
     """What the parent had open goes with it, unless somebody else has it open, too."""
     held = ex.hold(server, 1)[0]
     ex.expect("held", "one child more, its client silent", lambda: len(server.children()) == 2,
               saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    opened = opened_by(counter)
     server.end(signal.SIGKILL)
     ex.did("killed the parent")
     ex.expect("free", "its port, free for the next server", lambda: can_listen(server),
               within=1, hint=1, read="listen(2)")
+    ex.expect("waits", "a counter that goes on while a visitor is served", lambda: not has_ended(counter),
+              saw=lambda: "that it has ended", hint=2, read="pipe(7)")
     held.say(b"Host: here\r\nConnection: close\r\n\r\n")
     answer = held.hear()
     ex.expect("lives", "a child that serves its visitor to the end",
@@ -55,9 +61,26 @@ def outlives_its_parent(ex, server, counter):
     ex.did("had the last visitor leave")
     ex.expect("ends", "a counter that ends when nobody is left to write", lambda: has_ended(counter),
               saw=lambda: "the counter, asleep in its read", within=2, hint=2, read="pipe(7)")
-    total = "%d visitors" % (REQUESTS + 1)
+    total = "%d visitors" % visitors
     ex.expect("counted", "\"%s\" on standard output" % total, lambda: total in server.printed(),
               saw=lambda: server.printed().strip().splitlines()[-1], hint=3, read="pipe(7)")
+    ex.expect("needs", "a counter that has the pipe's reading end, no other end, and no socket",
+              lambda: opened == ["the reading end of a pipe"], saw=lambda: ", ".join(opened), hint=3,
+              read="proc(5)")
+
+
+def opened_by(pid):
+    """What of pipes and sockets it has open, in words."""
+    found = []
+    for number in os.listdir("/proc/%d/fd" % pid):
+        link = os.readlink("/proc/%d/fd/%s" % (pid, number))
+        with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:
+            flags = int(re.search(r"^flags:\s*(\d+)", file.read(), re.MULTILINE).group(1), 8)
+        if link.startswith("pipe:"):
+            found.append("the %s end of a pipe" % ("writing" if flags & os.O_ACCMODE else "reading"))
+        elif link.startswith("socket:"):
+            found.append("a socket")
+    return sorted(found)
 
 
 def can_listen(server):

@@ -1,24 +1,23 @@
 """02/refused: what happens to a visitor for whom there is no process."""
 
+import time
+
+from outcome import patient
 from words import how_many
 
 REASON = "told"
 VISITORS = 40
+PLACES = 5  # on the board, for those who are served; there is one more for a 503
+AT_ONCE = 100  # visitors who are all refused,
+AT_ONCE_SECONDS = 2  # which takes a tenth of that
 REST = b"Host: here\r\nConnection: close\r\n\r\n"
 FORKS = "?clone,?clone3,?fork,?vfork"
-EVERY_SECOND_FAILS = ["-e", "inject=%s:error=EAGAIN:when=2+2" % FORKS]
 
 
 def check(ex):
-    under = ex.traced(FORKS + ",close")
-    under += EVERY_SECOND_FAILS
-    server = ex.serve("--timeout", "60", under=under)
-    ex.did("let every second fork fail, by strace")
-    held = ex.hold(server, 1)[0]
-    ex.expect("served", "a child for the first client", lambda: len(server.children()) == 1,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    server = serve(ex, 2)
+    held = hold_one(ex, server)
     before = server.descriptors()
-
     refused = ex.client(server)
     refused.say(b"GET / HTTP/1.1\r\n" + REST)
     expect_status(ex, "told", refused, 503, "for the second client, whose fork has failed", hint=1)
@@ -36,13 +35,53 @@ def check(ex):
               read="close(2)")
     held.say(REST)
     expect_status(ex, "stays", held, 200, "for the first client, who was slow")
+    closes_once(ex, server)
+    never_again(ex)
 
+
+def serve(ex, step):
+    """strace lets a fork fail, and each `step`-th one after that."""
+    under = ex.traced(FORKS + ",close")
+    under += ["-e", "inject=%s:error=EAGAIN:when=2+%d" % (FORKS, step)]
+    server = ex.serve("--timeout", "60", "--workers", str(PLACES), under=under)
+    ex.did("let %s fail, by strace" % ("every second fork" if step == 2 else "all forks but the first"))
+    return server
+
+
+def hold_one(ex, server):
+    held = ex.hold(server, 1)[0]
+    ex.expect("served", "a child for the first client", lambda: len(server.children()) == 1,
+              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    return held
+
+
+def closes_once(ex, server):
     server.end()
     twice = [call for call in server.calls if call.pid == server.pid and call.name == "close"
              and call.error == "EBADF"]
     ex.expect("once", "no descriptor closed twice", lambda: not twice,
               saw=lambda: "%d times close(%s) = EBADF" % (len(twice), twice[0].arguments), hint=3,
               read="close(2)")
+
+
+def never_again(ex):
+    """A parent that sleeps before it gives up, or tries again, serves nobody meanwhile."""
+    server = serve(ex, 1)
+    hold_one(ex, server)
+    begun = time.monotonic()
+    statuses = []
+
+    def all_told():
+        while len(statuses) < AT_ONCE:
+            statuses.append(visit(ex, server))
+            if statuses[-1] != 503 or time.monotonic() - begun > patient(AT_ONCE_SECONDS):
+                return False
+        return True
+
+    ex.expect("at once", "%d visitors, one after the other, each told at once" % AT_ONCE, all_told,
+              saw=lambda: "status %s for the last of %d, after %.1f s" % (
+                  statuses and statuses[-1], len(statuses), time.monotonic() - begun),
+              hint=3, read="fork(2)")
 
 
 def visit(ex, server):

@@ -2,14 +2,17 @@
 
 import os
 import signal
+import time
 
 from words import how_many
 
 REASON = "reaped in time"
 CHILDREN = 200
-QUICK = 3  # visitors whose children end while the parent is still in fork(2)
+QUICK = 3  # visitors whose children end while the parent is still in fork(2),
+HELD_SECONDS = 3  # which takes so long
 FORKS = "?clone,?clone3,?fork,?vfork"
-HELD_IN_FORK = ["-e", "inject=%s:delay_exit=500000" % FORKS]  # microseconds
+HELD_IN_FORK = ["-e", "inject=%s:delay_exit=%d" % (FORKS, HELD_SECONDS * 1000000)]
+MOST_SECONDS = HELD_SECONDS - 0.5  # from a question to the end of the child that answers it
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
@@ -60,14 +63,20 @@ def before_the_parent_knows(ex):
     under = ex.traced(FORKS)
     under += HELD_IN_FORK
     server = ex.serve("--timeout", "60", "--workers", "1", under=under)
-    ex.did("had strace hold the parent for half a second in each fork")
+    ex.did("had strace hold the parent for %d seconds in each fork" % HELD_SECONDS)
     for number in range(1, QUICK + 1):
         client = ex.client(server)
+        begun = time.monotonic()
         client.say(REQUEST)
         ex.expect("answered quickly", "a page for visitor %d" % number,
                   lambda visitor=client: visitor.hear().status == 200, hint=1, read="fork(2)")
+        ex.wait(lambda: not server.children())
+        lived = time.monotonic() - begun
+        ex.expect("ended in time", "its child ended, as soon as it has served it",
+                  lambda: lived < MOST_SECONDS, saw=lambda: "%.1f s until then" % lived, hint=2,
+                  read="fork(2)")
         ex.expect("reaped in time", "its child reaped, though it ended before fork had returned",
                   lambda: not server.children() and not server.zombies(),
                   saw=lambda: "%s, %s" % (how_many(len(server.children()), "child", "children"),
                                           how_many(len(server.zombies()), "zombie")),
-                  within=3, hint=1, read="sigprocmask(2)")
+                  within=HELD_SECONDS + 2, hint=1, read="sigprocmask(2)")

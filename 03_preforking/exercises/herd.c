@@ -2,8 +2,8 @@
  *
  * WAY=accept, flock, reuseport or poll in the environment chooses one of them.
  * The program is then a server with --workers workers that sleep in that way.
- * `herd predictions` prints your predictions. Leave the four ways as they are:
- * read them, and fill in the numbers.
+ * `herd predictions 5` prints your predictions for five workers. Leave the four ways
+ * as they are: read them, and fill in the numbers.
  *
  * accept(2), flock(2), socket(7) SO_REUSEPORT, poll(2)
  */
@@ -33,16 +33,24 @@
 enum way { ACCEPT, FLOCK, REUSEPORT, POLL, WAYS };
 static const char *const way_names[WAYS] = {"accept", "flock", "reuseport", "poll"};
 
-/* Four workers sleep, and a client connects. How many workers does that wake? The client is served,
- * and stays. A hundred others come meanwhile: how many of them must wait until the first leaves? */
-static const struct {
+struct prediction {
     int woken, stuck;
-} predictions[WAYS] = {
-    [ACCEPT] = {-1, -1},
-    [FLOCK] = {-1, -1},
-    [REUSEPORT] = {-1, -1},
-    [POLL] = {-1, -1},
 };
+
+/* So many workers sleep, and a client connects. How many workers does that wake? The client is
+ * served, and stays. A hundred others come meanwhile: how many of them must wait until the first
+ * leaves? Here: what are your predictions? -1 is none. */
+static struct prediction predict(enum way way, int workers)
+{
+    const struct prediction predictions[WAYS] = {
+        [ACCEPT] = {-1, -1},
+        [FLOCK] = {-1, -1},
+        [REUSEPORT] = {-1, -1},
+        [POLL] = {-1, -1},
+    };
+    (void)workers; /* a prediction may depend on it */
+    return predictions[way];
+}
 
 static int lock_file; /* in memory, for FLOCK */
 
@@ -120,17 +128,22 @@ static enum way choose_way(const char *name)
     return way;
 }
 
+static int print_predictions(int workers)
+{
+    for (enum way way = 0; way < WAYS; way++) {
+        struct prediction mine = predict(way, workers);
+        printf("%s: %d woken, %d stuck\n", way_names[way], mine.woken, mine.stuck);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
     struct redis_server server;
     static struct board_slot slot; /* each worker has a copy of its own */
-    if (argc == 2 && strcmp(argv[1], "predictions") == 0) {
-        for (int way = 0; way < WAYS; way++)
-            printf("%s: %d woken, %d stuck\n", way_names[way], predictions[way].woken,
-                   predictions[way].stuck);
-        return 0;
-    }
+    if (argc == 3 && strcmp(argv[1], "predictions") == 0)
+        return print_predictions(atoi(argv[2]));
     options_parse(&options, argc, argv, "herd", 4);
     enum way way = choose_way(options.name);
     lock_file = memfd_create("lock", MFD_CLOEXEC);

@@ -4,15 +4,18 @@ import os
 import re
 import signal
 
+import diag
 from words import how_many
 
 REASON = "counted"
-WORKERS = 4
+WORKERS = 5
+STEPS = 16
 VISITORS = 400
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 def check(ex):
+    chance = ex.chance()
     server = ex.serve("--workers", str(WORKERS), "--timeout", "60")
     expect_busy(ex, "starts", server, 0, "at the start")
     held = ex.hold(server, 3)
@@ -20,23 +23,66 @@ def check(ex):
     held.pop().close()
     expect_busy(ex, "less", server, 2, "when one of them has left", hint=1, read="mmap(2)")
 
-    held += ex.hold(server, 2)
-    expect_busy(ex, "all", server, 4, "with all four workers held")
+    kill(ex, server, idle_workers(server)[:1], "an idle worker")
+    expect_workers(ex, server)
+    expect_busy(ex, "an idle one dies", server, 2, "when one of the idle workers has died", hint=3)
+    held += ex.hold(server, 3)
+    expect_busy(ex, "all", server, 5, "with all five workers held")
     kill(ex, server, server.children()[:1], "a busy worker")
-    expect_busy(ex, "a busy one dies", server, 3, "when one of the busy workers has died", hint=2)
+    expect_busy(ex, "a busy one dies", server, 4, "when one of the busy workers has died", hint=2)
     held += ex.hold(server, 1)
-    expect_busy(ex, "its successor", server, 4, "with a client for its successor", hint=3)
-    kill(ex, server, server.children(), "all four, while the parent was stopped")
+    expect_busy(ex, "its successor", server, 5, "with a client for its successor", hint=3)
+    kill(ex, server, server.children(), "all of them, while the parent was stopped")
     expect_busy(ex, "all die", server, 0, "when all workers have died", hint=2)
 
-    kill(ex, server, server.children()[:1], "an idle worker")
     expect_workers(ex, server)
-    held = ex.hold(server, 1)
-    expect_busy(ex, "an idle one dies", server, 1, "with one client held after that", hint=3)
-    held.pop().close()
+    by_chance(ex, server, chance)
     crowd(ex, server)
-    expect_busy(ex, "after a crowd", server, 0, "when %d visitors have come and gone" % VISITORS, hint=2,
-                read="mmap(2)")
+    expect_busy(ex, "after a crowd", server, 0, "when %d visitors have come and gone" % VISITORS,
+                hint=2, read="mmap(2)")
+
+
+def by_chance(ex, server, chance):
+    """Clients come and go, and workers are killed. In the end all have gone."""
+    held = []
+    for _ in range(STEPS):
+        busy = len(held)
+        step = chance.choice(["come"] * 3 * (busy < WORKERS) + ["go"] * (busy > 0)
+                             + ["busy"] * (busy > 0) + ["idle"] * 2 * (busy < WORKERS))
+        if step == "come":
+            held += ex.hold(server, 1)
+        elif step == "go":
+            held.pop(chance.randrange(busy)).close()
+        elif step == "busy":
+            kill(ex, server, busy_workers(server)[:1], "a busy worker")
+            held = [client for client in held if not client.is_closed()]
+        else:
+            kill(ex, server, idle_workers(server)[:1], "an idle worker")
+        expect_workers(ex, server)
+        expect_busy(ex, "by chance", server, len(held), "after that", hint=3)
+    for client in held:
+        client.close()
+    expect_busy(ex, "by chance", server, 0, "when all have left", hint=3)
+
+
+def busy_workers(server):
+    """Those that have a client."""
+    clients = {"socket:[%d]" % each.inode for each in diag.connections(server.port)
+               if each.state == diag.ESTABLISHED and each.inode}
+    return [pid for pid in server.children() if clients & set(opened_by(pid))]
+
+
+def idle_workers(server):
+    busy = busy_workers(server)
+    return [pid for pid in server.children() if pid not in busy]
+
+
+def opened_by(pid):
+    for number in os.listdir("/proc/%d/fd" % pid):
+        try:
+            yield os.readlink("/proc/%d/fd/%s" % (pid, number))
+        except FileNotFoundError:
+            pass  # closed since
 
 
 def expect_busy(ex, key, server, number, when, hint=None, read="waitpid(2)"):
@@ -45,8 +91,13 @@ def expect_busy(ex, key, server, number, when, hint=None, read="waitpid(2)"):
 
 
 def expect_workers(ex, server):
-    ex.expect("replaced", "four workers again", lambda: len(server.children()) == WORKERS,
-              saw=lambda: how_many(len(server.children()), "worker"), within=2, read="waitpid(2)")
+    """Says so only if it is not so."""
+    def whole():
+        return len(server.children()) == WORKERS and not server.zombies()
+
+    if not ex.wait(whole, 2):
+        ex.expect("replaced", "five workers again", whole, read="waitpid(2)",
+                  saw=lambda: how_many(len(server.children()), "worker"))
 
 
 def last_said(server):
@@ -65,7 +116,7 @@ def kill(ex, server, workers, who):
 
 
 def crowd(ex, server):
-    """Four at a time, so that all workers count at once."""
+    """As many at a time as there are workers, so that all of them count at once."""
     for _ in range(VISITORS // WORKERS):
         clients = [ex.client(server) for _ in range(WORKERS)]
         for client in clients:
@@ -73,4 +124,4 @@ def crowd(ex, server):
         for client in clients:
             client.hear()
             client.reset()  # which leaves nothing in TIME_WAIT
-    ex.did("made %d visits, four at a time" % VISITORS)
+    ex.did("made %d visits, %d at a time" % (VISITORS, WORKERS))

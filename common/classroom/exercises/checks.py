@@ -21,6 +21,7 @@ after a minute, that is one. Whatever it starts ends with it, however it ends.
 import contextlib
 import importlib.util
 import os
+import random
 import re
 import signal
 import subprocess
@@ -173,6 +174,13 @@ class Exercise:
         """Says what the check has done."""
         self._say("  did     %s" % text)
 
+    def chance(self):
+        """A random.Random for the numbers of this check, so that none can be known before. With SEED
+        in the environment they are the same again."""
+        seed = int(os.environ.get("SEED") or random.randrange(1000000))
+        self.did("chose numbers by chance (SEED=%d chooses the same)" % seed)
+        return random.Random(seed)
+
     def wait(self, test, seconds=5):
         """Waits until it is true, for so long at most, and says whether it is: between two steps of
         a check, where nothing is expected."""
@@ -274,6 +282,8 @@ def load(exercise):
 def judge(exercise, program, say=print):
     """Checks a program. Returns None if it passes, or the Missed; raises Skipped."""
     module = load(exercise)
+    if getattr(module, "SAN", ""):
+        os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")  # which cannot be done under strace
     with Exercise(program, say) as ex:
         try:
             with ended_after(max(patient(CHECK_SECONDS) / 2, CHECK_SECONDS)):

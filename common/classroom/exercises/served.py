@@ -15,6 +15,7 @@ from lib import Trouble, machine, meter, processes, servers
 from outcome import Missed, Skipped, patient, until
 
 END_SECONDS = 8  # a server may finish what is in flight: 5 s
+SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
 Call = namedtuple("Call", "pid name arguments result error")  # result: an int or None
 
 
@@ -155,6 +156,7 @@ class Server(servers.Server):
             return ""
         status = status_of(self.pid)
         said = (self.errors().strip() or "nothing").splitlines()
+        said += [line for line in said if SANITIZER.search(line)][:1]  # what it says first counts
         how = "signal %s" % name_of(-status) if status < 0 else "status %d" % status
         return "%s has ended with %s; on standard error: %s" % (self.name, how, said[-1])
 

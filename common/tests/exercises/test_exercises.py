@@ -54,6 +54,10 @@ def setUpModule():
     checks.make("exercise-programs", SAN)
     for name in ("all", "instruments"):  # what the checks may need beside
         checks.make(name)
+    for exercise in exercises.every():  # once, and not by several checks at once
+        san = not SAN and getattr(checks.load(exercise), "SAN", "")
+        for origin in ORIGINS if san else []:
+            checks.make(exercise.program(origin, san), san)
     for exercise in exercises.every():
         for origin in ORIGINS:
             verdicts[exercise.key, origin] = pool.submit(

@@ -1,0 +1,159 @@
+"""Wrong answers to chapter 1's exercises."""
+
+LOOP = """\
+    while (len < sizeof(head)) {
+        ssize_t n = receive(client, head + len, sizeof(head) - len);
+        if (n <= 0)
+            return 0;
+        size_t from = len < 3 ? 0 : len - 3; /* the empty line may have begun in the last piece */
+        len += (size_t)n;
+"""
+SEARCH = "        const char *end = memmem(head + from, len - from, \"\\r\\n\\r\\n\", 4);\n"
+PREDICTION = "    return least(held, least(backlog, somaxconn) + 1);\n"
+REUSE = ("    check(options, setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), "
+         "\"SO_REUSEADDR\");\n")
+BIND = "    check(options, bind(listener, (struct sockaddr *)&here, sizeof(here)), \"bind\");\n"
+SENT = "        ssize_t n = send(client, bytes + sent, len - sent, MSG_NOSIGNAL);\n"
+ASKED = "    if (has_asked(client) && send_all(client, head, (size_t)len))\n"
+GIVES_UP = "        if (n < 0 && errno != EAGAIN)\n            return false;\n"
+MAIN = "int main(int argc, char **argv)\n"
+DEADLINE = "    visitor->deadline = clock_now_ms() + patience_ms;\n"
+ROUND = "    while (clock_now_ms() < visitor->deadline && !stop_requested()) {\n"
+
+ANSWERS = {
+    "queue": {
+        "a constant": [(PREDICTION, "    (void)backlog, (void)somaxconn, (void)held;\n    return 2;\n")],
+        "a table of the answers": [(PREDICTION, """\
+    static const long answers[][3] = {{10, 3, 3}, {1, 4, 2}, {6, 7, 7}, {6, 6, 6}};
+    for (int i = 0; i < 4; i++)
+        if (answers[i][0] == backlog && answers[i][1] == held)
+            return answers[i][2];
+    return somaxconn + 1;
+""")],
+        "no one more": [(PREDICTION, "    return least(held, least(backlog, somaxconn));\n")],
+        "no somaxconn": [(PREDICTION, "    (void)somaxconn;\n    return least(held, backlog + 1);\n")],
+        "always full": [(PREDICTION, "    (void)held;\n    return least(backlog, somaxconn) + 1;\n")],
+        "one too many": [(PREDICTION, "    return least(held, least(backlog, somaxconn) + 2);\n")],
+    },
+    "again": {
+        "SO_REUSEPORT": [(REUSE, REUSE.replace("REUSEADDR", "REUSEPORT"))],
+        "both of them": [(REUSE, REUSE + REUSE.replace("REUSEADDR", "REUSEPORT"))],
+        "a reset ends each connection": [(REUSE, """\
+    struct linger linger = {.l_onoff = 1};
+    check(options, setsockopt(listener, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), "linger");
+""")],
+        "it waits until the port is free": [(REUSE, ""), (BIND, """\
+    while (bind(listener, (struct sockaddr *)&here, sizeof(here)) < 0)
+        sleep(1);
+""")],
+        "it takes another port": [(REUSE, ""), (BIND, """\
+    if (bind(listener, (struct sockaddr *)&here, sizeof(here)) < 0) {
+        here.sin_port = 0;
+        bind(listener, (struct sockaddr *)&here, sizeof(here));
+    }
+""")],
+        "connections stay open": [("        close(client);\n", "")],
+    },
+    "gone": {
+        "it tries for ever": [(GIVES_UP, "")],
+        "the head alone is sent without a signal": [
+            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
+            (ASKED, "    if (has_asked(client) && send(client, head, (size_t)len, MSG_NOSIGNAL) == len)\n")],
+        "it looks before it writes": [
+            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
+            (ASKED, """\
+    char byte;
+    if (has_asked(client) && recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN &&
+        send_all(client, head, (size_t)len) &&
+        (recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 || errno == EAGAIN))
+""")],
+        "it says goodbye": [
+            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
+            (MAIN, "#include <signal.h>\n\nstatic void leave(int number)\n{\n    _exit(number);\n}\n\n" + MAIN),
+            ("    memset(page,", "    signal(SIGPIPE, leave);\n    memset(page,")],
+        "it is started again": [
+            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
+            (MAIN, "#include <sys/wait.h>\n#include <sys/prctl.h>\n#include <signal.h>\n" + MAIN),
+            ("    for (;;) { /* until", """\
+    while (fork() != 0)
+        wait(NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) { /* until""")],
+        "half a page": [(GIVES_UP, "        if (n < 0)\n            return false;\n"),
+                        ("        send_all(client, page, sizeof(page));\n",
+                         "        send(client, page, sizeof(page), MSG_NOSIGNAL | MSG_DONTWAIT);\n")],
+    },
+    "deadline": {
+        "a constant": [(DEADLINE, "    (void)patience_ms;\n    visitor->deadline = clock_now_ms() + 1000;\n")],
+        "twenty calls": [
+            (DEADLINE, "    int calls = 0;\n" + DEADLINE),
+            ("            return 431;\n", """\
+            return 431;
+        if (++calls > 20)
+            return 408;
+        visitor->deadline = clock_now_ms() + patience_ms;
+""")],
+        "a new deadline for each call": [
+            ("        ssize_t n = receive(visitor);\n",
+             "        visitor->deadline = clock_now_ms() + patience_ms;\n"
+             "        ssize_t n = receive(visitor);\n")],
+        "the clock after a tick only": [
+            (ROUND, "    do {\n"),
+            ("            return -1;\n    }\n    return -1;\n", """\
+            return -1;
+    } while (clock_now_ms() < visitor->deadline && !stop_requested());
+    return -1;
+""")],
+        "a deadline for all clients": [
+            (DEADLINE, "    if (!visitor->deadline)\n        visitor->deadline = clock_now_ms() + patience_ms;\n"),
+            ("    struct visitor visitor;\n", "    struct visitor visitor = {0};\n")],
+        "the client is not told": [("            return 408;\n", "            return 0;\n")],
+        "one call for a head": [
+            (DEADLINE, DEADLINE + "    bool again = false;\n"),
+            ("            return 431;\n", """\
+            return 431;
+        if (again)
+            return 408;
+        again = true;
+""")],
+    },
+    "reader": {
+        "always 92": [("        if (end)\n            return end + 4 - head;\n",
+                       "        if (end || len > 92)\n            return 92;\n")],
+        "the first piece is all": [("        if (end)\n            return end + 4 - head;\n",
+                                    "        return end ? end + 4 - head : (long)len;\n")],
+        "only the new piece is searched": [
+            (LOOP, LOOP.replace("len < 3 ? 0 : len - 3", "len"))],
+        "the search begins before the buffer": [
+            (LOOP, LOOP.replace("len < 3 ? 0 : len - 3", "len - 3"))],
+        "what follows counts": [("            return end + 4 - head;\n", "            return (long)len;\n")],
+        "the whole room each time": [(LOOP, LOOP.replace("sizeof(head) - len)", "sizeof(head))"))],
+        "the whole room, and no limit": [
+            (LOOP, LOOP.replace("sizeof(head) - len)", "sizeof(head))").replace(
+                "while (len < sizeof(head))", "while (true)")),
+            ("#include <errno.h>\n", "#include <errno.h>\n#include <stdbool.h>\n")],
+        "a byte less": [(LOOP, LOOP.replace("sizeof(head) - len)", "sizeof(head) - 1 - len)").replace(
+            "len < sizeof(head))", "len < sizeof(head) - 1)"))],
+        "32 bytes at a time": [(LOOP, LOOP.replace(
+            "sizeof(head) - len)", "sizeof(head) - len < 32 ? sizeof(head) - len : 32)"))],
+        "it peeks until the end is there": [
+            ("        n = recv(client, bytes, room, 0);\n    while (n < 0 &&",
+             "        n = recv(client, bytes, room, MSG_PEEK);\n    while (n < 0 &&"),
+            (LOOP, """\
+    while (len < sizeof(head)) {
+        size_t from = 0;
+        ssize_t n = receive(client, head, sizeof(head));
+        if (n <= 0)
+            return 0;
+        len = (size_t)n;
+"""),
+            ("        if (end)\n            return end + 4 - head;\n",
+             "        if (end) {\n            recv(client, head, len, 0);\n"
+             "            return end + 4 - head;\n        }\n")],
+        "it never sleeps": [("        n = recv(client, bytes, room, 0);\n",
+                             "        n = recv(client, bytes, room, MSG_DONTWAIT);\n")],
+        "one long wait": [
+            (LOOP, "    usleep(100000);\n" + LOOP),
+            ("    return -1;\n}\n\nstatic void answer", "    return 0;\n}\n\nstatic void answer")],
+    },
+}
