@@ -1,7 +1,5 @@
 """06/slope: what is looked at for a request? Compares the guesses with what strace(1) counts."""
 
-import random
-
 REASON = "poll, few"
 
 FEW = range(5, 21)  # silent clients; how many of them is drawn
@@ -12,7 +10,8 @@ TRACED = ",".join(ROUNDS + ("recvfrom",))
 
 
 def check(ex):
-    silent = {"few": random.choice(FEW), "many": random.choice(MANY)}
+    chance = ex.chance()
+    silent = {"few": chance.choice(FEW), "many": chance.choice(MANY)}
     for name in ("poll", "epoll"):
         for word, number in silent.items():
             guess = read(ex, name, number)

@@ -1,6 +1,5 @@
 """07/loops: whether each worker is a loop, and which clients one of them keeps waiting."""
 
-import random
 import select
 
 import diag
@@ -20,7 +19,7 @@ PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 def check(ex):
     root, redis = computing_root(ex.folder, WALKS), computing_redis(ex)
-    start(ex, root, redis, random.choice(OTHERS)).end()
+    start(ex, root, redis, ex.chance().choice(OTHERS)).end()
     server = start(ex, root, redis, LOOPS)
     crowd = ex.hold(server, CROWD, FILE)
     ex.expect("all", "a file for each of them",

@@ -1,7 +1,6 @@
 """07/orange: do all workers but one ask Redis, for clients that have gone? And what does a loop do?"""
 
 import json
-import random
 import signal
 
 REASON = "orange"
@@ -14,7 +13,7 @@ STATUS = b"GET /status.json HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 def check(ex):
     redis = ex.redis()
     redis.hold()
-    workers = random.choice(WORKERS)
+    workers = ex.chance().choice(WORKERS)
     server = ex.project("prethreading", "--workers", str(workers + 1), "--timeout", "500",
                         redis=redis)
     paint(ex, server, workers)

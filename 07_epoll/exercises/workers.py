@@ -3,7 +3,6 @@ a replacement for a loop that dies.
 """
 
 import os
-import random
 import signal
 
 import diag
@@ -25,7 +24,7 @@ PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 def check(ex):
     root, redis = computing_root(ex.folder, WALKS), computing_redis(ex)
-    start(ex, root, redis, random.choice(OTHERS)).end()
+    start(ex, root, redis, ex.chance().choice(OTHERS)).end()
     server = start(ex, root, redis, LOOPS)
     ex.expect("queue", "one listening socket for port %d" % server.port,
               lambda: listeners(server) == 1, saw=lambda: listeners(server), hint=1,
