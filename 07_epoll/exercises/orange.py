@@ -7,7 +7,7 @@ REASON = "orange"
 
 WORKERS = range(6, 21)  # how many are asked for is drawn; the wall needs one more
 DESCRIPTORS = 5  # two connections, beside standard input, output and error
-STATUS = b"GET /status.json HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+STATUS = b"GET /status.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 def check(ex):
