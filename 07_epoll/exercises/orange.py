@@ -3,6 +3,8 @@
 import json
 import signal
 
+from outcome import patient
+
 REASON = "orange"
 
 WORKERS = range(6, 21)  # how many are asked for is drawn; the wall needs one more
@@ -44,6 +46,7 @@ def states(ex, server):
 
 def board(ex, server):
     client = ex.client(server)
+    client.seconds = patient(1)
     client.say(STATUS)
     answer = client.hear()
     client.close()

@@ -8,7 +8,7 @@ ANSWERS = {
     "p99": {
         "first in, first out": [(CHOICE, "        return visit;\n")],
         "last in, first out": [
-            (CHOICE, "        return visit;\n"), (INSERT, INSERT.replace("TAIL", "HEAD"))],
+            (CHOICE, "        return visit;\n"), (INSERT, INSERT.replace("INSERT_TAIL", "INSERT_HEAD"))],
         "pages are refused": [
             (SERVE, "        if (visit->wants_page)\n            serve_unavailable(argument, visit->client);\n"
              "        else\n    " + SERVE)],

@@ -51,7 +51,8 @@ ANSWERS = {
         "tells the kernel nothing while Redis is asked": [(UNWATCH, "")],
         "tells the kernel nothing, and naps": [
             (UNWATCH, ""),
-            (LOOP, LOOP.replace("run_once();", "run_once(), usleep(1500 * 1000);"))],
+            (LOOP, LOOP.replace("run_once();", "run_once(), waiting.queues[CONN_ASKING] && "
+                                  "waiting.queues[CONN_ASKING]->next && usleep(2500 * 1000);"))],
         "an entry without events": [
             ("    set_interest(client->conn.fd, client->interest, 0, client);\n    client->interest = 0;\n",
              "    struct epoll_event none = {.events = 0, .data.ptr = client};\n"
@@ -72,6 +73,10 @@ ANSWERS = {
         "status 0, at once": [(STOP, "    exit(0);\n")],
         "runs on for three seconds": [
             (LOOP, "    int64_t began = 0;\n    while (!began || clock_now_ms() - began < 3000) {\n"
+             "        run_once();\n        if (listener < 0 && !began)\n"
+             "            began = clock_now_ms();\n    }\n")],
+        "runs on for ten seconds": [
+            (LOOP, "    int64_t began = 0;\n    while (!began || clock_now_ms() - began < 10000) {\n"
              "        run_once();\n        if (listener < 0 && !began)\n"
              "            began = clock_now_ms();\n    }\n")],
         "waits for those who are silent": [(STOP, "")],

@@ -9,9 +9,6 @@ ANSWERS = {
             (COUNT, COUNT + "    workers = workers == 11 ? 7 : 11;\n")],
         "one more, and the wall has no worker": [("i < workers;", "i < workers + 1;")],
         "waits for the answer": [(CLOSE, "        char byte;\n        recv(fd, &byte, 1, 0);\n" + CLOSE)],
-        "takes its request back": [
-            (CLOSE, "        struct linger now = {.l_onoff = 1};\n        setsockopt(fd, SOL_SOCKET, "
-             "SO_LINGER, &now, sizeof(now));\n" + CLOSE)],
         "half a request": [("Host: here\\r\\n\\r\\n", "Host: here\\r\\n")],
         "all in one connection": [
             ("        int fd = connect_to(port);\n",
