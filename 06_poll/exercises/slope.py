@@ -1,39 +1,42 @@
 """06/slope: what is looked at for a request? Compares the guesses with what strace(1) counts."""
 
-REASON = "poll, 10"
+REASON = "poll, few"
 
+FEW = range(5, 21)  # silent clients; how many of them is drawn
+MANY = range(200, 401)
 REQUESTS = 100
 ROUNDS = ("poll", "ppoll", "epoll_wait", "epoll_pwait")
 TRACED = ",".join(ROUNDS + ("recvfrom",))
 
 
 def check(ex):
-    result = ex.run()
-    rows = [tuple(line.split()) for line in result.stdout.splitlines()]
+    chance = ex.chance()
+    silent = {"few": chance.choice(FEW), "many": chance.choice(MANY)}
     for name in ("poll", "epoll"):
-        for silent in (10, 500):
-            guesses = [row[2] for row in rows if row[:2] == (name, str(silent)) and len(row) == 3]
-            ex.expect("prints", "a line \"%s %d \", and your number" % (name, silent),
-                      lambda: len(guesses) == 1 and guesses[0].isdecimal(),
-                      saw=lambda: repr(result.stdout))
-            count = a_request(ex, name, silent)
-            guess = int(guesses[0])
-            compare(ex, name, silent, int(guesses[0]), count)
+        for word, number in silent.items():
+            guess = read(ex, name, number)
+            compare(ex, "%s, %s" % (name, word), name, number, guess)
 
 
-def compare(ex, name, silent, guess, count):
+def read(ex, name, silent):
+    """The program's guess."""
+    printed = ex.run(silent).stdout
+    guesses = [line.split()[1] for line in printed.splitlines()
+               if line.split()[:1] == [name] and len(line.split()) == 2]
+    ex.expect("prints", "a line \"%s \", and a number" % name,
+              lambda: len(guesses) == 1 and guesses[0].isdecimal(), saw=lambda: repr(printed))
+    return int(guesses[0])
+
+
+def compare(ex, key, name, silent, guess):
     """The number that was counted stays a secret until the guess is right."""
+    count = a_request(ex, name, silent)
     hint = 3 if name == "epoll" else 1 if guess < silent else 2
-    ex.expect("%s, %d" % (name, silent), "%s with %d silent clients: as many as you guess" % (
-        name, silent), lambda: near(guess, count), hint=hint,
+    ex.expect(key, "%s with %d silent clients: as many as you say" % (name, silent),
+              lambda: guess == round(count), hint=hint,
               saw=lambda: "%s than your %d" % ("more" if count > guess else "fewer", guess),
               read="poll(2)" if name == "poll" else "epoll_wait(2)")
     ex.did("counted %g for each request" % count)
-
-
-def near(guess, count):
-    """Right to 2 %, or exactly where that is less than one."""
-    return abs(guess - count) <= 0.02 * count
 
 
 def a_request(ex, name, silent):

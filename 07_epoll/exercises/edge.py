@@ -1,8 +1,10 @@
 """07/edge: whether an edge-triggered loop answers all of a burst, and is still edge-triggered."""
 
 import re
+import time
 
-from outcome import Missed
+from loop import Sleeps
+from outcome import Missed, patient
 from words import how_many
 
 REASON = "burst"
@@ -11,6 +13,7 @@ REASON = "burst"
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nX: %s\r\n\r\n" % (b"x" * 250)
 BURST = 100 * 1000 // len(REQUEST)  # requests: 100 kB
 FIRST = REQUEST[:7]  # of a request cut in two
+BURST_SECONDS = 5  # a loop that looks around ten times a second is not done by then
 CROWD = 200
 MOST_KB = 16  # of memory for a client
 
@@ -20,6 +23,9 @@ def check(ex):
     client = ex.client(server)
     ex.expect("one", "an answer", lambda: client.get().status == 200)
     burst(ex, server, client)
+    sleeps = Sleeps(server)
+    ex.expect("sleeps", "a loop that sleeps until something happens", sleeps, within=5,
+              saw=sleeps.saw, hint=3, read="epoll_wait(2)")
     asks_and_ends(ex, server)
     crowd(ex, server)
     ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
@@ -32,15 +38,16 @@ def burst(ex, server, client):
         BURST, BURST * len(REQUEST)))
     with server.frozen():
         client.say(REQUEST * BURST + FIRST)
-    answers = []
+    answers, deadline = [], time.monotonic() + patient(BURST_SECONDS)
 
     def all_have_come():
         try:
-            while len(answers) < BURST:
+            while len(answers) < BURST and time.monotonic() < deadline:
                 answers.append(client.hear())
         except Missed:
             return False
-        return all(answer and answer.status == 200 for answer in answers)
+        return len(answers) == BURST and all(
+            answer and answer.status == 200 for answer in answers)
 
     ex.expect("burst", "%d answers" % BURST, all_have_come,
               saw=lambda: how_many(len(answers), "answer") + ", and then nothing more", hint=1,

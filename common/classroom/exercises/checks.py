@@ -45,6 +45,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = "127.0.0.1:1"  # a port where no Redis is
 RUN_SECONDS = 10
 CHECK_SECONDS = 60
+MOST_PRINTED = 1 << 16  # bytes
 AN_END = "an end of the connection, and no answer"
 NO_ANSWER = "'NoneType' object has no attribute"  # client.hear().status, where hear() gave None
 
@@ -113,12 +114,11 @@ class Exercise:
                         os.path.join(HERE, "unlucky.c"), "-o", library, "-ldl"], check=True)
         return {"LD_PRELOAD": library}
 
-    def run(self, *arguments, limit=RUN_SECONDS):
-        """Runs the learner's program to its end. Returns .status, .stdout and .stderr."""
-        command = [self.program, *map(str, arguments)]
+    def run(self, *arguments, limit=RUN_SECONDS, descriptors=None):
+        """Runs the learner's program to its end. Returns .status, .stdout and .stderr.
+        `descriptors`: how many it may have open at a time, its first three among them."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-            process = processes.start([*self.cage, *command], cwd=machine.TOP,
-                                      stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+            process = self._start(arguments, descriptors, out, errors)
             ended = processes.wait(process, patient(limit))
             if not ended:
                 process.kill()
@@ -127,8 +127,27 @@ class Exercise:
         if not ended:
             raise Missed("ends", "a program that ends by itself",
                          "that it still ran after %g s" % patient(limit))
-        self.did("ran %s" % " ".join([os.path.basename(self.program), *command[1:]]))
+        self.did("ran %s" % " ".join([os.path.basename(self.program), *map(str, arguments)]))
         return Finished(status, *said)
+
+    @contextlib.contextmanager
+    def running(self, *arguments, descriptors=None):
+        """The learner's program, for the time of a `with`. Gives a function that says what it has
+        printed so far."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+            process = self._start(arguments, descriptors, out, errors)
+            self.did("started %s" % " ".join([os.path.basename(self.program),
+                                              *map(str, arguments)]))
+            try:
+                yield lambda: os.pread(out.fileno(), MOST_PRINTED, 0).decode("utf-8", "replace")
+            finally:
+                processes.end(process)
+
+    def _start(self, arguments, descriptors, out, errors):
+        limit = ["prlimit", "--nofile=%d" % descriptors] if descriptors else []
+        return processes.start([*self.cage, *limit, self.program, *map(str, arguments)],
+                               cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=out,
+                               stderr=errors)
 
     # ---- Redis ---------------------------------------------------------------------------
 

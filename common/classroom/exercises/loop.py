@@ -1,40 +1,55 @@
 """loop: for checks of event loops (chapters 6 and 7). Does one sleep? And what keeps it from that.
 
-Nobody who sleeps can be seen to do so at a single look: it may be about to wake. But one that has
-been asleep at many looks in a row, and has not woken between two of them, waits for something.
+A single look cannot tell, because a loop that sleeps may be about to wake. But a loop that has been
+asleep at every look for a while, and has not woken between two of them, waits for something. A loop
+that naps instead of waiting naps longer than that while, or is seen to wake; and then it is slow to
+answer, many times in a row.
 """
 
 import os
 import shutil
+import time
 
 from lib import machine
+from outcome import patient
 
-LOOKS = 40  # one after the other, some milliseconds apart (see outcome)
+ASLEEP_SECONDS = 0.5
+FILES = 8  # naps of ASLEEP_SECONDS would take 4 s,
+AT_ONCE_SECONDS = 2  # and without them it is some milliseconds
 DEPTH = 6  # sections within sections
 ENTRIES = 18  # of the guestbook: ENTRIES ** DEPTH steps are a walk, 0.2 s of computing
 
 
 class Sleeps:
-    """A test for ex.expect(): has the server slept at LOOKS looks in a row? It gave its core up and
-    has not been given one since; who has to wait for a core is not asleep."""
+    """A test for ex.expect(): has the server slept for a while? It gave its core up and has not been
+    given one since. A process that waits for a core is not asleep."""
 
     def __init__(self, server):
         self._server = server
         self._last = None
-        self._looks = 0
+        self._since = None
 
     def __call__(self):
         look = (self._server.status("voluntary_ctxt_switches"),
                 self._server.status("nonvoluntary_ctxt_switches"))
-        asleep = self._server.status("State").startswith("S")
-        self._looks = self._looks + 1 if asleep and look == self._last else 0
+        if look != self._last or not self._server.status("State").startswith("S"):
+            self._since = time.monotonic()
         self._last = look
-        return self._looks >= LOOKS
+        return time.monotonic() - self._since >= patient(ASLEEP_SECONDS)
 
     def saw(self):
         """What else it did."""
         seconds = self._server.cpu_seconds()
         return "that it wakes again and again: %.1f s of CPU time so far" % seconds
+
+
+def expect_no_naps(ex, client):
+    """Expects a few files, one after the other, as soon as they are asked for."""
+    begun = time.monotonic()
+    ex.expect("naps", "%d files, one after the other, each as soon as it is asked for" % FILES,
+              lambda: all([client.get("/style.css").status == 200 for _ in range(FILES)])
+              and time.monotonic() - begun < patient(AT_ONCE_SECONDS),
+              saw=lambda: "%.1f s until the last" % (time.monotonic() - begun), hint=1)
 
 
 def computing_root(folder, walks):

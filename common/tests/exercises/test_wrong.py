@@ -6,6 +6,7 @@ by WRONG_SEED; with WRONG=all in the environment, all of them, which takes some 
 """
 
 import concurrent.futures
+import glob
 import importlib.util
 import os
 import random
@@ -25,14 +26,14 @@ JOBS = int(os.environ.get("JOBS", 0)) or 2 * (os.cpu_count() or 1)
 
 
 def answers(chapter):
-    """Those of a chapter; none in a course's copy."""
-    path = os.path.join(HERE, "wrong", chapter[:2] + ".py")
-    if not os.path.exists(path):
-        return {}
-    spec = importlib.util.spec_from_file_location("wrong_" + chapter, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.ANSWERS
+    """Those of a chapter, in wrong/01.py and wrong/01_*.py; none in a course's copy."""
+    found = {}
+    for path in glob.glob(os.path.join(HERE, "wrong", chapter[:2] + "*.py")):
+        spec = importlib.util.spec_from_file_location("wrong_" + chapter, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found.update(module.ANSWERS)
+    return found
 
 
 def drawn(wrong):

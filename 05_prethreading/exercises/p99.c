@@ -1,0 +1,170 @@
+/* Exercise 05/p99: one thread accepts, four threads serve, and a queue connects them.
+ *
+ * Some clients want a page, which waits for Redis three times. Others want a file, which
+ * is ready at once. All of them stand in one line, so the files are as late as the pages.
+ *
+ * Here: change who is served next, until the 99th percentile of the files is less than half
+ * of what it is now. Four workers remain, and every page is still made.
+ *
+ * pthread_cond_wait(3), recv(2) MSG_PEEK, tcp(7) TCP_DEFER_ACCEPT
+ */
+#include "board.h"
+#include "net.h"
+#include "options.h"
+#include "process.h"
+#include "redis_pool.h"
+#include "serve.h"
+#include "status.h"
+#include "stop.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WORKERS = 4 };
+
+static struct redis_pool redis; /* locks itself */
+
+/* A client that waits for a worker. */
+struct visit {
+    int client;
+    bool wants_page;
+    STAILQ_ENTRY(visit) next;
+};
+
+/* All of them, in the order in which they came. Read and written with `lock` held. */
+static struct {
+    STAILQ_HEAD(, visit) visits;
+    bool closed; /* no more clients will come */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} queue = {
+    .visits = STAILQ_HEAD_INITIALIZER(queue.visits),
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .changed = PTHREAD_COND_INITIALIZER,
+};
+
+/* Does this client want a page? Looks at its request and leaves it in the socket. */
+static bool wants_page(int client)
+{
+    static const char page[] = "GET /guestbook";
+    char begin[sizeof(page) - 1];
+    ssize_t n = recv(client, begin, sizeof(begin), MSG_PEEK | MSG_DONTWAIT);
+    return n == (ssize_t)sizeof(begin) && memcmp(begin, page, sizeof(begin)) == 0;
+}
+
+/* False if there is no memory for it. */
+static bool put(int client)
+{
+    struct visit *visit = malloc(sizeof(*visit));
+    if (!visit)
+        return false;
+    visit->client = client;
+    visit->wants_page = wants_page(client);
+    pthread_mutex_lock(&queue.lock);
+    STAILQ_INSERT_TAIL(&queue.visits, visit, next);
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_signal(&queue.changed);
+    return true;
+}
+
+/* The next client, as soon as there is one. -1: no more will come. */
+static int take(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    while (STAILQ_EMPTY(&queue.visits) && !queue.closed)
+        pthread_cond_wait(&queue.changed, &queue.lock);
+    struct visit *visit = STAILQ_FIRST(&queue.visits);
+    if (visit)
+        STAILQ_REMOVE_HEAD(&queue.visits, next);
+    pthread_mutex_unlock(&queue.lock);
+    int client = visit ? visit->client : -1;
+    free(visit);
+    return client;
+}
+
+static void close_queue(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    queue.closed = true;
+    pthread_mutex_unlock(&queue.lock);
+    pthread_cond_broadcast(&queue.changed);
+}
+
+/* A worker's whole life. */
+static void *serve_clients(void *argument)
+{
+    int client;
+    while ((client = take()) >= 0)
+        serve_client(argument, client, &redis); /* owns client now, closes it */
+    return NULL;
+}
+
+/* The main thread's work, until the signal to stop. Only this thread takes signals. */
+static void accept_clients(struct worker *worker)
+{
+    while (!stop_requested()) {
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (client < 0)
+            net_handle_accept_error();
+        else if (!put(client))
+            serve_unavailable(worker, client);
+    }
+    close(worker->listener);
+}
+
+static void create_threads(const struct options *options, pthread_t *threads,
+                           struct worker *workers)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the threads inherit it */
+    for (int i = 0; i < WORKERS; i++)
+        if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
+            process_die(options->name, "cannot create %d threads", WORKERS);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct redis_server server;
+    struct worker workers[WORKERS + 1]; /* the last one is the main thread's */
+    pthread_t threads[WORKERS];
+
+    options_parse(&options, argc, argv, "p99", 0);
+    app_start(&options);
+    redis_start(&server, &options);
+    struct board *board = board_open(WORKERS + 1);
+    if (!board || !redis_pool_open(&redis, &server, WORKERS))
+        process_die(options.name, "%s", strerror(errno));
+    status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
+    int listener = net_listen(&options, true);
+    const int seconds =
+        1; /* accept4() returns a client when it has said something, or after that */
+    setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
+    stop_catch_signals(true);
+    for (int i = 0; i <= WORKERS; i++)
+        workers[i] = (struct worker){
+            .options = &options,
+            .slot = board_claim(board, getpid()),
+            .claim_waiting_clients = serve_waiting_clients,
+            .listener = listener,
+        };
+    create_threads(&options, threads, workers);
+    net_announce(&options, listener);
+
+    accept_clients(&workers[WORKERS]);
+    close_queue();
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    process_report(&options, board_requests(board), board_connections(board));
+    return 0;
+}
