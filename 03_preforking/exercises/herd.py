@@ -10,8 +10,8 @@ TEAMS = [3, 5, 6, 7]  # numbers of workers, two of which are tried
 CROWD = 100
 HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\nConnection: close\r\n\r\n"
 BY_CHANCE = "reuseport"  # the kernel chooses a queue for each: the mean of some crowds is measured
-CROWDS = 20
-CHANCE = 5  # a prediction may be so far from that
+CROWDS = 12
+CHANCE = 6  # a prediction may be so far from that
 HINTS = {"accept": 1, "flock": 2, "reuseport": 2, "poll": 3}
 MANUAL = {"accept": "accept(2)", "flock": "flock(2)", "reuseport": "socket(7)",
           "poll": "poll(2)"}
