@@ -10,7 +10,7 @@ from words import how_many
 REASON = "replaced"
 FEWEST, MOST = 12, 20  # workers
 GROWN_SECONDS = 2.5  # those that have lived so long are replaced at once
-AT_ONCE, AT_ONCE_SECONDS = 4, 1  # one after the other, which takes a tenth of that
+AT_ONCE, AT_ONCE_SECONDS = 10, 1  # one after the other, which takes a fourth of that
 WATCH_SECONDS, MOST_FORKS = 4, 10  # a worker
 
 
