@@ -108,7 +108,7 @@ def unprinted(wanted_lines, output):
 LOOSE = re.compile(
     r"(?P<any>\.\.\.)|(?P<status>\b(?:200|404|408|431|503)\b)|(?P<address>0x[0-9a-f]+)"
     r"|(?P<number>\d[\d.,]*\d)|(?P<path>unix:\S+)"
-    r"|(?P<kernel>\b(?:\w+_wait\w*|wait_woken|inet_\w+|do_sig\w+|sigsuspend)(?:\.isra\S*)?)")
+    r"|(?P<kernel>\b(?:futex_\w*wait\w*|wait_woken|inet_csk_accept|do_sigtimedwait|sigsuspend)(?:\.isra\S*)?)")
 STANDS_FOR = {"any": ".*", "address": "0x[0-9a-f]+", "number": r"\d[\d.,]*", "path": r"unix:\S+",
               "kernel": r"[\w.]+"}
 
@@ -196,7 +196,9 @@ class Terminal:
     def interrupt(self):
         """Ctrl-C, and again if it does not help; of a program that was stopped, in the foreground."""
         if self.idle and "Stopped" in self.output:
+            before = len(self._text)
             self._write("fg")
+            wait(lambda: len(self._text) > before, 3)  # Ctrl-C would take the line back
         deadline = time.monotonic() + 30
         while not self.idle and time.monotonic() < deadline:
             os.write(self._master, b"\x03")
@@ -310,15 +312,22 @@ class Page:
             **{name: value for name, value in os.environ.items()
                if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN", "SERVERS")},
             "DEPS": "no", "CFLAGS": "-O0", "LC_ALL": "C.UTF-8"}
-        self._others = {}  # terminals of services, by their first word
+        self._others = {}  # the terminals of services, by their first word
         self._paths = {}  # of a Redis: as printed on the page, and as it is
 
     def type(self):
         self.first = First(TOP, self._environment, 8000)
         self.second = Terminal(TOP, self._environment)
-        self.second.type('sudo() { "$@"; }')
-        if self._needs_redis:
-            self._serve(Command(0, "redis-server --save ''"))
+        try:
+            if self._needs_redis:
+                self._serve(Command(0, "redis-server --save ''"))
+            self._type_steps()
+            self._end_first()
+        finally:
+            for each in (self.first, *self._others.values()):
+                each.interrupt()  # a private Redis takes its folder along
+
+    def _type_steps(self):
         skipped = None  # why the last console block was not run
         for step in self._steps:
             if step.is_text:
@@ -335,7 +344,6 @@ class Page:
             self.run += 1
             for each in step.commands:
                 self._do(each)
-        self._end_first()
 
     def _do(self, command):
         for shown, path in self._paths.items():
@@ -399,13 +407,13 @@ def settle():
 APART = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), "--net", "--pid", "--fork",
          "--mount-proc", "--kill-child", "sh", "-c",
          # The shell stays: as the first process it has to wait for those that nobody waits for.
-         'ip link set lo up && mount -t tmpfs none build/mine && mount -t tmpfs none build/serve'
+         'PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && mount -t tmpfs none build/mine && mount -t tmpfs none build/serve'
          ' && "$@"; exit $?', "sh"]
 
 
 def why_not():
     """Why pages cannot be typed here, or None."""
-    for tool in ("unshare", "setsid", "ip", "ss", "bash"):
+    for tool in ("unshare", "setsid", "ss", "bash"):
         if not shutil.which(tool):
             return "%s is not installed" % tool
     for folder in ("build/mine", "build/serve"):

@@ -112,7 +112,7 @@ class ATerminal(unittest.TestCase):
 
     def test_the_status_of_a_command_and_what_it_prints(self):
         self.assertEqual(self.terminal.type("echo a; false"), (1, "a\r\n\n"))
-        self.assertEqual(self.terminal.type("x=b\n")[0], 0)
+        self.assertEqual(self.terminal.type("x=b")[0], 0)
         self.assertIn("b", self.terminal.type("echo $x")[1])
 
     def test_ctrl_c_ends_what_runs_and_also_what_was_stopped(self):
