@@ -90,8 +90,14 @@ class Reading(unittest.TestCase):
                 ("x ... z", "x z", False), ("x ... z", "x y z", True), ("x...z", "xz", True),
                 ("(a) [b]", "(a) [b]", True), ("f(0x7ffe, 1)", "f(0x12ab, 1)", True),
                 ("HTTP/1.1 200 OK", "HTTP/1.1 404 OK", False), ("503", "503", True),
-                ("S wait_woken x", "S sk_wait_data x", True), ("unix:/a/b", "unix:/c", True)):
+                ("9 Sl+ wait_woken x", "9 Rl+ - x", True), ("unix:/a/b", "unix:/c", True),
+                ("a  3   b", "a 4 b", True), ("Date: Sun, 22 N", "Date: Mon, 01 D", True)):
             self.assertEqual(not list(terminals.unprinted([wanted], printed)), same, wanted)
+
+    def test_a_call_that_strace_interrupts_is_one_line(self):
+        printed = "[pid 31] read(3 <unfinished ...>\n[pid 8] close(4) = 0\n[pid 31] <... read resumed>) = 7\n"
+        for wanted in (["read(3) = 7", "close(4) = 0"], printed.split("\n")):
+            self.assertEqual(list(terminals.unprinted(wanted, printed)), [], wanted)
 
     def test_each_line_is_printed_once_for_each_time_it_is_wanted(self):
         self.assertEqual(list(terminals.unprinted(["x 10", "...", "", "x 10"], "x 11\n")), ["x 10"])
@@ -111,7 +117,7 @@ class ATerminal(unittest.TestCase):
         self.addCleanup(self.terminal.close)
 
     def test_the_status_of_a_command_and_what_it_prints(self):
-        self.assertEqual(self.terminal.type("echo a; false"), (1, "a\r\n\n"))
+        self.assertEqual(self.terminal.type("echo a; false"), (1, "a\n"))
         self.assertEqual(self.terminal.type("x=b")[0], 0)
         self.assertIn("b", self.terminal.type("echo $x")[1])
 
