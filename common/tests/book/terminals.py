@@ -121,7 +121,7 @@ def whole(lines):
 
 
 LOOSE = re.compile(
-    r"(?P<any>\.\.\.)|(?P<status>\b(?:200|404|408|431|503)\b)|(?P<address>0x[0-9a-f]+)"
+    r"(?P<any>\.\.\.)|(?P<status>\b(?:200|404|408|431|503)\b)|(?P<address>0x[0-9a-f.]+)"
     r"|(?P<number>\d[\d.,]*\d|\d(?= ms\b| voluntary| involuntary)|(?<=accept4 resumed>\) = )\d)"
     r"|(?P<date>\b[MTWFS][a-z]{2}, \d\d \w+)|(?P<state>(?<= )S(?=l?\+? ))|(?P<path>unix:\S+)"
     r"|(?P<kernel>\b(?:futex_\w*wait\w*|wait_woken|inet_csk_accept|do_sigtimedwait|sigsuspend)(?:\.isra\S*)?)")
@@ -211,7 +211,8 @@ class Terminal:
         return int(status), self.output
 
     def interrupt(self):
-        """Ctrl-C, and again if it does not help; of a program that was stopped, in the foreground."""
+        """Ctrl-C, and again if it does not help; of a program that was stopped, in the foreground.
+        A second one would end a server at once, and leave its children to themselves."""
         if self.idle and "Stopped" in self.output:
             before = len(self._text)
             self._write("fg")
@@ -219,7 +220,7 @@ class Terminal:
         deadline = time.monotonic() + 30
         while not self.idle and time.monotonic() < deadline:
             os.write(self._master, b"\x03")
-            self._await_prompt(3)
+            self._await_prompt(10)
 
     def close(self):
         """Nothing that was started here stays."""
@@ -277,9 +278,10 @@ class First(Terminal):
              LIMIT_SECONDS)
 
     def end(self):
-        """What it has printed."""
+        """What it has printed. A line that was not at its end when Ctrl-C came is one, too."""
+        before = self.output
         self.interrupt()
-        return self.output
+        return before + "\n" + self.output[len(before):]
 
 
 # ---- a page -------------------------------------------------------------------------------------
