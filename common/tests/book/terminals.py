@@ -409,7 +409,8 @@ class Page:
         missing = list(unprinted(wanted, output))
         if missing:
             self.faults.append("%s:%d: %s\n  does not print:\n%s\n  but:\n%s" % (
-                self._path, command.line, command.text, "\n".join(missing), output))
+                self._path, command.line, command.text, "\n".join(missing),
+                "\n".join(output.splitlines()[-60:])))
 
 
 def settle():
