@@ -191,7 +191,7 @@ class Terminal:
     def output(self):
         """What was printed since something was typed."""
         text = self._text[self._from:].decode("utf-8", "replace").replace("\r\n", "\n")
-        return re.sub(r"\n?%s \d+\n" % MARK, "", text)
+        return re.sub(r"\n?%s \d+\n|\x1b\[[\d;]*[A-Za-z]" % MARK, "", text)  # nor colours
 
     def begin(self, text):
         """Types a command, and does not wait for its end."""

@@ -122,6 +122,10 @@ class ATerminal(unittest.TestCase):
         self.assertEqual(self.terminal.type("x=b")[0], 0)
         self.assertIn("b", self.terminal.type("echo $x")[1])
 
+    def test_what_is_written_over_is_a_line_of_its_own(self):
+        _, output = self.terminal.type(r"printf '90 %%\r\033[Kdone\n'")
+        self.assertEqual(list(terminals.unprinted(["90 %", "done"], output)), [])
+
     def test_ctrl_c_ends_what_runs_and_also_what_was_stopped(self):
         self.terminal.begin("sleep 1000")
         self.terminal.interrupt()
