@@ -1,0 +1,139 @@
+"""The transcripts of the chapters are what a reader sees: terminals.py types every page anew."""
+
+import glob
+import os
+import re
+import subprocess
+import unittest
+
+import markdown
+import terminals
+
+PAGES = ["common/README.md"] + [
+    os.path.relpath(path, terminals.TOP)
+    for path in sorted(glob.glob(os.path.join(terminals.TOP, "0[1-7]_*", "README.md")))]
+
+
+class Transcripts(unittest.TestCase):
+    def test_each_command_prints_what_stands_below_it(self):
+        """Side by side: the pages mostly wait."""
+        reason = terminals.why_not() or build()
+        if reason:
+            self.skipTest(reason)
+        typing = [(path, terminals.start(path, "--quiet")) for path in PAGES]
+        for path, process in typing:
+            said, _ = process.communicate()
+            print("\n".join(line for line in said.splitlines() if line.startswith(path) and " not" in line),
+                  flush=True)
+            with self.subTest(path):
+                self.assertEqual(process.returncode, 0, said)
+
+
+def build():
+    """Builds what all pages use. Returns why not, or None."""
+    made = subprocess.run(
+        ["make", "--no-print-directory", "-s", "-j%d" % os.cpu_count(), "OUT=build/plain", "SAN=",
+         "all", "bare", "instruments"],
+        cwd=terminals.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, encoding="utf-8", check=False,
+        env={name: value for name, value in os.environ.items()
+             if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")})
+    return made.returncode and made.stdout
+
+
+class Reading(unittest.TestCase):
+    """How a page is taken apart, and how lines are compared."""
+
+    def steps(self, *lines):
+        return [(step.line, [each if step.is_text else each.text for each in step.commands],
+                 step.why_not)
+                for step in terminals.steps(markdown.Document("README.md", "\n".join(lines)))]
+
+    def test_commands_go_over_lines_and_have_lines_below_them(self):
+        block = markdown.Block(5, "console", ["$ for i in 1 2; do", ">  a", "> done", "x", "$ b", "> y"])
+        self.assertEqual(
+            [(each.line, each.text, each.printed) for each in terminals.commands_of(block)],
+            [(5, "for i in 1 2; do\n a\ndone", ["x"]), (9, "b\ny", [])])
+
+    def test_a_server_in_the_text_is_started_before_the_block(self):
+        self.assertEqual(self.steps("Start `./poll`:", "", "```console", "$ visit /", "```"),
+                         [(4, ["./poll", "visit /"], None)])
+        self.assertEqual(self.steps("    strace ./poll -x", "", "```console", "$ visit /", "```"),
+                         [(4, ["strace ./poll -x", "visit /"], None)])
+
+    def test_a_visit_in_the_text_comes_when_the_server_listens(self):
+        self.assertEqual(self.steps("`visit /` it:", "```console", "$ ./poll", "```"),
+                         [(3, ["./poll", "visit /"], None)])
+
+    def test_the_text_above_a_heading_or_another_block_is_not_typed(self):
+        self.assertEqual(self.steps("`./poll`", "# A", "`./epoll`", "```c", "```", "```console", "$ a", "```"),
+                         [(7, ["a"], None)])
+
+    def test_a_marker_says_why_a_block_is_not_run(self):
+        self.assertEqual(
+            self.steps("<!-- not run: a browser -->", "", "```console", "$ a", "```", "```text", "b", "```"),
+            [(4, ["a"], "a browser"), (7, ["b"], None)])
+
+    def test_what_stays_in_the_first_terminal(self):
+        for text in ("make serve", "./iterative", "./forking --timeout 60", "strace -c ./epoll",
+                     "make bare && strace -e trace=%network,close ./bare", "/tmp/lazy/forking",
+                     "(ulimit -n 20; strace -e trace=/epoll ./epoll)",
+                     "strace -f ./threading --workers 1 2>&1 | grep -v EAGAIN",
+                     "05_prethreading/ladder/climb --run mutex ./prethreading --workers 3"):
+            self.assertTrue(terminals.Command(1, text).stays, text)
+        for text in ("make load SERVER=all", "curl x", "make grade SERVER=./epoll MODEL=epoll",
+                     "./bare &", "/tmp/once | cat", "common/tools/onlookers poll 0 10"):
+            self.assertFalse(terminals.Command(1, text).stays, text)
+
+    def test_what_stands_for_others(self):
+        for wanted, printed, same in (
+                ("a  12 b", "  a 3,456.7  b", True), ("a", "ab", False), ("4 s", "5 s", False),
+                ("x ... z", "x z", False), ("x ... z", "x y z", True), ("x...z", "xz", True),
+                ("(a) [b]", "(a) [b]", True), ("f(0x7ffe, 1)", "f(0x12ab, 1)", True),
+                ("HTTP/1.1 200 OK", "HTTP/1.1 404 OK", False), ("503", "503", True),
+                ("9 Sl+ wait_woken x", "9 Rl+ - x", True), ("unix:/a/b", "unix:/c", True),
+                ("a  3   b", "a 4 b", True), ("Date: Sun, 22 N", "Date: Mon, 01 D", True)):
+            self.assertEqual(not list(terminals.unprinted([wanted], printed)), same, wanted)
+
+    def test_a_call_that_strace_interrupts_is_one_line(self):
+        printed = "[pid 31] read(3 <unfinished ...>\n[pid 8] close(4) = 0\n[pid 31] <... read resumed>) = 7\n"
+        for wanted in (["read(3) = 7", "close(4) = 0"], printed.split("\n")):
+            self.assertEqual(list(terminals.unprinted(wanted, printed)), [], wanted)
+
+    def test_each_line_is_printed_once_for_each_time_it_is_wanted(self):
+        self.assertEqual(list(terminals.unprinted(["x 10", "...", "", "x 10"], "x 11\n")), ["x 10"])
+        self.assertEqual(list(terminals.unprinted(["x 10", "x 10"], "x 11\nx 12\n")), [])
+
+    def test_few_blocks_are_not_run(self):
+        marked = 0
+        for path in PAGES:
+            with open(os.path.join(terminals.TOP, path), encoding="utf-8") as file:
+                marked += len(re.findall("<!-- not run: ", file.read()))
+        self.assertLessEqual(marked, 12)
+
+
+class ATerminal(unittest.TestCase):
+    def setUp(self):
+        self.terminal = terminals.Terminal("/", os.environ)
+        self.addCleanup(self.terminal.close)
+
+    def test_the_status_of_a_command_and_what_it_prints(self):
+        self.assertEqual(self.terminal.type("echo a; false"), (1, "a\n"))
+        self.assertEqual(self.terminal.type("x=b")[0], 0)
+        self.assertIn("b", self.terminal.type("echo $x")[1])
+
+    def test_what_is_written_over_is_a_line_of_its_own(self):
+        _, output = self.terminal.type(r"printf '90 %%\r\033[Kdone\n'")
+        self.assertEqual(list(terminals.unprinted(["90 %", "done"], output)), [])
+
+    def test_ctrl_c_ends_what_runs_and_also_what_was_stopped(self):
+        self.terminal.begin("sleep 1000")
+        self.terminal.interrupt()
+        self.assertTrue(self.terminal.idle)
+        self.assertIn("Stopped", self.terminal.type("sh -c 'kill -STOP $$; sleep 1000'")[1])
+        self.terminal.interrupt()
+        self.assertEqual(self.terminal.type("jobs")[1].strip(), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
