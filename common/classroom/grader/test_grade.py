@@ -34,8 +34,8 @@ class Usage(unittest.TestCase):
 @unittest.skipIf("build/san-" in SERVERS, "what is graded is built plainly")
 @unittest.skipUnless(shutil.which("strace") and shutil.which("ab"), "needs strace and ab")
 class Graded(unittest.TestCase):
-    def result(self, server, model):
-        done = grade("--json", server, model)
+    def result(self, server, model, *options):
+        done = grade("--json", *options, server, model)
         self.assertEqual(0, done.returncode, done.stderr)
         return json.loads(done.stdout)
 
@@ -49,7 +49,12 @@ class Graded(unittest.TestCase):
         return path
 
     def test_one_of_the_seven_gets_everything(self):
-        result = self.result(os.path.join(SERVERS, "epoll"), "epoll")
+        with tempfile.TemporaryDirectory() as folder:
+            lanes = os.path.join(folder, "lanes", "epoll.svg")
+            result = self.result(os.path.join(SERVERS, "epoll"), "epoll", "--lanes", lanes)
+            with open(lanes, encoding="utf-8") as file:
+                self.assertIn("epoll", file.read())
+            self.assertEqual(lanes, os.path.abspath(result["lanes"]))
         self.assertEqual((100, 100), (result["points"], result["of"]),
                          json.dumps(result["failures"], indent=1))
 
