@@ -143,15 +143,14 @@ end
 -- ---- the whole page -----------------------------------------------------------------------------
 
 local function cut(blocks) -- the part that the page is, or what is in no part
-  local kept, inside, name = pandoc.List {}, false, page:match '[^/]*$'
-  for _, block in ipairs(blocks) do
+  local inside, whole = false, page == 'common/index'
+  return blocks:filter(function(block)
     if block.t == 'Header' then
       inside = part_of[block.identifier] == page
-      if inside and name ~= 'index' then block.level = block.level - 1 end
+      if inside and not whole then block.level = block.level - 1 end
     end
-    if inside then kept:insert(block) end
-  end
-  return kept
+    return inside
+  end)
 end
 
 local function add_contents(meta)
@@ -189,16 +188,6 @@ local function write_index(title, blocks)
   end
   section()
   file:close()
-end
-
-local function whole(doc)
-  local title = text_of(doc.blocks[1].content or {})
-  if mode == 'book' then return doc end
-  doc.meta.pagetitle, doc.meta.root = title, root
-  if env 'BASE_URL' then doc.meta.canonical = env 'BASE_URL' .. '/' .. page .. '.html' end
-  add_contents(doc.meta)
-  if env 'INDEX' then write_index(title, doc.blocks) end
-  return doc
 end
 
 local function heading(el)
@@ -242,21 +231,25 @@ local function columns(el)
   return pandoc.Div({ el }, pandoc.Attr('', { 'table' }, { tabindex = '0' }))
 end
 
-return {
-  { Pandoc = function(doc)
-    if source == CUT then doc.blocks = cut(doc.blocks) end
-    return doc
-  end },
-  {
-    traverse = 'topdown',
-    Header = heading,
-    Link = link,
-    Image = image,
-    CodeBlock = quoted,
-    RawBlock = raw,
-    RawInline = raw,
-    Inlines = link_names,
-  },
-  { Table = columns },
-  { Pandoc = whole }, -- last, since the contents it adds are links already
+local first = {
+  traverse = 'topdown', -- what returns false as well is not looked into
+  Header = heading,
+  Link = link,
+  Image = image,
+  CodeBlock = quoted,
+  RawBlock = raw,
+  RawInline = raw,
+  Inlines = link_names,
 }
+
+function Pandoc(doc)
+  if source == CUT then doc.blocks = cut(doc.blocks) end
+  doc.blocks = doc.blocks:walk(first):walk { Table = columns }
+  if mode == 'book' then return doc end
+  local title = text_of(doc.blocks[1].content or {})
+  doc.meta.pagetitle, doc.meta.root = title, root
+  if env 'BASE_URL' then doc.meta.canonical = env 'BASE_URL' .. '/' .. page .. '.html' end
+  add_contents(doc.meta)
+  if env 'INDEX' then write_index(title, doc.blocks) end
+  return doc
+end
