@@ -4,9 +4,8 @@
 # all, and another name the part below that heading. contents.md has the order.
 BOOK    = $(BUILD)/book
 ROUGH   = $(BUILD)/rough# what the filter has made of each page
-LISTED := $(shell sed -nE 's/[^(]*\]\(([^)]*)\)[^](]*/\1\n/gp' common/book/contents.md | \
-    (cd common/book && xargs realpath -m --relative-to=../..) | \
-    sed -E 's/README\.md\#//; s/\.md$$//; s/README$$/index/')
+LISTED := $(shell cd common/book && grep -oE '\]\([^)]+' contents.md | cut -c 3- | \
+    xargs realpath -m --relative-to=../.. | sed -E 's/README\.md\#//; s/\.md$$//; s/README$$/index/')
 DECKS   = $(filter %/slides,$(LISTED))
 ORDER   = $(filter-out %/slides,$(LISTED))
 LINKED  = $(patsubst %.md,%,$(wildcard 0*/exercises/*.md loadtest/results/*/table.md))
@@ -23,7 +22,7 @@ TITLE   = -M title='ZeroHTTPd: one guestbook, seven ways to wait' -M lang=en \
 
 # pandoc drops what is behind a language, and here that is the file which is quoted.
 NAMED   = sed -E 's/^( *```)([a-z]+) ([^ ]+)$$/\1{.\2 file="\3"}/' $<
-FILTER  = PAGE=$* SOURCE=$< PAGES='$(1)' $(if $(BASE_URL),BASE_URL='$(BASE_URL:/=)') \
+FILTER  = PAGE=$* SOURCE=$< ROUGH=$(ROUGH) PAGES='$(1)' $(if $(BASE_URL),BASE_URL='$(BASE_URL:/=)') \
     $(if $(SOURCE_URL),SOURCE_URL='$(SOURCE_URL:/=)') MODE=$(2) $(3) \
     pandoc -f gfm+attributes -L common/book/filter.lua
 PAGES   = $(ORDER) $(LINKED) $(QUOTED) $(DECKS)
@@ -52,8 +51,10 @@ $(SLIDES): $(BOOK)/%.html: %.md $(TOOLS)
 	$(NAMED) | $(call FILTER,$(PAGES),slides) -t dzslides --slide-level 2 \
 	    --template common/book/slides.html -o $@
 
-$(SLIDES:.html=.pdf): %.pdf: %.html $(BOOK)/book.css $(DRAWN:%=$(BOOK)/%)
-	weasyprint -q $< $@
+$(SLIDES:.html=.pdf): $(BOOK)/%.pdf: %.md $(TOOLS) common/book/book.css
+	@mkdir -p $(@D) $(ROUGH)
+	$(NAMED) | $(call FILTER,,paper) -t dzslides --slide-level 2 \
+	    --template common/book/slides.html | weasyprint -q -u . - $@
 
 $(DRAWN:%=$(BOOK)/%): $(BOOK)/%: %
 	@mkdir -p $(@D)

@@ -3,11 +3,13 @@
 -- The site's pages get the contents beside them, and lines for the search.
 --
 -- In the environment, from book.mk: PAGE is the page's path without .html, SOURCE its document, PAGES
--- all pages; MODE is site, slides, or book (one file for all pages). INDEX takes the search's lines.
+-- all pages. MODE is site, slides, paper (slides for a PDF) or book (one file for all pages). INDEX
+-- takes the search's lines, ROUGH is where drawings for paper go.
 -- BASE_URL is the site's address, SOURCE_URL that of the project's files, if there are any.
 
 local env = os.getenv
 local page, source, mode = env 'PAGE', env 'SOURCE', env 'MODE'
+local paper = mode == 'book' or mode == 'paper'
 local folder = pandoc.path.directory(source)
 local root = ('../'):rep(select(2, page:gsub('/', '')))
 local text_of = pandoc.utils.stringify
@@ -67,8 +69,8 @@ local function href(target, from) -- nil: there is nothing to lead to
   local path, anchor = target:match '^([^#]*)#?(.*)$'
   path = path == '' and source or from_top(from, path)
   local to = page_of(path, anchor)
-  if path:match '%.svg$' and mode ~= 'book' then return root .. path end
-  if not to then return env 'SOURCE_URL' and env 'SOURCE_URL' .. '/' .. path end
+  if path:match '%.svg$' and not paper then return root .. path end
+  if not to or mode == 'paper' then return env 'SOURCE_URL' and env 'SOURCE_URL' .. '/' .. path end
   if to:match '[^/]*$' == anchor then anchor = '' end -- a part's own heading
   if mode == 'book' then return '#' .. id(to, anchor) end
   return root .. to .. '.html' .. (anchor == '' and '' or '#' .. anchor:gsub('^L(%d+).*', 'L-%1'))
@@ -132,11 +134,11 @@ end
 local function quoted(el)
   local path = el.attributes.file
   el.attributes.file = nil
-  if mode ~= 'book' then el.attributes.tabindex = '0' end -- the keyboard can scroll it
+  if not paper then el.attributes.tabindex = '0' end -- the keyboard can scroll it
   if not path or path == 'sketch' then return el end
   local to = href(('%s#L%d'):format(path, line_of(el.text, path)), '.')
   local name = pandoc.Code(path)
-  local caption = pandoc.Plain { to and mode ~= 'book' and pandoc.Link(name, to) or name }
+  local caption = pandoc.Plain { to and not paper and pandoc.Link(name, to) or name }
   return pandoc.Div({ caption, el }, pandoc.Attr('', { 'quote' }))
 end
 
@@ -215,8 +217,17 @@ local function raw(el)
   return el
 end
 
+-- A drawing has variables for its colours, and two sets of them. Not every program that makes or
+-- reads a PDF or an EPUB knows these, so that it becomes a picture in the colours of the day.
 local function image(el)
-  if mode == 'book' then el.src = from_top(folder, el.src) end
+  if not paper then return el, false end
+  local values, path = {}, from_top(folder, el.src)
+  local svg = read(path):gsub('@media %(prefers%-color%-scheme: dark%) %b{}', '')
+  svg:gsub('(%-%-[%w-]+):%s*([^;}]+)', function(name, value) values[name] = value end)
+  el.src = env 'ROUGH' .. '/' .. path:gsub('%W', '-') .. '.png'
+  local file = assert(io.open(el.src, 'wb'))
+  file:write(pandoc.pipe('rsvg-convert', { '-z', '2.5' }, (svg:gsub('var%((%-%-[%w-]+)%)', values))))
+  file:close()
   return el, false
 end
 
@@ -247,7 +258,7 @@ function Pandoc(doc)
   doc.blocks = doc.blocks:walk(first):walk { Table = columns }
   if mode == 'book' then return doc end
   local title = text_of(doc.blocks[1].content or {})
-  doc.meta.pagetitle, doc.meta.root = title, root
+  doc.meta.pagetitle, doc.meta.root = title, paper and 'common/book/' or root
   if env 'BASE_URL' then doc.meta.canonical = env 'BASE_URL' .. '/' .. page .. '.html' end
   add_contents(doc.meta)
   if env 'INDEX' then write_index(title, doc.blocks) end
