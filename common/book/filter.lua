@@ -192,6 +192,18 @@ local function write_index(title, blocks)
   file:close()
 end
 
+-- The glossary's entries are small headings right below the large one, and a stored table has none.
+local function put_headings_in_order(blocks)
+  if blocks[1].t ~= 'Header' then
+    blocks:insert(1, pandoc.Header(1, 'Stored run: ' .. folder:match '[^/]*$'))
+  end
+  local second = blocks:filter(function(block) return block.t == 'Header' end)[2]
+  local more = second and second.level - 2 or 0
+  for _, block in ipairs(blocks) do
+    if block.t == 'Header' and block.level > 1 then block.level = math.max(2, block.level - more) end
+  end
+end
+
 local function heading(el)
   if mode == 'book' then
     el.identifier = id(page, el.level > 1 and el.identifier or '')
@@ -255,6 +267,7 @@ local first = {
 
 function Pandoc(doc)
   if source == CUT then doc.blocks = cut(doc.blocks) end
+  if mode == 'site' then put_headings_in_order(doc.blocks) end
   doc.blocks = doc.blocks:walk(first):walk { Table = columns }
   if mode == 'book' then return doc end
   local title = text_of(doc.blocks[1].content or {})
