@@ -43,7 +43,7 @@ $(SITE): $(BOOK)/%.html: $$(call document,$$*) $(TOOLS)
 
 $(CODE): $(BOOK)/%.html: % $(TOOLS)
 	@mkdir -p $(@D)
-	{ printf '# %s\n\n~~~~~~{#L .c .numberLines}\n' $<; cat $<; echo '~~~~~~'; } | \
+	{ printf '# %s\n\n~~~~~~{#L .c .lines}\n' $<; cat $<; echo '~~~~~~'; } | \
 	    $(call FILTER,$(PAGES),site) -t html5 --template common/book/page.html -o $@
 
 $(SLIDES): $(BOOK)/%.html: %.md $(TOOLS)

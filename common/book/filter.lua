@@ -233,9 +233,9 @@ end
 -- reads a PDF or an EPUB knows these, so that it becomes a picture in the colours of the day.
 local function image(el)
   if not paper then return el, false end
-  local values, path = {}, from_top(folder, el.src)
-  local svg = read(path):gsub('@media %(prefers%-color%-scheme: dark%) %b{}', '')
-  svg:gsub('(%-%-[%w-]+):%s*([^;}]+)', function(name, value) values[name] = value end)
+  local values, path = {}, from_top(folder, el.src):gsub('moving%.svg$', 'lanes.svg')
+  local svg = read(path):gsub('@media [^{]*dark%)%s*%b{}', '')
+  svg:gsub('(%-%-[%w-]+):%s*([^;}]+)', function(name, value) values[name] = values[name] or value end)
   el.src = env 'ROUGH' .. '/' .. path:gsub('%W', '-') .. '.png'
   local file = assert(io.open(el.src, 'wb'))
   file:write(pandoc.pipe('rsvg-convert', { '-z', '2.5' }, (svg:gsub('var%((%-%-[%w-]+)%)', values))))

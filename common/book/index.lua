@@ -7,7 +7,7 @@ local function entry(row)
     pandoc.walk_block(pandoc.Div(row[i]), { Link = function(link)
       if link.target:match '^#' and not seen[link.target] then
         seen[link.target] = true
-        places:extend { pandoc.Str ' ', pandoc.Link({}, link.target, '', { class = 'page' }) }
+        places:extend { pandoc.Str(#places == 0 and '\u{2002}' or ', '), pandoc.Link({}, link.target, '', { class = 'page' }) }
       end
     end })
   end
