@@ -14,7 +14,8 @@ local folder = pandoc.path.directory(source)
 local root = ('../'):rep(select(2, page:gsub('/', '')))
 local text_of = pandoc.utils.stringify
 local LIST = 'common/book/contents.md'
-local CUT = 'common/README.md' -- those of its headings that PAGES names begin a page
+local CUT = 'common/README.md' -- those of its headings that PAGES names begin a page,
+local REST = 'common/' .. 'index' -- and what is left is another
 
 local there = {}
 for each in env 'PAGES':gmatch '%S+' do
@@ -43,11 +44,11 @@ local function from_top(from, path)
 end
 
 local part_of = {} -- an anchor of CUT: the page it is on
-local part = 'common/index'
+local part = REST
 for _, block in ipairs(pandoc.read(read(CUT), 'gfm').blocks) do
   if block.t == 'Header' then
     local name = 'common/' .. block.identifier
-    part = there[name] and name or block.level < 3 and 'common/index' or part
+    part = there[name] and name or block.level < 3 and REST or part
     part_of[block.identifier] = part
   end
 end
@@ -145,7 +146,7 @@ end
 -- ---- the whole page -----------------------------------------------------------------------------
 
 local function cut(blocks) -- the part that the page is, or what is in no part
-  local inside, whole = false, page == 'common/index'
+  local inside, whole = false, page == REST
   return blocks:filter(function(block)
     if block.t == 'Header' then
       inside = part_of[block.identifier] == page
