@@ -70,7 +70,7 @@ endif
 serve: all $(NEED)-serve
 	@SERVERS=$(or $(BIN),.) LOGS=$(BUILD)/serve common/tools/serve
 
-include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk
+include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk common/book/book.mk
 
 # ---- setting up ----------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ help:
 
 ## clean        removes what was built, and leaves what you wrote in .mine/
 clean:
-	rm -rf build $(SERVERS) bare
+	rm -rf build public/book $(SERVERS) bare
 
 .PHONY: all serve deps doctor help clean
 .DEFAULT_GOAL := all

@@ -10,6 +10,7 @@ import re
 import subprocess
 
 NOT_OURS = {".git", ".mine", "build", "__pycache__"}
+COPIED = os.path.join("public", "book")  # by `make book`
 
 
 class NotBuilt(Exception):
@@ -22,7 +23,8 @@ class Project:
         self._servers = os.path.join(top, servers)  # where the built ones are
         self.files = set()
         for folder, folders, names in os.walk(top):
-            folders[:] = sorted(set(folders) - NOT_OURS)
+            folders[:] = sorted(name for name in set(folders) - NOT_OURS
+                                if os.path.relpath(os.path.join(folder, name), top) != COPIED)
             self.files.update(os.path.relpath(os.path.join(folder, name), top) for name in names)
         self.names = {os.path.basename(path) for path in self.files}
         self.folders = {path.split("/")[0] for path in self.files if "/" in path}  # the top's

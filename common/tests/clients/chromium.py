@@ -171,6 +171,11 @@ class Page:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=width < 600)
 
+    def prefer(self, scheme):
+        """Light or dark."""
+        self._call("Emulation.setEmulatedMedia",
+                   features=[{"name": "prefers-color-scheme", "value": scheme}])
+
     def save_screenshot(self, path, whole=False):
         """What is seen; or the whole page, down to its end."""
         image = self._call("Page.captureScreenshot", format="png",

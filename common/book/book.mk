@@ -1,0 +1,89 @@
+# The book as a site, a PDF, an EPUB and slides. The Makefile includes this file.
+
+# A page is named by its path without .html. Its document is PAGE.md; or README.md, of which index is
+# all, and another name the part below that heading. contents.md has the order.
+BOOK    = $(BUILD)/book
+ROUGH   = $(BUILD)/rough# what the filter has made of each page
+LISTED := $(shell cd common/book && grep -oE '\]\([^)]+' contents.md | cut -c 3- | \
+    xargs realpath -m --relative-to=../.. | sed -E 's/README\.md\#//; s/\.md$$//; s/README$$/index/')
+DECKS   = $(filter %/slides,$(LISTED))
+ORDER   = $(filter-out %/slides,$(LISTED))
+LINKED  = $(patsubst %.md,%,$(wildcard 0*/exercises/*.md loadtest/results/*/table.md))
+QUOTED  = $(wildcard 0*/*.c 0*/ladder/*.c 0*/exercises/*.c common/*.[ch])
+DRAWN   = $(filter-out build/% public/book/%,$(wildcard $(addsuffix .svg,*/* */*/* */*/*/*)))
+document = $(firstword $(wildcard $(1).md) $(patsubst ./%,%,$(dir $(1))README.md))
+
+SITE    = $(patsubst %,$(BOOK)/%.html,$(ORDER) $(LINKED))
+CODE    = $(QUOTED:%=$(BOOK)/%.html)
+SLIDES  = $(DECKS:%=$(BOOK)/%.html)
+PRINTED = $(ORDER:%=$(ROUGH)/%.json)
+TITLE   = -M title='ZeroHTTPd: one guestbook, seven ways to wait' -M lang=en \
+    -M author='The ZeroHTTPd authors'
+
+# pandoc drops what is behind a language, and here that is the file which is quoted.
+NAMED   = sed -E 's/^( *```)([a-z]+) ([^ ]+)$$/\1{.\2 file="\3"}/' $<
+FILTER  = PAGE=$* SOURCE=$< ROUGH=$(ROUGH) PAGES='$(1)' $(if $(BASE_URL),BASE_URL='$(BASE_URL:/=)') \
+    $(if $(SOURCE_URL),SOURCE_URL='$(SOURCE_URL:/=)') MODE=$(2) $(3) \
+    pandoc -f gfm+attributes -L common/book/filter.lua
+PAGES   = $(ORDER) $(LINKED) $(QUOTED) $(DECKS)
+
+## book         the book in build/book: a site, slides, a PDF, an EPUB; BASE_URL= where it will be
+book: need-book book-files
+	rm -rf public/book && cp -R $(BOOK) public/ || echo 'public/ stays without it: it is read-only'
+
+book-files: $(SITE) $(CODE) $(SLIDES) $(SLIDES:.html=.pdf) $(DRAWN:%=$(BOOK)/%) $(BOOK)/search.js \
+    $(BOOK)/book.css $(BOOK)/page.js $(BOOK)/zerohttpd.pdf $(BOOK)/zerohttpd.epub \
+    $(if $(BASE_URL),$(BOOK)/sitemap.txt)
+
+TOOLS = common/book/filter.lua common/book/contents.md $(wildcard common/book/*.html) common/README.md
+$(SITE): $(BOOK)/%.html: $$(call document,$$*) $(TOOLS)
+	@mkdir -p $(@D) $(dir $(ROUGH)/$*)
+	$(NAMED) | $(call FILTER,$(PAGES),site,INDEX=$(ROUGH)/$*.search) \
+	    -t html5 --template common/book/page.html --toc --toc-depth 2 -o $@
+
+$(CODE): $(BOOK)/%.html: % $(TOOLS)
+	@mkdir -p $(@D)
+	{ printf '# %s\n\n~~~~~~{#L .c .lines}\n' $<; cat $<; echo '~~~~~~'; } | \
+	    $(call FILTER,$(PAGES),site) -t html5 --template common/book/page.html -o $@
+
+$(SLIDES): $(BOOK)/%.html: %.md $(TOOLS)
+	@mkdir -p $(@D)
+	$(NAMED) | $(call FILTER,$(PAGES),slides) -t dzslides --slide-level 2 \
+	    --template common/book/slides.html -o $@
+
+$(SLIDES:.html=.pdf): $(BOOK)/%.pdf: %.md $(TOOLS) common/book/book.css
+	@mkdir -p $(@D) $(ROUGH)
+	$(NAMED) | $(call FILTER,,paper) -t dzslides --slide-level 2 \
+	    --template common/book/slides.html | weasyprint -q -u . - $@
+
+$(DRAWN:%=$(BOOK)/%): $(BOOK)/%: %
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(BOOK)/book.css $(BOOK)/page.js: $(BOOK)/%: common/book/%
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(BOOK)/search.js: $(SITE)
+	{ echo 'const sections = ['; cat $(patsubst $(BOOK)/%.html,$(ROUGH)/%.search,$(SITE)); echo '];'; } >$@
+
+$(BOOK)/sitemap.txt: $(SITE)
+	printf '%s\n' $(patsubst $(BOOK)/%,$(BASE_URL:/=)/%,$(SITE)) >$@
+
+# ---- one file for all -----------------------------------------------------------------------
+
+$(PRINTED): $(ROUGH)/%.json: $$(call document,$$*) $(TOOLS)
+	@mkdir -p $(@D)
+	$(NAMED) | $(call FILTER,$(ORDER),book) -t json -o $@
+
+$(ROUGH)/book.html: $(PRINTED) common/book/index.lua
+	pandoc -f json $(PRINTED) -t html5 $(TITLE) -L common/book/index.lua \
+	    --template common/book/print.html --toc --toc-depth 2 -o $@
+
+$(BOOK)/zerohttpd.pdf: $(ROUGH)/book.html common/book/book.css
+	weasyprint -q -u . $< $@
+
+$(BOOK)/zerohttpd.epub: $(PRINTED)
+	pandoc -f json $(PRINTED) -t epub3 $(TITLE) --toc --toc-depth 2 -o $@
+
+.PHONY: book book-files

@@ -1,0 +1,58 @@
+// The search of a page, and the keys of slides. Nothing here is fetched from another host; the index
+// is a script, so that the search works from a disk as well.
+const search = document.getElementById("search");
+const found = document.getElementById("found");
+const MOST = 20; // hits that are shown
+
+function excerpt(text, word) {
+  const at = Math.max(0, text.toLowerCase().indexOf(word) - 60);
+  return (at ? "…" : "") + text.slice(at, at + 180) + "…";
+}
+
+function show() {
+  const words = search.value.toLowerCase().split(/\s+/).filter((word) => word);
+  const holds = (text) => words.every((word) => text.toLowerCase().includes(word));
+  const hits = words.length && typeof sections !== "undefined"
+    ? sections.filter(([, heading, text]) => holds(heading + " " + text)) : [];
+  hits.sort((one, other) => holds(other[1]) - holds(one[1])); // in a heading first
+  const items = hits.slice(0, MOST).map(([where, heading, text]) => {
+    const item = document.createElement("li");
+    const link = document.createElement("a");
+    link.href = search.dataset.root + where;
+    link.textContent = heading;
+    item.append(link, " ", excerpt(text, words[0]));
+    return item;
+  });
+  const list = document.createElement("ol");
+  list.append(...items);
+  const count = document.createElement("p");
+  count.textContent = hits.length > MOST ? `${hits.length} sections; the first ${MOST}:`
+    : `${hits.length} section${hits.length === 1 ? "" : "s"}`;
+  found.replaceChildren(...(words.length ? [count, list] : []));
+}
+
+if (search) {
+  search.addEventListener("focus", () => {
+    const script = document.createElement("script");
+    script.src = search.dataset.root + "search.js"; // sets sections
+    script.addEventListener("load", show);
+    document.head.append(script);
+  }, { once: true });
+  search.addEventListener("input", show);
+  search.form.addEventListener("submit", (event) => event.preventDefault());
+}
+
+addEventListener("beforeprint", () => {
+  for (const each of document.querySelectorAll("main details")) each.open = true;
+});
+
+if (document.documentElement.classList.contains("slides")) {
+  const slides = [...document.querySelectorAll(".slide")];
+  const steps = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 };
+  addEventListener("keydown", (event) => {
+    if (!steps[event.key] || event.target.closest("summary, pre")) return;
+    event.preventDefault();
+    const now = slides.findIndex((slide) => slide.getBoundingClientRect().bottom > innerHeight / 2);
+    slides[Math.min(Math.max(now + steps[event.key], 0), slides.length - 1)].scrollIntoView();
+  });
+}

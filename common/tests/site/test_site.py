@@ -1,0 +1,238 @@
+"""The book as a site: what `make book` has made, read as files and seen in Chromium. And the pages of
+the servers themselves, as somebody sees them who cannot see well.
+
+Without pandoc, WeasyPrint, Chromium, epubcheck or axe-core, what needs it is skipped.
+"""
+
+import collections
+import html.parser
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+import urllib.parse
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
+
+import case
+import chromium
+from browser import SCREENSHOTS, the_browser
+from lib import machine, redis
+
+BOOK = os.path.join(machine.BUILD, "book")
+AXE = os.path.join(machine.BUILD, "node_modules", "axe-core", "axe.min.js")
+TOOLS = ("pandoc", "weasyprint")
+BUILD_SECONDS = 900
+PHONE, DESKTOP = (360, 740), (1280, 800)
+# The corner of a table may be empty.
+VIOLATIONS = """axe.run(document, {resultTypes: ['violations'],
+    rules: {'empty-table-header': {enabled: false}}}).then(found => found.violations.map(
+    each => each.id + ': ' + each.nodes.slice(0, 3).map(node => node.target.join(' ')).join(', ')))"""
+OWN = ("/", "/guestbook", "/guestbook?page=x", "/wall.html", "/status", "/there-is-no-such-page")
+SEEN = ("index", "01_iterative/index", "common/ideas", "common/glossary", "01_iterative/main.c",
+        "common/the-box-opened-once", "01_iterative/exercises/queue", "loadtest/index",
+        "loadtest/results/sweep/table", "01_iterative/slides", "common/classroom/slides")
+
+
+def setUpModule():
+    case.set_up()
+    if not all(map(shutil.which, TOOLS)):
+        return
+    subprocess.run(["make", "-s", "-j%d" % os.cpu_count(), "DEPS=no", "book-files",
+                    "OUT=" + os.environ.get("PLAIN", "build/plain")], cwd=case.TOP, check=True,
+                   env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, timeout=BUILD_SECONDS)
+    shutil.copytree(BOOK, case.public("book"), dirs_exist_ok=True)
+
+
+class Html(html.parser.HTMLParser):
+    """What a page has of links, anchors, pictures and headings."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.fetched = collections.Counter(), [], []
+        self.pictures, self.headings, self.inline = [], [], []
+        with open(path, encoding="utf-8") as file:
+            self.feed(file.read())
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if "id" in attributes:
+            self.ids[attributes["id"]] += 1
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if tag in ("img", "script", "link", "iframe") and attributes.get("rel") != "canonical":
+            self.fetched.append(attributes.get("src") or attributes.get("href"))
+        if tag == "img":
+            self.pictures.append(attributes)
+        if tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            self.headings.append(int(tag[1]))
+        if tag == "style" or "style" in attributes or any(name.startswith("on") for name in attributes) \
+                or tag == "script" and "src" not in attributes:
+            self.inline.append((tag, attrs))
+
+
+class Files(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not all(map(shutil.which, TOOLS)):
+            raise unittest.SkipTest("pandoc or WeasyPrint is not installed")
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(BOOK) for name in names
+                 if name.endswith(".html")]
+        cls.pages = {path: Html(path) for path in paths}
+
+    def each(self, faults):
+        found = sorted("%s: %s" % (os.path.relpath(path, BOOK), fault)
+                       for path, page in self.pages.items() for fault in faults(path, page))
+        self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
+
+    def test_there_is_a_page_for_each_chapter(self):
+        for chapter in ("01_iterative", "04_threading", "07_epoll"):
+            self.assertIn(os.path.join(BOOK, chapter, "index.html"), self.pages)
+
+    def test_every_link_and_anchor_leads_somewhere(self):
+        def faults(path, page):
+            for link in page.links + page.fetched:
+                where = urllib.parse.urlsplit(link)
+                to = os.path.normpath(os.path.join(os.path.dirname(path),
+                                                   urllib.parse.unquote(where.path)))
+                if where.scheme:
+                    continue
+                if where.path and not os.path.isfile(to):
+                    yield "links to %s" % link
+                elif where.fragment and where.fragment not in self.pages[to if where.path else path].ids:
+                    yield "links to %s: no such anchor" % link
+        self.each(faults)
+
+    def test_nothing_is_fetched_from_another_host(self):
+        self.each(lambda path, page: [each for each in page.fetched
+                                      if urllib.parse.urlsplit(each).netloc])
+
+    def test_the_servers_policy_allows_all_of_it(self):
+        self.each(lambda path, page: page.inline)
+
+    def test_pictures_have_a_text_in_their_place(self):
+        self.each(lambda path, page: [each["src"] for each in page.pictures if not each.get("alt")])
+
+    def test_headings_are_in_order(self):
+        def faults(_, page):
+            if not page.headings or page.headings[0] != 1:
+                yield "does not begin with an h1"
+            for before, heading in zip(page.headings, page.headings[1:]):
+                if heading > before + 1:
+                    yield "h%d after h%d" % (heading, before)
+        self.each(faults)
+
+    def test_no_anchor_is_there_twice(self):
+        self.each(lambda path, page: [name for name, times in page.ids.items() if times > 1])
+
+    def test_links_in_the_pdf_lead_somewhere(self):
+        page = Html(os.path.join(machine.BUILD, "rough", "book.html"))
+        self.assertEqual([link for link in page.links
+                          if link.startswith("#") and link[1:] not in page.ids], [])
+        self.assertEqual([name for name, times in page.ids.items() if times > 1], [])
+
+    def test_epubcheck_finds_nothing(self):
+        if not shutil.which("epubcheck"):
+            self.skipTest("epubcheck is not installed")
+        done = subprocess.run(["epubcheck", os.path.join(BOOK, "zerohttpd.epub")], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("WARNING", done.stdout)
+
+
+class Seen(unittest.TestCase):
+    """By Chromium, from a server."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not chromium.find():
+            raise unittest.SkipTest("Chromium is not installed")
+        cls.server = case.Server("epoll")
+        cls.addClassCleanup(cls.server.end)
+        cls.server.redis.seed()
+        os.makedirs(SCREENSHOTS, exist_ok=True)
+
+    def setUp(self):
+        self.page = chromium.Page(the_browser())
+        self.addCleanup(self.page.close)
+
+    def open(self, path):
+        self.page.open(self.server.url + path)
+
+    def open_book(self, name):
+        if not all(map(shutil.which, TOOLS)):
+            self.skipTest("pandoc or WeasyPrint is not installed")
+        self.open("/book/%s.html" % name)
+
+    def shoot(self, name):
+        self.page.save_screenshot(os.path.join(SCREENSHOTS, name.replace("/", "-") + ".png"))
+
+    def violations(self):
+        if not os.path.exists(AXE):
+            self.skipTest("axe-core is not installed: npm install --prefix build axe-core")
+        self.page.value(case.contents(AXE).decode())
+        return self.page.value(VIOLATIONS)
+
+    def test_the_home_page_leads_to_the_book(self):
+        self.open_book("index")
+        self.open("/")
+        self.page.until("document.querySelector('nav a[href=\"/book/\"]')")
+        self.page.click('nav a[href="/book/"]')
+        self.assertIn("ZeroHTTPd", self.page.value("document.title"))
+        self.assertEqual(self.page.errors(), [])
+
+    def test_pages_fetch_from_this_server_only_and_fit_a_phone(self):
+        for name in SEEN:
+            for width, height in (PHONE, DESKTOP):
+                with self.subTest(name, width=width):
+                    self.page.resize(width, height)
+                    self.open_book(name)
+                    self.assertEqual(self.page.errors(), [])
+                    self.assertEqual({urllib.parse.urlsplit(event["request"]["url"]).netloc for event
+                                      in self.page.events("Network.requestWillBeSent")},
+                                     {self.server.url.removeprefix("http://")})
+                    self.assertLessEqual(self.page.value("document.documentElement.scrollWidth"), width)
+                    self.shoot("book-%s-%d" % (name, width))
+
+    def test_search_finds_a_section(self):
+        self.open_book("01_iterative/index")
+        self.page.type("#search", "dropped SYN wire")
+        self.page.until("document.querySelector('#found li a')")
+        self.assertEqual(self.page.value("document.querySelector('#found a').textContent"),
+                         "Chapter 1: iterative: A dropped SYN, on the wire")
+        self.shoot("book-search")
+        self.page.press_enter("#found a")
+        self.page.until("location.hash === '#a-dropped-syn-on-the-wire'")
+        self.assertEqual(self.page.errors(), [])
+
+    def test_keys_turn_slides(self):
+        self.page.resize(*DESKTOP)
+        self.open_book("01_iterative/slides")
+        shown = """document.elementFromPoint(innerWidth / 2, innerHeight / 2).closest('.slide')
+            === document.querySelectorAll('.slide')[%d]"""
+        self.assertTrue(self.page.value(shown % 0))
+        self.page.value("""document.body.dispatchEvent(
+            new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))""")
+        self.page.until(shown % 1)
+
+    def test_the_book_is_accessible(self):
+        for scheme in ("light", "dark"):
+            self.page.prefer(scheme)
+            for name in SEEN:
+                with self.subTest(name, scheme=scheme):
+                    self.open_book(name)
+                    self.assertEqual(self.violations(), [])
+
+    def test_the_servers_own_pages_are_accessible(self):
+        for scheme in ("light", "dark"):
+            self.page.prefer(scheme)
+            for path in OWN:
+                with self.subTest(path, scheme=scheme):
+                    self.open(path)
+                    self.assertEqual(self.violations(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
