@@ -1,0 +1,565 @@
+// model: the seven servers as a simulation one can read. It draws nothing and knows no page, so it
+// runs under node as well.
+//
+// Each of so many clients asks for a page, reads the answer and asks again at once. A page takes CPU
+// time from the program that plays the clients (ab or wrk), from the server, and three times from
+// Redis. All else is waiting: for a core, for a worker, for the distance to Redis.
+//
+// - Time jumps from one event to the next, in microseconds. An event is the end of a turn on a core,
+//   or the arrival of a reply that was under way.
+// - A core runs one task at a time, for a time slice at most. Other tasks wait in its run queue.
+// - Redis, an event loop and the load generator handle all that has come before they look again.
+// - `make cost` has measured every cost. Not measured are the constants below, and that one half of what
+//   a new process or thread costs is due when it is made, the other half when it ends.
+//
+// It leaves out caches that grow cold, packets, queues that overflow, and the rest of a real machine.
+
+const SLICE_US = 700; // Linux' base slice
+const SPREAD = 0.3; // a turn takes up to so much more or less than its mean
+const QUERIES = 3; // to Redis, for a page
+// What part of a page's CPU time comes before the first query, after the first, the second, the third:
+// by the number of system calls there.
+const SHARES = { worker: [1 / 3, 1 / 6, 1 / 6, 1 / 3], loop: [0.45, 0.05, 0.05, 0.45] };
+const ACCEPTS_A_ROUND = 64; // of an event loop
+const EVENTS_A_ROUND = 256;
+
+/** The seven, and how each serves. team: so many workers, from the start. maker: the parent makes a
+ * worker for each connection, `most` at a time. pool: so many connections to Redis for all. loop: one
+ * process that never waits for one client alone. */
+export const SERVERS = {
+  iterative: { team: () => 1 },
+  forking: { maker: true, most: 2048 },
+  preforking: { team: (settings) => settings.workers },
+  threading: { maker: true, most: Infinity, pool: (settings) => settings.workers },
+  prethreading: { team: (settings) => settings.workers },
+  poll: { loop: true },
+  epoll: { loop: true },
+};
+
+/** What can be set. delay, work: milliseconds. kept: connections are. apart: the clients cost this machine
+ * nothing, and Redis has a core of its own. relay: the distance is made by loadtest/slow_redis.c, which
+ * takes CPU time. shared: the last of the server's cores is that of Redis and the clients. */
+export const SETTINGS = {
+  clients: 100, delay: 0, work: 0, workers: 100, cores: 1, kept: false, apart: false, relay: false, shared: false,
+};
+
+// ---- costs -------------------------------------------------------------------------------------
+
+export const COST_RUN = "make cost, 22 November 2026, AMD EPYC, 2 cores, Linux 6.18";
+
+/** Of each server, over new connections (ab) and then over kept ones (wrk), for 1, 100 and 1,000 clients:
+ * CPU microseconds of a page, how often it waits (null: not counted), and microseconds of the other core.
+ * digest() makes it from a run's cells.tsv. */
+export const MEASURED = {
+  iterative: [87.2, 4.02, 117.5, 79.4, 3.03, 120.4, 71.2, 3.01, 114.3, 73, 4.01, 71.9, 66.3, 3.04, 102.6, 74.5, 3.07, 113.3],
+  forking: [333.6, null, 178.9, 305.8, null, 136.7, 302.6, null, 120, 81.6, 4.02, 79.9, 38.9, 4.05, 35.7, 82.1, 4.14, 53.2],
+  preforking: [90.6, 4.03, 119.8, 70.2, 5.48, 80.3, 59.1, 3.33, 82.5, 81.3, 4.11, 80.6, 39.1, 4.05, 36.2, 66, 3.67, 78.7],
+  threading: [97, null, 115.8, 68.6, null, 72.1, 69.3, null, 70, 74.1, null, 86, 28.9, null, 28.7, 55.2, null, 43.3],
+  prethreading: [91.1, 4.04, 123.3, 66, 5.54, 81, 56.4, 4.08, 82.9, 78, 4.1, 71.9, 30.8, 4.05, 30.4, 61.1, 4.15, 82.4],
+  poll: [91.8, 4, 127.9, 43.9, 0.62, 54.9, 46.1, 0.01, 53.2, 89, 3.99, 77.6, 8.1, 0.03, 9.1, 9.5, 0, 9.4],
+  epoll: [91.8, 4, 133.4, 33.2, 0.65, 55.9, 31.7, 0.57, 59.6, 80.8, 3.99, 77.2, 8.4, 0.05, 10.2, 10.2, 0.01, 10.6],
+  floor: [36, 1, 60.7, 22.2, 0.19, 42.3, 23.3, 0.27, 46.1, 23.5, 1, 21.3, 6.2, 0.04, 7.1, 6.4, 0.01, 8.8],
+};
+const [ALONE, BUSY, CROWD] = [0, 1, 2]; // the levels, and ...
+const [CPU, WAITS, OTHER] = [0, 1, 2]; // ... the figures of each
+
+/** MiB at rest and of each worker, KiB of each connection: memory.tsv of the same run. */
+const MEMORY = {
+  iterative: [0.6, 0, 0], forking: [0.6, 0, 150], preforking: [0.6, 0.12, 34], threading: [0.6, 0, 47],
+  prethreading: [0.6, 0.033, 20], poll: [0.6, 0, 9.2], epoll: [0.6, 0, 9.2],
+};
+
+/** MEASURED, from the cells.tsv of a run of `make cost`: of its rounds the least, because what others
+ * on the machine add is no cost of the server's. Throws if a cell is missing. */
+export function digest(text) {
+  const [header, ...lines] = text.trim().split("\n").map((line) => line.split("\t"));
+  const cells = lines.map((line) => Object.fromEntries(header.map((name, i) => [name, line[i]])));
+  const figures = (name, tool, clients) => {
+    const found = cells.filter((cell) => cell.subject === name && cell.generator === tool
+      && cell.clients === clients && cell.requests && !cell.wrong);
+    if (!found.length) throw new Error(`no cell of ${name}, ${tool}, ${clients} clients`);
+    const least = (figure, digits) => Number(Math.min(...found.map(figure)).toFixed(digits));
+    return [
+      least((cell) => cell.server_cpu_us / cell.requests, 1),
+      found[0].voluntary_switches ? least((cell) => cell.voluntary_switches / cell.requests, 2) : null,
+      least((cell) => (cell.client_core_busy * 1e4) / cell.requests_per_second, 1),
+    ];
+  };
+  return Object.fromEntries(Object.keys(MEASURED).map((name) =>
+    [name, ["ab", "wrk"].flatMap((tool) => ["1", "100", "1000"].flatMap((clients) => figures(name, tool, clients)))]));
+}
+
+/** What each step costs, in microseconds. A pair is for up to 100 clients, and for 1,000. */
+export function derive(table = MEASURED) {
+  const figure = (name, tool, level, which) => table[name][(tool === "wrk" ? 9 : 0) + 3 * level + which];
+  const pair = (which) => [BUSY, CROWD].map(which);
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const redis = (name, tool, level) => // for one query: what the other core does beside the clients' work
+    (figure(name, tool, level, OTHER) - figure("floor", tool, level, OTHER)) / QUERIES;
+  const own = ["preforking", "threading", "prethreading"]; // each worker has a connection to Redis
+  const ask = mean(own.map((name) => redis(name, "ab", BUSY)));
+  // Waking a core that is idle, for the waker. With 1,000 clients epoll sleeps for each page, and poll never.
+  const more = (which) => figure("epoll", "ab", CROWD, which) - figure("poll", "ab", CROWD, which);
+  const rouse = Math.max(0, more(OTHER) / more(WAITS));
+  const tool = (by) => ({
+    page: pair((level) => figure("floor", by, level, OTHER)),
+    wake: Math.max(0, figure("floor", by, ALONE, OTHER) - figure("floor", by, BUSY, OTHER) - rouse),
+  });
+  // A round of a loop: the system calls that a thread makes as well, and for each query.
+  const round = (figure("threading", "wrk", BUSY, CPU) - figure("epoll", "wrk", BUSY, CPU)) / (QUERIES + 1);
+
+  const server = (name, by) => {
+    const { loop, team } = SERVERS[name];
+    const cpu = (level) => figure(name, by, level, CPU);
+    const waits = (level) => figure(name, by, level, WAITS);
+    if (loop) { // a straight line through two measurements: CPU time = page + waits x what waking costs
+      const waking = (cpu(ALONE) - cpu(BUSY)) / (waits(ALONE) - waits(BUSY));
+      return { page: pair((level) => cpu(level) - waits(level) * waking), wake: Math.max(0, waking - round) };
+    }
+    const known = (level) => (team && by === "wrk" ? BUSY : level); // with 1,000 a team keeps no connection
+    return { page: pair((level) => cpu(known(level))), wake: Math.max(0, cpu(ALONE) - cpu(BUSY)) / (QUERIES + 1),
+      ask: by === "wrk" && name !== "iterative" ? pair((level) => redis(name, by, known(level))) : [ask, ask] };
+  };
+  return {
+    rouse, round,
+    tool: { new: tool("ab"), kept: tool("wrk") },
+    redis: {
+      ask, // a query that comes by itself, while Redis is busy; and one more in a batch
+      command: { new: redis("poll", "ab", CROWD), kept: mean(["poll", "epoll"].map((name) => redis(name, "wrk", BUSY))) },
+      wake: Math.max(0, mean(["iterative", ...own].map((name) => redis(name, "ab", ALONE))) - ask - rouse),
+      connect: QUERIES * (redis("forking", "ab", BUSY) - redis("preforking", "ab", BUSY)),
+    },
+    servers: Object.fromEntries(Object.keys(SERVERS).map((name) =>
+      [name, { new: server(name, "ab"), kept: server(name, "wrk") }])),
+  };
+}
+
+/** Between what was measured at 100 and at 1,000; beyond, as there. */
+const at = ([busy, crowd], number) => busy + Math.min(1, Math.max(0, Math.log10(number / 100))) * (crowd - busy);
+
+// ---- events, cores, loops ----------------------------------------------------------------------
+
+/** First in, first out. */
+class Line {
+  #items = [];
+  #gone = 0;
+  get length() { return this.#items.length - this.#gone; }
+  push(item) { this.#items.push(item); }
+  shift() {
+    if (this.#gone > 64 && 2 * this.#gone > this.#items.length) {
+      this.#items = this.#items.slice(this.#gone);
+      this.#gone = 0;
+    }
+    return this.length ? this.#items[this.#gone++] : undefined;
+  }
+}
+
+/** What will happen, the earliest first: a binary heap. Of two at the same time, the one added first. */
+class Events {
+  #heap = [];
+  #added = 0;
+  get length() { return this.#heap.length; }
+  add(time, happen) {
+    const event = { time, happen, number: this.#added++ };
+    let i = this.#heap.length;
+    for (let up; i && before(event, this.#heap[(up = (i - 1) >> 1)]); i = up) this.#heap[i] = this.#heap[up];
+    this.#heap[i] = event;
+  }
+  take() {
+    const heap = this.#heap;
+    const [first, last] = [heap[0], heap.pop()];
+    if (!heap.length) return first;
+    let i = 0;
+    for (let down = 1; down < heap.length; down = 2 * i + 1) {
+      if (down + 1 < heap.length && before(heap[down + 1], heap[down])) down += 1;
+      if (before(last, heap[down])) break;
+      heap[i] = heap[down];
+      i = down;
+    }
+    heap[i] = last;
+    return first;
+  }
+}
+const before = (a, b) => a.time < b.time || (a.time === b.time && a.number < b.number);
+
+/** A process or a thread: so many microseconds of a core that it still wants, and what it does then. */
+class Task {
+  core = null; // on which it runs
+  left = 0;
+  debt = 0; // for waking others; it pays with its next turn
+  constructor(sim, cores, wake, number = Infinity) {
+    Object.assign(this, { sim, cores, wake, number, side: "worker" });
+  }
+  want(micros, then) {
+    this.left = micros * (1 - SPREAD + 2 * SPREAD * this.sim.random()) + this.debt;
+    this.debt = 0;
+    this.then = then;
+    if (!this.core) this.sim.place(this, true);
+  }
+}
+
+class Core {
+  task = null;
+  queue = new Line();
+  busy = 0; // microseconds
+  constructor(sim) {
+    this.sim = sim;
+    this.happen = () => this.#ended();
+  }
+  start(task) {
+    this.task = task;
+    task.core = this;
+    this.used = 0; // of its time slice
+    this.sim.note(task, "running");
+    this.#goOn();
+  }
+  #goOn() {
+    this.run = Math.min(this.task.left, SLICE_US - this.used);
+    this.sim.events.add(this.sim.now + this.run, this.happen);
+  }
+  #ended() {
+    const { task, sim } = this;
+    this.busy += this.run;
+    this.used += this.run;
+    task.left -= this.run;
+    if (task.left < 1e-6) { // it has what it wanted; perhaps it wants more
+      task.left = 0;
+      sim.actor = task;
+      task.then();
+      sim.actor = null;
+    }
+    const isOver = this.used > SLICE_US - 1e-6;
+    if (isOver && !this.queue.length) this.used = 0;
+    if (task.left && !(isOver && this.queue.length)) return this.#goOn();
+    task.core = this.task = null;
+    if (task.left) sim.place(task, false);
+    const next = this.task ? null : this.queue.shift() ?? sim.steal(this);
+    if (next) this.start(next);
+  }
+}
+
+/** A process that handles whatever has come, round by round, and sleeps if nothing has. `can` says what
+ * an item costs, how it is handled, what happens when a round is over, what a round costs by itself, and
+ * how many arrivals a round takes. */
+class Loop extends Task {
+  inbox = new Line();
+  arrivals = new Line();
+  asleep = true;
+  constructor(sim, cores, wake, can, number) {
+    super(sim, cores, wake, number);
+    this.can = { over() {}, round: 0, most: Infinity, ...can };
+    this.begin = () => this.#begin();
+    this.handled = () => this.#handled();
+  }
+  give(item, line = this.inbox) {
+    line.push(item);
+    if (this.asleep) this.want(0, this.begin);
+    this.asleep = false;
+  }
+  #begin() {
+    for (let i = 0; i < this.can.most && this.arrivals.length; i++) this.inbox.push(this.arrivals.shift());
+    this.due = this.inbox.length; // in this round
+    this.#next(this.can.round);
+  }
+  #next(more) {
+    this.item = this.inbox.shift();
+    this.want(more + this.can.cost(this.item), this.handled);
+  }
+  #handled() {
+    this.can.handle(this.item);
+    this.due -= 1;
+    if (this.due) return this.#next(0);
+    this.can.over();
+    if (this.inbox.length || this.arrivals.length) return this.#begin();
+    this.asleep = true;
+    this.sim.note(this, "several");
+  }
+}
+
+// ---- one server under load ---------------------------------------------------------------------
+
+const SHOWN = 5; // clients, and workers, that the picture shows
+const MOST_NOTES = 4000;
+
+/** One of the seven, with its clients and its Redis. advance() lets time pass; `result` is how it went. */
+export class Sim {
+  now = 0;
+  events = new Events();
+  pages = 0; // answered
+  alive = 0; // workers
+  actor = null; // the task that does something right now
+  notes = []; // for the picture: side, number, kind, and at which microsecond
+  count = 0; // events
+  #shown = new Set();
+  #begun = 0; // clients that have had a page
+  #most = 0; // workers alive
+  #from = null; // where the measurement begins
+  #times = []; // of a page, from then on
+
+  constructor(name, settings = {}, costs = derive(), seed = 1) {
+    Object.assign(this, { name, kind: SERVERS[name], costs, own: costs.servers[name], seed });
+    const { clients, cores, shared } = (this.settings = { ...SETTINGS, ...settings });
+    this.other = new Core(this); // of the load generator and Redis
+    this.cores = Array.from({ length: cores - shared }, () => new Core(this));
+    if (shared) this.cores.push(this.other);
+    this.#makeRedis();
+    this.#makeTool();
+    if (this.kind.loop) this.#makeLoop();
+    else this.#makeWorkers();
+    for (let number = 0; number < clients; number++) {
+      this.tool.give({ side: "client", number, step: 0, worker: null, kept: false, last: 0 });
+    }
+  }
+
+  random() { // mulberry32
+    this.seed = (this.seed + 0x6d2b79f5) | 0;
+    let bits = Math.imul(this.seed ^ (this.seed >>> 15), 1 | this.seed);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  note(who, kind) {
+    who.doing = kind;
+    if (who.number >= SHOWN) return;
+    this.#shown.add(who);
+    if (!this.#from || this.notes.length >= MOST_NOTES) return;
+    this.notes.push({ side: who.side, number: who.number, kind, at: this.now });
+  }
+
+  /** Starts a task on an idle core, which has to be woken, or else puts it into the shortest run queue. */
+  place(task, wakes) {
+    let best = task.cores[0];
+    for (const core of task.cores) {
+      if (core.queue.length + !!core.task < best.queue.length + !!best.task) best = core;
+    }
+    if (best.task || best.queue.length) {
+      this.note(task, "ready");
+      return best.queue.push(task);
+    }
+    if (wakes) task.left += task.wake; // a server's includes what it pays for waking Redis
+    if (wakes && best !== this.other && this.actor?.core === this.other) this.actor.debt += this.costs.rouse;
+    best.start(task);
+  }
+
+  /** What an idle core of the server finds in the run queue of another. */
+  steal(core) {
+    if (!this.cores.includes(core)) return null;
+    return this.cores.find((each) => each !== this.other && each.queue.length)?.queue.shift();
+  }
+
+  /** this.ask(query) leads a query { all: its clients, cost, anew, isLoop, reply() } to Redis and back. */
+  #makeRedis() {
+    const { settings: { delay, relay, kept }, costs: { redis } } = this;
+    const command = redis.command[kept ? "kept" : "new"];
+    const unread = []; // messages of an event loop: what it sends meanwhile is read together with them
+    const give = (to, query) => {
+      const last = query.isLoop && unread.find((each) => each.to === to && each.isBack === query.isBack);
+      if (last) return last.all.push(...query.all);
+      query.to = to;
+      if (query.isLoop) unread.push(query);
+      to.give(query);
+    };
+    const read = (query) => query.isLoop && unread.splice(unread.indexOf(query), 1);
+    const arrive = (query) => (delay ? this.events.add(this.now + 1000 * delay, () => query.reply()) : query.reply());
+    const replies = [];
+    const store = new Loop(this, [this.other], redis.wake, {
+      cost: (query) => {
+        read(query);
+        return (query.anew ? redis.connect : 0) + query.cost + command * (query.all.length - 1);
+      },
+      handle: (query) => replies.push(query),
+      over: () => { // Redis writes its replies at the end of a round
+        for (const query of replies.splice(0)) passes ? give(passes, Object.assign(query, { isBack: true })) : arrive(query);
+      },
+    });
+    const passes = relay && new Loop(this, [this.other], redis.wake, { // there and back, as long as Redis takes
+      cost: (query) => (read(query), redis.ask / 2),
+      handle: (query) => (query.isBack ? arrive(query) : give(store, query)),
+    });
+    this.ask = (query) => give(passes || store, query);
+  }
+
+  /** this.tool takes an answer, and asks for the next page. */
+  #makeTool() {
+    const { settings: { clients, kept, apart }, costs: { tool } } = this;
+    const cost = { new: at(tool.new.page, clients), kept: at(tool.kept.page, clients) };
+    const handle = (client) => {
+      if (client.step) { // not the first time
+        this.pages += 1;
+        if (!client.last) this.#begun += 1;
+        if (this.#from) this.#times.push(this.now - client.last);
+        client.last = this.now;
+      }
+      client.step = 1;
+      this.note(client, "queued");
+      this.arrive(client);
+    };
+    this.tool = apart ? { give: (client) => this.events.add(this.now, () => handle(client)) }
+      : new Loop(this, [this.other], tool[kept ? "kept" : "new"].wake,
+        { cost: (client) => (client.kept ? cost.kept : cost.new), handle });
+  }
+
+  #answer(client, isKept) {
+    client.kept = isKept;
+    this.note(client, "answered");
+    this.tool.give(client);
+  }
+
+  /** 06 and 07: one process has all clients. */
+  #makeLoop() {
+    const { own, costs: { round, redis }, settings: { clients, kept, work } } = this;
+    const page = { new: at(own.new.page, clients), kept: at(own.kept.page, clients) };
+    let asks = [];
+    const loop = new Loop(this, this.cores, own[kept ? "kept" : "new"].wake, {
+      round,
+      most: kept ? EVENTS_A_ROUND : ACCEPTS_A_ROUND,
+      cost: (client) => page[client.kept ? "kept" : "new"] * SHARES.loop[client.step - 1]
+        + (client.step > QUERIES ? 1000 * work : 0),
+      handle: (client) => {
+        if (client.step === 1) this.note(client, "served");
+        if (client.step > QUERIES) this.#answer(client, kept);
+        else asks.push(client);
+      },
+      over: () => { // the commands of all clients, in one write
+        if (!asks.length) return;
+        this.ask({ all: asks, isLoop: true, isBack: false, cost: redis.ask, reply() {
+          for (const client of this.all) {
+            client.step += 1;
+            loop.give(client);
+          }
+        } });
+        asks = [];
+      },
+    }, 0);
+    this.alive = this.#most = 1;
+    this.arrive = (client) => loop.give(client, loop.arrivals);
+  }
+
+  /** 01 to 05: a worker has one client. */
+  #makeWorkers() {
+    const { kind, own, settings } = this;
+    const page = at(own.new.page, settings.clients);
+    const half = kind.maker ? Math.max(0, page - own.kept.page[0]) / 2 : 0; // to make a worker, and to end it
+    const door = new Line(); // the accept queue
+    const idle = new Line(); // workers that wait for a client
+    const room = new Line(); // threads that wait for a connection to Redis
+    const free = []; // workers that have ended
+    let connections = kind.pool?.(settings) ?? Infinity;
+    let made = 0;
+
+    const wantPart = (worker, then) => {
+      const { kept, step } = worker.client;
+      const cost = kept || kind.maker ? at(own.kept.page, this.alive) : page;
+      worker.want(cost * SHARES.worker[step - 1] + (step > QUERIES ? 1000 * settings.work : 0), then);
+    };
+    const serve = (worker, client) => {
+      worker.client = client;
+      client.worker = worker;
+      worker.wake = own[client.kept ? "kept" : "new"].wake;
+      this.note(client, "served");
+      wantPart(worker, worker.asks);
+    };
+    const query = (worker) => {
+      const { kept, step } = worker.client;
+      this.note(worker, "redis");
+      this.ask({ all: [worker], anew: this.name === "forking" && step === 1 && !kept, reply: worker.hears,
+        cost: at(own[kept ? "kept" : "new"].ask, this.alive) });
+    };
+    const make = () => {
+      const worker = free.pop() ?? new Task(this, this.cores, 0, made++);
+      this.alive += 1;
+      this.#most = Math.max(this.#most, this.alive);
+      worker.asks = () => {
+        if (worker.client.step > 1 || connections-- > 0) return query(worker);
+        this.note(worker, "room");
+        room.push(worker);
+      };
+      worker.hears = () => {
+        worker.client.step += 1;
+        if (worker.client.step <= QUERIES) return wantPart(worker, worker.asks);
+        connections += 1;
+        if (room.length) query(room.shift());
+        wantPart(worker, worker.answers);
+      };
+      worker.answers = () => {
+        const { client } = worker;
+        const keeps = settings.kept && (kind.maker || !door.length); // a team does not if others wait
+        this.#answer(client, keeps);
+        if (keeps) return this.note(worker, "bytes");
+        client.worker = null;
+        if (kind.maker) worker.want(half, worker.ends);
+        else accept(worker);
+      };
+      worker.ends = () => {
+        this.alive -= 1;
+        this.note(worker, "gone");
+        free.push(worker);
+        callParent();
+      };
+      return worker;
+    };
+    const accept = (worker) => {
+      if (door.length) return serve(worker, door.shift());
+      this.note(worker, "arrival");
+      idle.push(worker);
+    };
+    const parent = new Loop(this, this.cores, own.new.wake, { cost: () => half, handle: (client) => serve(make(), client) });
+    const callParent = () => {
+      if (door.length && this.alive + parent.inbox.length < kind.most) parent.give(door.shift());
+    };
+    for (let i = kind.team?.(settings) ?? 0; i > 0; i--) accept(make());
+    this.arrive = (client) => {
+      if (client.worker) return serve(client.worker, client);
+      door.push(client);
+      if (kind.maker) callParent();
+      else if (idle.length) accept(idle.shift());
+    };
+  }
+
+  /** Lets so many events happen. True when it is over: each client has had a page, to warm up (of an unfair
+   * server, most of them), and then three more on the average, or one of a large crowd. */
+  advance(events = Infinity) {
+    const { clients } = this.settings;
+    const pages = clients > 2000 ? clients : Math.max(1500, 3 * clients);
+    for (const until = this.count + events; this.count < until; this.count++) {
+      if (this.#from && this.pages >= this.#from.pages + pages) return true;
+      if (!this.#from && (this.#begun === clients || this.pages >= 2 * clients + 200)) this.#begin();
+      const event = this.events.take();
+      this.now = event.time;
+      event.happen();
+    }
+    return false;
+  }
+
+  #begin() {
+    this.#from = { now: this.now, pages: this.pages, other: this.other.busy, cores: this.cores.map((core) => core.busy) };
+    for (const who of this.#shown) this.note(who, who.doing);
+  }
+
+  /** Pages a second; milliseconds of a page; how busy each core was, from 0 to 1; MiB. null: too early. */
+  get result() {
+    if (!this.#times.length) return null;
+    const { now, pages, other, cores } = this.#from;
+    const micros = this.now - now;
+    const times = Float64Array.from(this.#times).sort();
+    const [rest, each, connection] = MEMORY[this.name];
+    const connected = this.kind.loop ? this.settings.clients : Math.min(this.#most, this.settings.clients);
+    return {
+      rate: (1e6 * (this.pages - pages)) / micros,
+      mean: times.reduce((sum, time) => sum + time, 0) / times.length / 1000,
+      p50: times[times.length >> 1] / 1000,
+      p99: times[Math.floor(times.length * 0.99)] / 1000,
+      server: this.cores.map((core, i) => (core.busy - cores[i]) / micros),
+      other: (this.other.busy - other) / micros,
+      memory: rest + (each * (this.kind.team?.(this.settings) ?? 0)) + (connection * connected) / 1024,
+      workers: this.#most,
+    };
+  }
+}
+
+/** From its beginning to its end, at once. */
+export function simulate(name, settings = {}, costs = derive(), seed = 1) {
+  const sim = new Sim(name, settings, costs, seed);
+  sim.advance();
+  return { ...sim.result, events: sim.count };
+}
