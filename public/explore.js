@@ -17,7 +17,8 @@ const MOST = { clients: 20000, delay: 60000, work: 60000, workers: 20000, cores:
 const DOING = { // what a lane shows, in the words of `make xray`
   running: "running", ready: "ready, waits for a core", redis: "waits for Redis",
   room: "waits for one of the Redis connections", arrival: "waits for a client", bytes: "waits for its client",
-  several: "waits for anything to happen", queued: "queued", served: "served",
+  several: "waits for anything to happen",
+  queued: "queued, or on its way", served: "served", answered: "answered, and has not read it yet",
 };
 
 const $ = (id) => document.getElementById(id);
@@ -28,6 +29,7 @@ let sims = [];
 const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)} ms`;
+const micros = (...numbers) => `${numbers.map((number) => number.toFixed(number < 10 ? 1 : 0)).join(" to ")} \u00b5s`;
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 const cell = (name, words, more = {}) => Object.assign(document.createElement(name), { textContent: words, ...more });
@@ -102,7 +104,8 @@ function restart() {
   // a relay makes the distance. It takes CPU time, too.
   settings.shared = state.cores > 1 && !state.apart;
   settings.relay = state.delay > 0 && !state.apart;
-  const mine = sims = NAMES.map((name) => new Sim(name, settings, costs));
+  const mine = NAMES.map((name) => new Sim(name, settings, costs));
+  sims = mine;
   const began = performance.now();
   let longest = 0;
   const frame = () => {
@@ -168,32 +171,13 @@ function svg(name, attributes, words) {
   return made;
 }
 
-/** The first pages of some clients: [{ side, number, kind, from, to }], in milliseconds. */
-function spans(sim) {
-  const [first] = sim.notes;
-  if (!first) return [];
-  const answers = sim.notes.filter((note) => note.kind === "answered");
-  const end = (answers[Math.min(5, answers.length - 1)] ?? sim.notes.at(-1)).at;
-  const open = new Map();
-  const found = [];
-  const close = (note, at) => {
-    if (at > note.at && note.kind in DOING) found.push({ ...note, from: (note.at - first.at) / 1000, to: (at - first.at) / 1000 });
-  };
-  for (const note of sim.notes) {
-    if (note.at > end) break;
-    const key = note.side + note.number;
-    if (open.has(key)) close(open.get(key), note.at);
-    open.set(key, note);
-  }
-  for (const note of open.values()) close(note, end);
-  return found;
-}
-
 function drawLanes() {
   const sim = sims[NAMES.indexOf(state.lanes)];
-  const all = spans(sim);
+  const answers = sim.spans.filter((span) => span.kind === "answered");
+  const end = (answers[Math.min(5, answers.length - 1)] ?? sim.spans.at(-1))?.to ?? 1; // after six answers
+  const all = sim.spans.filter((span) => span.kind in DOING && span.from < end)
+    .map((span) => ({ ...span, to: Math.min(span.to, end) })).sort((a, b) => a.from - b.from);
   const who = ({ side, number }) => (sim.kind.loop && side === "worker" ? "the loop" : `${side} ${number + 1}`);
-  const end = Math.max(0.001, ...all.map((span) => span.to));
   const x = (at) => LEFT + ((WIDTH - LEFT - 16) * at) / end;
   const lanes = Map.groupBy(all, who); // in this order: clients, then workers
   const parts = [];
@@ -204,28 +188,27 @@ function drawLanes() {
     for (const { kind, from, to } of lanes.get(name)) {
       const made = isClient ? svg("path", { class: `client ${kind}`, d: `M${x(from)} ${y + 5}H${x(to)}` })
         : svg("rect", { class: kind, x: x(from), y, width: Math.max(0.4, x(to) - x(from)), height: LANE - 6 });
-      made.append(svg("title", {}, `${DOING[kind]}, ${ms(to - from)}`));
+      made.append(svg("title", {}, `${DOING[kind]}, ${ms((to - from) / 1000)}`));
       parts.push(made);
-      if (kind === "served" && to < end) parts.push(svg("circle", { class: "answer", cx: x(to), cy: y + 5, r: 2.8 }));
+      if (kind === "answered") parts.push(svg("circle", { class: "answer", cx: x(from), cy: y + 5, r: 2.8 }));
     }
     y += isClient ? CLIENT : LANE;
   }
   for (let i = 0; i <= 4; i++) {
     parts.unshift(svg("path", { class: "grid", d: `M${x((end * i) / 4)} 4V${y}` }));
-    parts.push(svg("text", { class: "tick", x: x((end * i) / 4), y: y + 18 }, ms((end * i) / 4)));
+    parts.push(svg("text", { class: "tick", x: x((end * i) / 4), y: y + 18 }, ms((end * i) / 4000)));
   }
   const picture = $("picture");
   picture.setAttribute("viewBox", `0 0 ${WIDTH} ${y + 26}`);
-  picture.setAttribute("aria-label", `What some clients and workers of ${sim.name} do, in the first ${ms(end)}`);
+  picture.setAttribute("aria-label", `What some clients and workers of ${sim.name} do, in the first ${ms(end / 1000)}`);
   picture.replaceChildren(...parts);
   $("spans").replaceChildren(...all.map((span) =>
-    row(who(span), DOING[span.kind], `from ${ms(span.from)}`, `for ${ms(span.to - span.from)}`)));
+    row(who(span), DOING[span.kind], `from ${ms(span.from / 1000)}`, `for ${ms((span.to - span.from) / 1000)}`)));
 }
 
 // ---- costs -------------------------------------------------------------------------------------
 
 function showCosts() {
-  const micros = (...numbers) => `${numbers.map((number) => number.toFixed(number < 10 ? 1 : 0)).join(" to ")} \u00b5s`;
   const side = (name, { page, wake }) => row(name, `${micros(...page)} a page`, `${micros(wake)} more if it wakes a core`);
   const { redis, tool, rouse, round, servers } = costs;
   $("costs").replaceChildren(
@@ -240,7 +223,7 @@ function showCosts() {
 
 $("app").hidden = false;
 $("whose").textContent = `It is ${COST_RUN}.`;
-$("key").append(...Object.keys(DOING).slice(0, -2).map((kind) => {
+$("key").append(...Object.keys(DOING).slice(0, -3).map((kind) => {
   const item = cell("li", ` ${DOING[kind]}`);
   item.prepend(cell("i", "", { className: `key ${kind}` }));
   return item;

@@ -20,6 +20,7 @@ const QUERIES = 3; // to Redis, for a page
 // What part of a page's CPU time comes before the first query, after the first, the second, the third:
 // by the number of system calls there.
 const SHARES = { worker: [1 / 3, 1 / 6, 1 / 6, 1 / 3], loop: [0.45, 0.05, 0.05, 0.45] };
+const CONNECTING = 3 / 4; // of what a client costs over a new connection: before it can send its request
 const ACCEPTS_A_ROUND = 64; // of an event loop
 const EVENTS_A_ROUND = 256;
 
@@ -60,8 +61,7 @@ export const MEASURED = {
   epoll: [91.8, 4, 133.4, 33.2, 0.65, 55.9, 31.7, 0.57, 59.6, 80.8, 3.99, 77.2, 8.4, 0.05, 10.2, 10.2, 0.01, 10.6],
   floor: [36, 1, 60.7, 22.2, 0.19, 42.3, 23.3, 0.27, 46.1, 23.5, 1, 21.3, 6.2, 0.04, 7.1, 6.4, 0.01, 8.8],
 };
-const [ALONE, BUSY, CROWD] = [0, 1, 2]; // the levels, and ...
-const [CPU, WAITS, OTHER] = [0, 1, 2]; // ... the figures of each
+const [ALONE, BUSY, CROWD, CPU, WAITS, OTHER] = [0, 1, 2, 0, 1, 2]; // the levels, and the figures of each
 
 /** MiB at rest and of each worker, KiB of each connection: memory.tsv of the same run. */
 const MEMORY = {
@@ -279,7 +279,7 @@ class Loop extends Task {
 // ---- one server under load ---------------------------------------------------------------------
 
 const SHOWN = 5; // clients, and workers, that the picture shows
-const MOST_NOTES = 4000;
+const MOST_SPANS = 2000;
 
 /** One of the seven, with its clients and its Redis. advance() lets time pass; `result` is how it went. */
 export class Sim {
@@ -288,9 +288,8 @@ export class Sim {
   pages = 0; // answered
   alive = 0; // workers
   actor = null; // the task that does something right now
-  notes = []; // for the picture: side, number, kind, and at which microsecond
+  spans = []; // for the picture: side, number, kind, from, to
   count = 0; // events
-  #shown = new Set();
   #begun = 0; // clients that have had a page
   #most = 0; // workers alive
   #from = null; // where the measurement begins
@@ -307,7 +306,7 @@ export class Sim {
     if (this.kind.loop) this.#makeLoop();
     else this.#makeWorkers();
     for (let number = 0; number < clients; number++) {
-      this.tool.give({ side: "client", number, step: 0, worker: null, kept: false, last: 0 });
+      this.tool.give({ side: "client", number, step: 0, worker: null, kept: false, connects: false, last: 0 });
     }
   }
 
@@ -318,12 +317,13 @@ export class Sim {
     return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** From now on somebody does something else. What the first few did before is kept for the picture. */
   note(who, kind) {
+    const { side, number, doing, since } = who;
     who.doing = kind;
-    if (who.number >= SHOWN) return;
-    this.#shown.add(who);
-    if (!this.#from || this.notes.length >= MOST_NOTES) return;
-    this.notes.push({ side: who.side, number: who.number, kind, at: this.now });
+    who.since = this.now;
+    if (number >= SHOWN || !this.#from || this.spans.length >= MOST_SPANS || this.now === since) return;
+    this.spans.push({ side, number, kind: doing, from: Math.max(0, since - this.#from.now), to: this.now - this.#from.now });
   }
 
   /** Starts a task on an idle core, which has to be woken, or else puts it into the shortest run queue. */
@@ -343,8 +343,7 @@ export class Sim {
 
   /** What an idle core of the server finds in the run queue of another. */
   steal(core) {
-    if (!this.cores.includes(core)) return null;
-    return this.cores.find((each) => each !== this.other && each.queue.length)?.queue.shift();
+    return this.cores.includes(core) && this.cores.find((each) => each !== this.other && each.queue.length)?.queue.shift();
   }
 
   /** this.ask(query) leads a query { all: its clients, cost, anew, isLoop, reply() } to Redis and back. */
@@ -359,44 +358,48 @@ export class Sim {
       if (query.isLoop) unread.push(query);
       to.give(query);
     };
-    const read = (query) => query.isLoop && unread.splice(unread.indexOf(query), 1);
+    const read = (query) => {
+      if (query.isLoop) unread.splice(unread.indexOf(query), 1);
+      return query.cost + command * (query.all.length - 1);
+    };
     const arrive = (query) => (delay ? this.events.add(this.now + 1000 * delay, () => query.reply()) : query.reply());
     const replies = [];
     const store = new Loop(this, [this.other], redis.wake, {
-      cost: (query) => {
-        read(query);
-        return (query.anew ? redis.connect : 0) + query.cost + command * (query.all.length - 1);
-      },
+      cost: (query) => read(query) + (query.anew ? redis.connect : 0),
       handle: (query) => replies.push(query),
       over: () => { // Redis writes its replies at the end of a round
         for (const query of replies.splice(0)) passes ? give(passes, Object.assign(query, { isBack: true })) : arrive(query);
       },
     });
     const passes = relay && new Loop(this, [this.other], redis.wake, { // there and back, as long as Redis takes
-      cost: (query) => (read(query), redis.ask / 2),
+      cost: (query) => read(query) / 2,
       handle: (query) => (query.isBack ? arrive(query) : give(store, query)),
     });
     this.ask = (query) => give(passes || store, query);
   }
 
-  /** this.tool takes an answer, and asks for the next page. */
+  /** this.tool takes an answer, and asks for the next page. Over a new connection that takes two of its
+   * rounds: it connects for all whose answers came, and then sends the requests. */
   #makeTool() {
     const { settings: { clients, kept, apart }, costs: { tool } } = this;
     const cost = { new: at(tool.new.page, clients), kept: at(tool.kept.page, clients) };
     const handle = (client) => {
-      if (client.step) { // not the first time
+      if (client.step && !client.connects) { // an answer
         this.pages += 1;
         if (!client.last) this.#begun += 1;
         if (this.#from) this.#times.push(this.now - client.last);
         client.last = this.now;
       }
-      client.step = 1;
       this.note(client, "queued");
+      client.connects = !client.kept && !client.connects;
+      if (client.connects && !apart) return this.tool.give(client);
+      client.step = 1;
+      client.connects = false;
       this.arrive(client);
     };
     this.tool = apart ? { give: (client) => this.events.add(this.now, () => handle(client)) }
-      : new Loop(this, [this.other], tool[kept ? "kept" : "new"].wake,
-        { cost: (client) => (client.kept ? cost.kept : cost.new), handle });
+      : new Loop(this, [this.other], tool[kept ? "kept" : "new"].wake, { handle,
+        cost: (client) => (client.kept ? cost.kept : cost.new * (client.connects ? 1 - CONNECTING : CONNECTING)) });
   }
 
   #answer(client, isKept) {
@@ -441,8 +444,7 @@ export class Sim {
     const page = at(own.new.page, settings.clients);
     const half = kind.maker ? Math.max(0, page - own.kept.page[0]) / 2 : 0; // to make a worker, and to end it
     const door = new Line(); // the accept queue
-    const idle = new Line(); // workers that wait for a client
-    const room = new Line(); // threads that wait for a connection to Redis
+    const [idle, room] = [new Line(), new Line()]; // workers that wait for a client; threads, for a connection to Redis
     const free = []; // workers that have ended
     let connections = kind.pool?.(settings) ?? Infinity;
     let made = 0;
@@ -533,7 +535,6 @@ export class Sim {
 
   #begin() {
     this.#from = { now: this.now, pages: this.pages, other: this.other.busy, cores: this.cores.map((core) => core.busy) };
-    for (const who of this.#shown) this.note(who, who.doing);
   }
 
   /** Pages a second; milliseconds of a page; how busy each core was, from 0 to 1; MiB. null: too early. */
