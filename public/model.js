@@ -17,9 +17,11 @@
 const SLICE_US = 700; // Linux' base slice
 const SPREAD = 0.3; // a turn takes up to so much more or less than its mean
 const QUERIES = 3; // to Redis, for a page
+const WAKES = 2 * (QUERIES + 1); // of a core, for a page for one client
 // What part of a page's CPU time comes before the first query, after the first, the second, the third:
 // by the number of system calls there.
 const SHARES = { worker: [1 / 3, 1 / 6, 1 / 6, 1 / 3], loop: [0.45, 0.05, 0.05, 0.45] };
+const ACCEPTING = 0.15; // of a page's CPU time: to accept a client, and to find no request yet
 const CONNECTING = 3 / 4; // of what a client costs over a new connection: before it can send its request
 const ACCEPTS_A_ROUND = 64; // of an event loop
 const EVENTS_A_ROUND = 256;
@@ -60,6 +62,7 @@ export const MEASURED = {
   poll: [91.8, 4, 127.9, 43.9, 0.62, 54.9, 46.1, 0.01, 53.2, 89, 3.99, 77.6, 8.1, 0.03, 9.1, 9.5, 0, 9.4],
   epoll: [91.8, 4, 133.4, 33.2, 0.65, 55.9, 31.7, 0.57, 59.6, 80.8, 3.99, 77.2, 8.4, 0.05, 10.2, 10.2, 0.01, 10.6],
   floor: [36, 1, 60.7, 22.2, 0.19, 42.3, 23.3, 0.27, 46.1, 23.5, 1, 21.3, 6.2, 0.04, 7.1, 6.4, 0.01, 8.8],
+  waking: [3.8],
 };
 const [ALONE, BUSY, CROWD, CPU, WAITS, OTHER] = [0, 1, 2, 0, 1, 2]; // the levels, and the figures of each
 
@@ -68,6 +71,8 @@ const MEMORY = {
   iterative: [0.6, 0, 0], forking: [0.6, 0, 150], preforking: [0.6, 0.12, 34], threading: [0.6, 0, 47],
   prethreading: [0.6, 0.033, 20], poll: [0.6, 0, 9.2], epoll: [0.6, 0, 9.2],
 };
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** MEASURED, from the cells.tsv of a run of `make cost`: of its rounds the least, because what others
  * on the machine add is no cost of the server's. Throws if a cell is missing. */
@@ -83,17 +88,23 @@ export function digest(text) {
       least((cell) => cell.server_cpu_us / cell.requests, 1),
       found[0].voluntary_switches ? least((cell) => cell.voluntary_switches / cell.requests, 2) : null,
       least((cell) => (cell.client_core_busy * 1e4) / cell.requests_per_second, 1),
+      least((cell) => 1e6 / cell.requests_per_second, 1),
     ];
   };
-  return Object.fromEntries(Object.keys(MEASURED).map((name) =>
-    [name, ["ab", "wrk"].flatMap((tool) => ["1", "100", "1000"].flatMap((clients) => figures(name, tool, clients)))]));
+  const idle = []; // how long neither core works, of a page for one client
+  const row = (name) => ["ab", "wrk"].flatMap((tool) => ["1", "100", "1000"].flatMap((clients) => {
+    const [cpu, waits, other, page] = figures(name, tool, clients);
+    if (clients === "1" && name in SERVERS) idle.push(page - cpu - other);
+    return [cpu, waits, other];
+  }));
+  const rows = Object.fromEntries([...Object.keys(SERVERS), "floor"].map((name) => [name, row(name)]));
+  return { ...rows, waking: [Number((mean(idle) / WAKES).toFixed(1))] };
 }
 
 /** What each step costs, in microseconds. A pair is for up to 100 clients, and for 1,000. */
 export function derive(table = MEASURED) {
   const figure = (name, tool, level, which) => table[name][(tool === "wrk" ? 9 : 0) + 3 * level + which];
   const pair = (which) => [BUSY, CROWD].map(which);
-  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const redis = (name, tool, level) => // for one query: what the other core does beside the clients' work
     (figure(name, tool, level, OTHER) - figure("floor", tool, level, OTHER)) / QUERIES;
   const own = ["preforking", "threading", "prethreading"]; // each worker has a connection to Redis
@@ -121,7 +132,7 @@ export function derive(table = MEASURED) {
       ask: by === "wrk" && name !== "iterative" ? pair((level) => redis(name, by, known(level))) : [ask, ask] };
   };
   return {
-    rouse, round,
+    rouse, round, waking: Math.max(0, table.waking[0]),
     tool: { new: tool("ab"), kept: tool("wrk") },
     redis: {
       ask, // a query that comes by itself, while Redis is busy; and one more in a batch
@@ -136,6 +147,12 @@ export function derive(table = MEASURED) {
 
 /** Between what was measured at 100 and at 1,000; beyond, as there. */
 const at = ([busy, crowd], number) => busy + Math.min(1, Math.max(0, Math.log10(number / 100))) * (crowd - busy);
+
+/** The part of a page's CPU time that its next step takes. */
+function share(shares, { step, sent, opened }) {
+  if (!sent) return ACCEPTING;
+  return shares[step - 1] - (step === 1 && opened ? ACCEPTING : 0);
+}
 
 // ---- events, cores, loops ----------------------------------------------------------------------
 
@@ -290,7 +307,7 @@ export class Sim {
   actor = null; // the task that does something right now
   spans = []; // for the picture: side, number, kind, from, to
   count = 0; // events
-  #begun = 0; // clients that have had a page
+  #begun = 0; // clients that have warmed up
   #most = 0; // workers alive
   #from = null; // where the measurement begins
   #times = []; // of a page, from then on
@@ -306,7 +323,7 @@ export class Sim {
     if (this.kind.loop) this.#makeLoop();
     else this.#makeWorkers();
     for (let number = 0; number < clients; number++) {
-      this.tool.give({ side: "client", number, step: 0, worker: null, kept: false, connects: false, last: 0 });
+      this.tool.give({ side: "client", number, step: 0, worker: null, kept: false, connects: false, last: 0, pages: 0 });
     }
   }
 
@@ -336,7 +353,10 @@ export class Sim {
       this.note(task, "ready");
       return best.queue.push(task);
     }
-    if (wakes) task.left += task.wake; // a server's includes what it pays for waking Redis
+    if (wakes) {
+      task.left += task.wake + this.costs.waking; // a server's wake includes what it pays for waking Redis
+      best.busy -= this.costs.waking; // until it is awake it does no work
+    }
     if (wakes && best !== this.other && this.actor?.core === this.other) this.actor.debt += this.costs.rouse;
     best.start(task);
   }
@@ -379,23 +399,31 @@ export class Sim {
   }
 
   /** this.tool takes an answer, and asks for the next page. Over a new connection that takes two of its
-   * rounds: it connects for all whose answers came, and then sends the requests. */
+   * rounds: it connects for all whose answers came, and then sends the requests. So a server may have
+   * accepted a client (opened) before the request is there (sent). */
   #makeTool() {
     const { settings: { clients, kept, apart }, costs: { tool } } = this;
     const cost = { new: at(tool.new.page, clients), kept: at(tool.kept.page, clients) };
     const handle = (client) => {
       if (client.step && !client.connects) { // an answer
         this.pages += 1;
-        if (!client.last) this.#begun += 1;
+        client.pages += 1;
+        if (client.pages === (clients > 2000 ? 1 : 2)) this.#begun += 1;
         if (this.#from) this.#times.push(this.now - client.last);
         client.last = this.now;
       }
-      this.note(client, "queued");
-      client.connects = !client.kept && !client.connects;
-      if (client.connects && !apart) return this.tool.give(client);
+      if (client.connects) { // in the round before
+        client.connects = false;
+        client.sent = true;
+        return this.send(client);
+      }
       client.step = 1;
-      client.connects = false;
+      client.sent = client.kept || apart;
+      client.opened = false;
+      client.connects = !client.sent;
+      this.note(client, "queued");
       this.arrive(client);
+      if (client.connects) this.tool.give(client);
     };
     this.tool = apart ? { give: (client) => this.events.add(this.now, () => handle(client)) }
       : new Loop(this, [this.other], tool[kept ? "kept" : "new"].wake, { handle,
@@ -416,9 +444,10 @@ export class Sim {
     const loop = new Loop(this, this.cores, own[kept ? "kept" : "new"].wake, {
       round,
       most: kept ? EVENTS_A_ROUND : ACCEPTS_A_ROUND,
-      cost: (client) => page[client.kept ? "kept" : "new"] * SHARES.loop[client.step - 1]
+      cost: (client) => page[client.kept ? "kept" : "new"] * share(SHARES.loop, client)
         + (client.step > QUERIES ? 1000 * work : 0),
       handle: (client) => {
+        if (!client.sent) return (client.opened = true);
         if (client.step === 1) this.note(client, "served");
         if (client.step > QUERIES) this.#answer(client, kept);
         else asks.push(client);
@@ -436,6 +465,7 @@ export class Sim {
     }, 0);
     this.alive = this.#most = 1;
     this.arrive = (client) => loop.give(client, loop.arrivals);
+    this.send = (client) => client.opened && loop.give(client);
   }
 
   /** 01 to 05: a worker has one client. */
@@ -450,16 +480,16 @@ export class Sim {
     let made = 0;
 
     const wantPart = (worker, then) => {
-      const { kept, step } = worker.client;
-      const cost = kept || kind.maker ? at(own.kept.page, this.alive) : page;
-      worker.want(cost * SHARES.worker[step - 1] + (step > QUERIES ? 1000 * settings.work : 0), then);
+      const { client } = worker;
+      const cost = client.kept || kind.maker ? at(own.kept.page, this.alive) : page;
+      worker.want(cost * share(SHARES.worker, client) + (client.step > QUERIES ? 1000 * settings.work : 0), then);
     };
     const serve = (worker, client) => {
       worker.client = client;
       client.worker = worker;
       worker.wake = own[client.kept ? "kept" : "new"].wake;
       this.note(client, "served");
-      wantPart(worker, worker.asks);
+      wantPart(worker, client.sent ? worker.asks : worker.opens);
     };
     const query = (worker) => {
       const { kept, step } = worker.client;
@@ -471,6 +501,11 @@ export class Sim {
       const worker = free.pop() ?? new Task(this, this.cores, 0, made++);
       this.alive += 1;
       this.#most = Math.max(this.#most, this.alive);
+      worker.opens = () => {
+        worker.client.opened = true;
+        if (worker.client.sent) wantPart(worker, worker.asks);
+        else this.note(worker, "bytes");
+      };
       worker.asks = () => {
         if (worker.client.step > 1 || connections-- > 0) return query(worker);
         this.note(worker, "room");
@@ -510,6 +545,7 @@ export class Sim {
       if (door.length && this.alive + parent.inbox.length < kind.most) parent.give(door.shift());
     };
     for (let i = kind.team?.(settings) ?? 0; i > 0; i--) accept(make());
+    this.send = (client) => client.opened && wantPart(client.worker, client.worker.asks);
     this.arrive = (client) => {
       if (client.worker) return serve(client.worker, client);
       door.push(client);
@@ -518,14 +554,14 @@ export class Sim {
     };
   }
 
-  /** Lets so many events happen. True when it is over: each client has had a page, to warm up (of an unfair
-   * server, most of them), and then three more on the average, or one of a large crowd. */
+  /** Lets so many events happen. True when it is over: each client has had two pages to warm up (of an unfair
+   * server, most have), and then three more on the average. Of a large crowd each has one, and one more. */
   advance(events = Infinity) {
     const { clients } = this.settings;
     const pages = clients > 2000 ? clients : Math.max(1500, 3 * clients);
     for (const until = this.count + events; this.count < until; this.count++) {
       if (this.#from && this.pages >= this.#from.pages + pages) return true;
-      if (!this.#from && (this.#begun === clients || this.pages >= 2 * clients + 200)) this.#begin();
+      if (!this.#from && (this.#begun === clients || this.pages >= 5 * clients + 200)) this.#begin();
       const event = this.events.take();
       this.now = event.time;
       event.happen();

@@ -1,12 +1,11 @@
 // The model of public/model.js: the laws it must keep, and what is particular to each of the seven.
-// test_explore.py runs this under node.
+// test_explore.py runs this under node, and says in MODEL where a copy of it is whose name ends with .mjs.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import test from "node:test";
 
 const TOP = new URL("../../", import.meta.url);
-const source = fs.readFileSync(new URL("public/model.js", TOP), "utf8");
-const { MEASURED, SERVERS, Sim, derive, digest, simulate } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+const { MEASURED, SERVERS, Sim, derive, digest, simulate } = await import(process.env.MODEL);
 
 const NAMES = Object.keys(SERVERS);
 const COST = new URL("loadtest/results/cost/cells.tsv", TOP);
@@ -89,7 +88,7 @@ test("a pool gives so many pages as it has workers, if Redis is far", () => {
 });
 
 test("forking has a process for each connection, and 2,048 at most", () => {
-  near(rate("forking", { clients: 200, delay: 100 }), 200 / 0.3, 0.05, "all at once");
+  near(rate("forking", { clients: 200, delay: 100 }), 200 / 0.3, 0.1, "all at once");
   assert.equal(simulate("forking", { clients: 2100, delay: 300, apart: true, cores: 8 }).workers, 2048);
 });
 
