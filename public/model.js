@@ -23,8 +23,6 @@ const WAKES = 2 * (QUERIES + 1); // of a core, for a page for one client
 const SHARES = { worker: [1 / 3, 1 / 6, 1 / 6, 1 / 3], loop: [0.45, 0.05, 0.05, 0.45] };
 const ACCEPTING = 0.15; // of a page's CPU time: to accept a client, and to find no request yet
 const CONNECTING = 3 / 4; // of what a client costs over a new connection: before it can send its request
-const ACCEPTS_A_ROUND = 64; // of an event loop
-const EVENTS_A_ROUND = 256;
 
 /** The seven, and how each serves. team: so many workers, from the start. maker: the parent makes a
  * worker for each connection, `most` at a time. pool: so many connections to Redis for all. loop: one
@@ -44,6 +42,7 @@ export const SERVERS = {
  * takes CPU time. shared: the last of the server's cores is that of Redis and the clients. */
 export const SETTINGS = {
   clients: 100, delay: 0, work: 0, workers: 100, cores: 1, kept: false, apart: false, relay: false, shared: false,
+  pages: 3, // of each client, on the average, that are measured; of a large crowd one
 };
 
 // ---- costs -------------------------------------------------------------------------------------
@@ -255,26 +254,23 @@ class Core {
   }
 }
 
-/** A process that handles whatever has come, round by round, and sleeps if nothing has. `can` says what
- * an item costs, how it is handled, what happens when a round is over, what a round costs by itself, and
- * how many arrivals a round takes. */
+/** A process that handles whatever has come, round by round, and sleeps if nothing has. `can`: what an item
+ * costs, how it is handled, what happens when a round is over, and what a round costs by itself. */
 class Loop extends Task {
   inbox = new Line();
-  arrivals = new Line();
   asleep = true;
   constructor(sim, cores, wake, can, number) {
     super(sim, cores, wake, number);
-    this.can = { over() {}, round: 0, most: Infinity, ...can };
+    this.can = { over() {}, round: 0, ...can };
     this.begin = () => this.#begin();
     this.handled = () => this.#handled();
   }
-  give(item, line = this.inbox) {
-    line.push(item);
+  give(item) {
+    this.inbox.push(item);
     if (this.asleep) this.want(0, this.begin);
     this.asleep = false;
   }
   #begin() {
-    for (let i = 0; i < this.can.most && this.arrivals.length; i++) this.inbox.push(this.arrivals.shift());
     this.due = this.inbox.length; // in this round
     this.#next(this.can.round);
   }
@@ -287,7 +283,7 @@ class Loop extends Task {
     this.due -= 1;
     if (this.due) return this.#next(0);
     this.can.over();
-    if (this.inbox.length || this.arrivals.length) return this.#begin();
+    if (this.inbox.length) return this.#begin();
     this.asleep = true;
     this.sim.note(this, "several");
   }
@@ -443,7 +439,6 @@ export class Sim {
     let asks = [];
     const loop = new Loop(this, this.cores, own[kept ? "kept" : "new"].wake, {
       round,
-      most: kept ? EVENTS_A_ROUND : ACCEPTS_A_ROUND,
       cost: (client) => page[client.kept ? "kept" : "new"] * share(SHARES.loop, client)
         + (client.step > QUERIES ? 1000 * work : 0),
       handle: (client) => {
@@ -464,7 +459,7 @@ export class Sim {
       },
     }, 0);
     this.alive = this.#most = 1;
-    this.arrive = (client) => loop.give(client, loop.arrivals);
+    this.arrive = (client) => loop.give(client);
     this.send = (client) => client.opened && loop.give(client);
   }
 
@@ -478,6 +473,7 @@ export class Sim {
     const free = []; // workers that have ended
     let connections = kind.pool?.(settings) ?? Infinity;
     let made = 0;
+    let coming = 0; // workers that the parent is making
 
     const wantPart = (worker, then) => {
       const { client } = worker;
@@ -540,9 +536,14 @@ export class Sim {
       this.note(worker, "arrival");
       idle.push(worker);
     };
-    const parent = new Loop(this, this.cores, own.new.wake, { cost: () => half, handle: (client) => serve(make(), client) });
+    const parent = new Loop(this, this.cores, own.new.wake, { cost: () => half, handle: (client) => {
+      coming -= 1;
+      serve(make(), client);
+    } });
     const callParent = () => {
-      if (door.length && this.alive + parent.inbox.length < kind.most) parent.give(door.shift());
+      if (!door.length || this.alive + coming >= kind.most) return;
+      coming += 1;
+      parent.give(door.shift());
     };
     for (let i = kind.team?.(settings) ?? 0; i > 0; i--) accept(make());
     this.send = (client) => client.opened && wantPart(client.worker, client.worker.asks);
@@ -558,7 +559,7 @@ export class Sim {
    * server, most have), and then three more on the average. Of a large crowd each has one, and one more. */
   advance(events = Infinity) {
     const { clients } = this.settings;
-    const pages = clients > 2000 ? clients : Math.max(1500, 3 * clients);
+    const pages = clients > 2000 ? clients : Math.max(1500, this.settings.pages * clients);
     for (const until = this.count + events; this.count < until; this.count++) {
       if (this.#from && this.pages >= this.#from.pages + pages) return true;
       if (!this.#from && (this.#begun === clients || this.pages >= 5 * clients + 200)) this.#begin();

@@ -46,7 +46,7 @@ test("each client has one question at a time, and each question one answer", () 
 test("Little's law: clients = rate x time, to one percent", () => {
   for (const name of NAMES) {
     for (const settings of SOME) {
-      const result = simulate(name, settings);
+      const result = simulate(name, { ...settings, pages: 100 }); // so that those at its edges do not count
       near((result.rate * result.mean) / 1000, settings.clients, 0.01, `${name} ${JSON.stringify(settings)}`);
     }
   }
@@ -121,15 +121,16 @@ test("the same seed gives the same run, and another one another", () => {
 });
 
 test("15,000 clients need less than 200 ms of computing a frame", () => {
-  const began = performance.now();
+  const cpu = () => process.cpuUsage().user / 1000; // others may use the machine as well
+  const began = cpu();
   const sims = NAMES.map((name) => new Sim(name, { clients: 15000 }));
-  let longest = performance.now() - began;
+  let longest = cpu() - began;
   for (let left = sims; left.length; ) { // as explore.js does it
-    const frame = performance.now();
-    do left = left.filter((sim) => !sim.advance(2000)); while (left.length && performance.now() - frame < 12);
-    longest = Math.max(longest, performance.now() - frame);
+    const frame = cpu();
+    do left = left.filter((sim) => !sim.advance(2000)); while (left.length && cpu() - frame < 12);
+    longest = Math.max(longest, cpu() - frame);
   }
-  console.log(`15,000 clients: longest frame ${longest.toFixed(0)} ms, all seven ${(performance.now() - began).toFixed(0)} ms`);
+  console.log(`15,000 clients: longest frame ${longest.toFixed(0)} ms, all seven ${(cpu() - began).toFixed(0)} ms`);
   assert.ok(longest < 200, `${longest} ms`);
 });
 
