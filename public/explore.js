@@ -5,7 +5,7 @@ import { COST_RUN, SERVERS, SETTINGS, Sim, derive, digest } from "./model.js";
 
 const NAMES = Object.keys(SERVERS);
 const FRAME_MS = 12; // of computing
-const EVENTS = 2000; // of one simulation at a time: about a millisecond
+const EVENTS = 500; // of one simulation at a time
 const STOPS = { // of the sliders
   clients: [1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 8000, 10000, 15000],
   delay: [0, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100, 150, 300],

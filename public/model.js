@@ -170,33 +170,16 @@ class Line {
   }
 }
 
-/** What will happen, the earliest first: a binary heap. Of two at the same time, the one added first. */
+/** What will happen, the next event last. Of two at the same time, the one added first happens first. */
 class Events {
-  #heap = [];
-  #added = 0;
-  get length() { return this.#heap.length; }
+  #list = [];
   add(time, happen) {
-    const event = { time, happen, number: this.#added++ };
-    let i = this.#heap.length;
-    for (let up; i && before(event, this.#heap[(up = (i - 1) >> 1)]); i = up) this.#heap[i] = this.#heap[up];
-    this.#heap[i] = event;
+    let i = this.#list.length;
+    while (i && this.#list[i - 1].time <= time) i -= 1; // not far: most events are soon
+    this.#list.splice(i, 0, { time, happen });
   }
-  take() {
-    const heap = this.#heap;
-    const [first, last] = [heap[0], heap.pop()];
-    if (!heap.length) return first;
-    let i = 0;
-    for (let down = 1; down < heap.length; down = 2 * i + 1) {
-      if (down + 1 < heap.length && before(heap[down + 1], heap[down])) down += 1;
-      if (before(last, heap[down])) break;
-      heap[i] = heap[down];
-      i = down;
-    }
-    heap[i] = last;
-    return first;
-  }
+  take() { return this.#list.pop(); }
 }
-const before = (a, b) => a.time < b.time || (a.time === b.time && a.number < b.number);
 
 /** A process or a thread: so many microseconds of a core that it still wants, and what it does then. */
 class Task {
@@ -421,9 +404,11 @@ export class Sim {
       this.arrive(client);
       if (client.connects) this.tool.give(client);
     };
-    this.tool = apart ? { give: (client) => this.events.add(this.now, () => handle(client)) }
-      : new Loop(this, [this.other], tool[kept ? "kept" : "new"].wake, { handle,
-        cost: (client) => (client.kept ? cost.kept : cost.new * (client.connects ? 1 - CONNECTING : CONNECTING)) });
+    const core = apart ? new Core(this) : this.other;
+    this.tool = new Loop(this, [core], apart ? 0 : tool[kept ? "kept" : "new"].wake, { handle, cost: (client) => {
+      if (apart) return 0.001; // next to nothing
+      return client.kept ? cost.kept : cost.new * (client.connects ? 1 - CONNECTING : CONNECTING);
+    } });
   }
 
   #answer(client, isKept) {
