@@ -37,12 +37,13 @@ export const SERVERS = {
   epoll: { loop: true },
 };
 
-/** What can be set. delay, work: milliseconds. kept: connections are. apart: the clients cost this machine
- * nothing, and Redis has a core of its own. relay: the distance is made by loadtest/slow_redis.c, which
- * takes CPU time. shared: the last of the server's cores is that of Redis and the clients. */
+/** What can be set. delay, work: milliseconds. kept: connections are. apart: the clients cost nothing here, and
+ * Redis has a core of its own. relay: loadtest/slow_redis.c makes the distance, and takes CPU time. shared: the
+ * last of the server's cores is that of Redis and the clients. pages: so many of each client are measured, on
+ * the average; of a large crowd, one. */
 export const SETTINGS = {
   clients: 100, delay: 0, work: 0, workers: 100, cores: 1, kept: false, apart: false, relay: false, shared: false,
-  pages: 3, // of each client, on the average, that are measured; of a large crowd one
+  pages: 3,
 };
 
 // ---- costs -------------------------------------------------------------------------------------
@@ -82,13 +83,12 @@ export function digest(text) {
     const found = cells.filter((cell) => cell.subject === name && cell.generator === tool
       && cell.clients === clients && cell.requests && !cell.wrong);
     if (!found.length) throw new Error(`no cell of ${name}, ${tool}, ${clients} clients`);
-    const least = (figure, digits) => Number(Math.min(...found.map(figure)).toFixed(digits));
-    return [
-      least((cell) => cell.server_cpu_us / cell.requests, 1),
-      found[0].voluntary_switches ? least((cell) => cell.voluntary_switches / cell.requests, 2) : null,
-      least((cell) => (cell.client_core_busy * 1e4) / cell.requests_per_second, 1),
-      least((cell) => 1e6 / cell.requests_per_second, 1),
-    ];
+    const least = (figure, digits = 1) => Number(Math.min(...found.map(figure)).toFixed(digits));
+    const isOne = ({ client_core_busy, redis_core_busy }) => client_core_busy === redis_core_busy; // core for both
+    const busy = (cell) => Number(cell.client_core_busy) + (isOne(cell) ? 0 : Number(cell.redis_core_busy));
+    const waits = found[0].voluntary_switches ? least((cell) => cell.voluntary_switches / cell.requests, 2) : null;
+    return [least((cell) => cell.server_cpu_us / cell.requests), waits,
+      least((cell) => (busy(cell) * 1e4) / cell.requests_per_second), least((cell) => 1e6 / cell.requests_per_second)];
   };
   const idle = []; // how long neither core works, of a page for one client
   const row = (name) => ["ab", "wrk"].flatMap((tool) => ["1", "100", "1000"].flatMap((clients) => {
@@ -110,7 +110,7 @@ export function derive(table = MEASURED) {
   const ask = mean(own.map((name) => redis(name, "ab", BUSY)));
   // Waking a core that is idle, for the waker. With 1,000 clients epoll sleeps for each page, and poll never.
   const more = (which) => figure("epoll", "ab", CROWD, which) - figure("poll", "ab", CROWD, which);
-  const rouse = Math.max(0, more(OTHER) / more(WAITS));
+  const rouse = more(WAITS) > 0.1 ? Math.max(0, more(OTHER) / more(WAITS)) : 0;
   const tool = (by) => ({
     page: pair((level) => figure("floor", by, level, OTHER)),
     wake: Math.max(0, figure("floor", by, ALONE, OTHER) - figure("floor", by, BUSY, OTHER) - rouse),
@@ -139,8 +139,7 @@ export function derive(table = MEASURED) {
       wake: Math.max(0, mean(["iterative", ...own].map((name) => redis(name, "ab", ALONE))) - ask - rouse),
       connect: QUERIES * (redis("forking", "ab", BUSY) - redis("preforking", "ab", BUSY)),
     },
-    servers: Object.fromEntries(Object.keys(SERVERS).map((name) =>
-      [name, { new: server(name, "ab"), kept: server(name, "wrk") }])),
+    servers: Object.fromEntries(Object.keys(SERVERS).map((name) => [name, { new: server(name, "ab"), kept: server(name, "wrk") }])),
   };
 }
 
@@ -232,8 +231,10 @@ class Core {
     if (task.left && !(isOver && this.queue.length)) return this.#goOn();
     task.core = this.task = null;
     if (task.left) sim.place(task, false);
-    const next = this.task ? null : this.queue.shift() ?? sim.steal(this);
-    if (next) this.start(next);
+    if (this.task) return; // it came back at once
+    const from = this.queue.length || !sim.cores.includes(this) ? this // or else it helps another core
+      : sim.cores.find((each) => each !== sim.other && each.queue.length);
+    if (from?.queue.length) this.start(from.queue.shift());
   }
 }
 
@@ -338,11 +339,6 @@ export class Sim {
     }
     if (wakes && best !== this.other && this.actor?.core === this.other) this.actor.debt += this.costs.rouse;
     best.start(task);
-  }
-
-  /** What an idle core of the server finds in the run queue of another. */
-  steal(core) {
-    return this.cores.includes(core) && this.cores.find((each) => each !== this.other && each.queue.length)?.queue.shift();
   }
 
   /** this.ask(query) leads a query { all: its clients, cost, anew, isLoop, reply() } to Redis and back. */
@@ -547,16 +543,14 @@ export class Sim {
     const pages = clients > 2000 ? clients : Math.max(1500, this.settings.pages * clients);
     for (const until = this.count + events; this.count < until; this.count++) {
       if (this.#from && this.pages >= this.#from.pages + pages) return true;
-      if (!this.#from && (this.#begun === clients || this.pages >= 5 * clients + 200)) this.#begin();
+      if (!this.#from && (this.#begun === clients || this.pages >= 5 * clients + 200)) {
+        this.#from = { now: this.now, pages: this.pages, other: this.other.busy, cores: this.cores.map((core) => core.busy) };
+      }
       const event = this.events.take();
       this.now = event.time;
       event.happen();
     }
     return false;
-  }
-
-  #begin() {
-    this.#from = { now: this.now, pages: this.pages, other: this.other.busy, cores: this.cores.map((core) => core.busy) };
   }
 
   /** Pages a second; milliseconds of a page; how busy each core was, from 0 to 1; MiB. null: too early. */
@@ -580,7 +574,6 @@ export class Sim {
   }
 }
 
-/** From its beginning to its end, at once. */
 export function simulate(name, settings = {}, costs = derive(), seed = 1) {
   const sim = new Sim(name, settings, costs, seed);
   sim.advance();

@@ -86,10 +86,10 @@ class Explore(unittest.TestCase):
         look_at(self, page, "explore")
         self.assertEqual(page.errors(), [])
 
-    def test_a_crowd_leaves_the_page_in_motion(self):
-        page = self.open("#clients=15000")
-        longest = page.value("Number(/most (\\d+) ms/.exec(document.getElementById('took').textContent)[1])")
-        self.assertLess(longest, 200)
+    def test_a_crowd_is_computed_to_its_end(self):
+        page = self.open("#clients=15000")  # how long a frame takes is a test of loadtest/tests
+        self.assertRegex(page.value("document.getElementById('took').textContent"), r"^\d,\d{3},\d{3} events")
+        self.assertEqual(page.errors(), [])
 
     def test_without_scripts_it_shows_the_stored_runs(self):
         page = self.open(scripts=False)
