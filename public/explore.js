@@ -1,11 +1,9 @@
-// explore: a page on which one plays with the model. model.js computes; this draws, and asks nobody.
-// A change starts seven simulations anew. Each frame lets all of them go on for some milliseconds and
-// draws what is known so far. The settings are in the address, so that one can link to them.
+// explore: a page on which one plays with the model. model.js computes, and this draws. A change starts seven
+// simulations anew. Each frame lets them go on for some milliseconds and draws what is known so far.
 import { COST_RUN, SERVERS, SETTINGS, Sim, derive, digest } from "./model.js";
 
 const NAMES = Object.keys(SERVERS);
-const FRAME_MS = 12; // of computing
-const EVENTS = 500; // of one simulation at a time
+const [FRAME_MS, EVENTS] = [12, 500]; // of computing; of one simulation at a time
 const STOPS = { // of the sliders
   clients: [1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 8000, 10000, 15000],
   delay: [0, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100, 150, 300],
@@ -14,18 +12,17 @@ const STOPS = { // of the sliders
   cores: [1, 2, 4, 8, 16, 32, 64],
 };
 const MOST = { clients: 20000, delay: 60000, work: 60000, workers: 20000, cores: 256 }; // of a hand-written address
-const DOING = { // what a lane shows, in the words of `make xray`
-  running: "running", ready: "ready, waits for a core", redis: "waits for Redis",
-  room: "waits for one of the Redis connections", arrival: "waits for a client", bytes: "waits for its client",
-  several: "waits for anything to happen",
+const DOING = { // what a lane shows, of workers and of clients
+  running: "running", ready: "ready, waits for a core", redis: "waits for Redis", room: "waits for a connection to Redis",
+  arrival: "waits for a client", bytes: "waits for its client", several: "waits for anything to happen",
   queued: "queued, or on its way", served: "served", answered: "answered, and has not read it yet",
 };
 
-const $ = (id) => document.getElementById(id);
 const state = { ...SETTINGS, lanes: "preforking" };
 let costs = derive();
 let sims = [];
 
+const $ = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)} ms`;
@@ -42,8 +39,8 @@ function row(name, ...cells) {
 // ---- the settings, in the address --------------------------------------------------------------
 
 const TICKS = ["kept", "apart"];
-const FIELDS = [...Object.keys(STOPS), ...TICKS];
-const changed = () => FIELDS.filter((name) => state[name] !== SETTINGS[name]).map((name) => `${name}=${Number(state[name])}`);
+const changed = () => [...Object.keys(STOPS), ...TICKS].filter((name) => state[name] !== SETTINGS[name])
+  .map((name) => `${name}=${Number(state[name])}`);
 
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -120,9 +117,8 @@ function restart() {
     longest = Math.max(longest, performance.now() - start);
     if (left.length) return requestAnimationFrame(frame);
     drawLanes();
-    const events = mine.reduce((sum, sim) => sum + sim.count, 0);
-    $("took").textContent = `${whole.format(events)} events in ${whole.format(performance.now() - began)} ms, at most ${
-      whole.format(longest)} ms in a frame.`;
+    const [events, all, most] = [mine.reduce((sum, sim) => sum + sim.count, 0), performance.now() - began, longest].map(whole.format);
+    $("took").textContent = `${events} events in ${all} ms, at most ${most} ms in a frame.`;
     document.body.dataset.done = location.hash; // for those who wait for it
   };
   delete document.body.dataset.done;
@@ -164,10 +160,9 @@ function drawTable() {
 
 const [WIDTH, LEFT, CLIENT, LANE] = [760, 96, 14, 24];
 
-function svg(name, attributes, words) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+function svg(name, attributes, words = "") {
+  const made = Object.assign(document.createElementNS("http://www.w3.org/2000/svg", name), { textContent: words });
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (words) made.textContent = words;
   return made;
 }
 
@@ -198,10 +193,9 @@ function drawLanes() {
     parts.unshift(svg("path", { class: "grid", d: `M${x((end * i) / 4)} 4V${y}` }));
     parts.push(svg("text", { class: "tick", x: x((end * i) / 4), y: y + 18 }, ms((end * i) / 4000)));
   }
-  const picture = $("picture");
-  picture.setAttribute("viewBox", `0 0 ${WIDTH} ${y + 26}`);
-  picture.setAttribute("aria-label", `What some clients and workers of ${sim.name} do, in the first ${ms(end / 1000)}`);
-  picture.replaceChildren(...parts);
+  $("picture").setAttribute("viewBox", `0 0 ${WIDTH} ${y + 26}`);
+  $("picture").ariaLabel = `What some clients and workers of ${sim.name} do, for ${ms(end / 1000)}`;
+  $("picture").replaceChildren(...parts);
   $("spans").replaceChildren(...all.map((span) =>
     row(who(span), DOING[span.kind], `from ${ms(span.from / 1000)}`, `for ${ms((span.to - span.from) / 1000)}`)));
 }
@@ -223,11 +217,9 @@ function showCosts() {
 
 $("app").hidden = false;
 $("whose").textContent = `It is ${COST_RUN}.`;
-$("key").append(...Object.keys(DOING).slice(0, -3).map((kind) => {
-  const item = cell("li", ` ${DOING[kind]}`);
-  item.prepend(cell("i", "", { className: `key ${kind}` }));
-  return item;
-}));
+for (const kind of Object.keys(DOING).slice(0, -3)) {
+  $("key").appendChild(cell("li", ` ${DOING[kind]}`)).prepend(cell("i", "", { className: `key ${kind}` }));
+}
 offerControls();
 showCosts();
 readAddress();

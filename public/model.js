@@ -30,9 +30,9 @@ const CONNECTING = 3 / 4; // of what a client costs over a new connection: befor
 export const SERVERS = {
   iterative: { team: () => 1 },
   forking: { maker: true, most: 2048 },
-  preforking: { team: (settings) => settings.workers },
-  threading: { maker: true, most: Infinity, pool: (settings) => settings.workers },
-  prethreading: { team: (settings) => settings.workers },
+  preforking: { team: ({ workers }) => workers },
+  threading: { maker: true, most: Infinity, pool: ({ workers }) => workers },
+  prethreading: { team: ({ workers }) => workers },
   poll: { loop: true },
   epoll: { loop: true },
 };
@@ -289,8 +289,8 @@ export class Sim {
   count = 0; // events
   #begun = 0; // clients that have warmed up
   #most = 0; // workers alive
-  #from = null; // where the measurement begins
-  #times = []; // of a page, from then on
+  #from = null; // where the measurement begins; then #times of a page
+  #times = [];
 
   constructor(name, settings = {}, costs = derive(), seed = 1) {
     Object.assign(this, { name, kind: SERVERS[name], costs, own: costs.servers[name], seed });

@@ -1,6 +1,7 @@
 """The model that public/explore.html plays with: its laws, and whether the page shows what is stored."""
 
 import csv
+import functools
 import html
 import os
 import re
@@ -23,6 +24,7 @@ SERVERS = ("iterative", "forking", "preforking", "threading", "prethreading", "p
 USUAL = {"clients": "100", "delay": "0", "work": "0", "cores": "1", "kept": "0"}
 
 
+@functools.lru_cache(maxsize=None)
 def rates(run):
     """{(server, clients, delay, work, cores, kept): the rates of its rounds}"""
     found = {}
