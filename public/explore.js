@@ -93,8 +93,7 @@ function offerControls() {
   addEventListener("hashchange", readAddress);
 }
 
-// ---- computing ---------------------------------------------------------------------------------
-
+/** Computes from the beginning. */
 function restart() {
   const { lanes, ...settings } = state;
   // Where the clients and Redis share the machine, they have one of its cores, as in the stored runs, and
@@ -129,8 +128,7 @@ function restart() {
 
 function limit({ server, other }) {
   if (other > 0.95) return state.apart ? "Redis' core" : "the core of clients and Redis";
-  if (server.every((busy) => busy > 0.95)) return "the server's cores";
-  return server.some((busy) => busy > 0.95) ? "one core of several" : "waiting, and no core";
+  return server.some((busy) => busy > 0.95) ? `${server.every((busy) => busy > 0.95) ? "" : "one of "}the server's cores` : "waiting";
 }
 
 function drawTable() {
@@ -200,8 +198,7 @@ function drawLanes() {
     row(who(span), DOING[span.kind], `from ${ms(span.from / 1000)}`, `for ${ms((span.to - span.from) / 1000)}`)));
 }
 
-// ---- costs -------------------------------------------------------------------------------------
-
+/** The table of what each step costs. */
 function showCosts() {
   const side = (name, { page, wake }) => row(name, `${micros(...page)} a page`, `${micros(wake)} more if it wakes a core`);
   const { redis, tool, rouse, round, servers } = costs;

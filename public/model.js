@@ -18,8 +18,7 @@ const SLICE_US = 700; // Linux' base slice
 const SPREAD = 0.3; // a turn takes up to so much more or less than its mean
 const QUERIES = 3; // to Redis, for a page
 const WAKES = 2 * (QUERIES + 1); // of a core, for a page for one client
-// What part of a page's CPU time comes before the first query, after the first, the second, the third:
-// by the number of system calls there.
+// What part of a page's CPU time comes before the first query, and after each: by the system calls there.
 const SHARES = { worker: [1 / 3, 1 / 6, 1 / 6, 1 / 3], loop: [0.45, 0.05, 0.05, 0.45] };
 const ACCEPTING = 0.15; // of a page's CPU time: to accept a client, and to find no request yet
 const CONNECTING = 3 / 4; // of what a client costs over a new connection: before it can send its request
@@ -42,8 +41,7 @@ export const SERVERS = {
  * last of the server's cores is that of Redis and the clients. pages: so many of each client are measured, on
  * the average; of a large crowd, one. */
 export const SETTINGS = {
-  clients: 100, delay: 0, work: 0, workers: 100, cores: 1, kept: false, apart: false, relay: false, shared: false,
-  pages: 3,
+  clients: 100, delay: 0, work: 0, workers: 100, cores: 1, kept: false, apart: false, relay: false, shared: false, pages: 3,
 };
 
 // ---- costs -------------------------------------------------------------------------------------
@@ -65,7 +63,6 @@ export const MEASURED = {
   waking: [3.8],
 };
 const [ALONE, BUSY, CROWD, CPU, WAITS, OTHER] = [0, 1, 2, 0, 1, 2]; // the levels, and the figures of each
-
 /** MiB at rest and of each worker, KiB of each connection: memory.tsv of the same run. */
 const MEMORY = {
   iterative: [0.6, 0, 0], forking: [0.6, 0, 150], preforking: [0.6, 0.12, 34], threading: [0.6, 0, 47],
@@ -147,10 +144,8 @@ export function derive(table = MEASURED) {
 const at = ([busy, crowd], number) => busy + Math.min(1, Math.max(0, Math.log10(number / 100))) * (crowd - busy);
 
 /** The part of a page's CPU time that its next step takes. */
-function share(shares, { step, sent, opened }) {
-  if (!sent) return ACCEPTING;
-  return shares[step - 1] - (step === 1 && opened ? ACCEPTING : 0);
-}
+const share = (shares, { step, sent, opened }) =>
+  (sent ? shares[step - 1] - (step === 1 && opened ? ACCEPTING : 0) : ACCEPTING);
 
 // ---- events, cores, loops ----------------------------------------------------------------------
 
@@ -161,10 +156,8 @@ class Line {
   get length() { return this.#items.length - this.#gone; }
   push(item) { this.#items.push(item); }
   shift() {
-    if (this.#gone > 64 && 2 * this.#gone > this.#items.length) {
-      this.#items = this.#items.slice(this.#gone);
-      this.#gone = 0;
-    }
+    const isLong = this.#gone > 64 && 2 * this.#gone > this.#items.length;
+    if (isLong) [this.#items, this.#gone] = [this.#items.slice(this.#gone), 0];
     return this.length ? this.#items[this.#gone++] : undefined;
   }
 }
@@ -325,10 +318,8 @@ export class Sim {
 
   /** Starts a task on an idle core, which has to be woken, or else puts it into the shortest run queue. */
   place(task, wakes) {
-    let best = task.cores[0];
-    for (const core of task.cores) {
-      if (core.queue.length + !!core.task < best.queue.length + !!best.task) best = core;
-    }
+    const load = (core) => core.queue.length + Number(core.task !== null);
+    const best = task.cores.reduce((least, core) => (load(core) < load(least) ? core : least));
     if (best.task || best.queue.length) {
       this.note(task, "ready");
       return best.queue.push(task);
@@ -453,8 +444,7 @@ export class Sim {
     const [idle, room] = [new Line(), new Line()]; // workers that wait for a client; threads, for a connection to Redis
     const free = []; // workers that have ended
     let connections = kind.pool?.(settings) ?? Infinity;
-    let made = 0;
-    let coming = 0; // workers that the parent is making
+    let [made, coming] = [0, 0]; // workers that there were; and that the parent is making
 
     const wantPart = (worker, then) => {
       const { client } = worker;
@@ -557,19 +547,16 @@ export class Sim {
   get result() {
     if (!this.#times.length) return null;
     const { now, pages, other, cores } = this.#from;
-    const micros = this.now - now;
-    const times = Float64Array.from(this.#times).sort();
+    const [micros, times] = [this.now - now, Float64Array.from(this.#times).sort()];
     const [rest, each, connection] = MEMORY[this.name];
     const connected = this.kind.loop ? this.settings.clients : Math.min(this.#most, this.settings.clients);
     return {
       rate: (1e6 * (this.pages - pages)) / micros,
       mean: times.reduce((sum, time) => sum + time, 0) / times.length / 1000,
-      p50: times[times.length >> 1] / 1000,
-      p99: times[Math.floor(times.length * 0.99)] / 1000,
+      p50: times[times.length >> 1] / 1000, p99: times[Math.floor(times.length * 0.99)] / 1000,
       server: this.cores.map((core, i) => (core.busy - cores[i]) / micros),
       other: (this.other.busy - other) / micros,
-      memory: rest + (each * (this.kind.team?.(this.settings) ?? 0)) + (connection * connected) / 1024,
-      workers: this.#most,
+      memory: rest + each * (this.kind.team?.(this.settings) ?? 0) + (connection * connected) / 1024, workers: this.#most,
     };
   }
 }
