@@ -25,9 +25,9 @@ let sims = [];
 const $ = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)} ms`;
+const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)}\u00a0ms`;
 const micros = (...numbers) => `${numbers.map((number) => number.toFixed(number < 10 ? 1 : 0)).join(" to ")} \u00b5s`;
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 
 const cell = (name, words, more = {}) => Object.assign(document.createElement(name), { textContent: words, ...more });
 function row(name, ...cells) {
@@ -149,8 +149,8 @@ function drawTable() {
     const busy = result.server.reduce((sum, each) => sum + each, 0);
     return row(NAMES[i], rate,
       measured ? `measured ${whole.format(measured)} (${off < 0 ? "\u2212" : "+"}${percent(Math.abs(off))})` : "not measured",
-      `${ms(result.p50)}, p99 ${ms(result.p99)}`, `server ${percent(busy)}, other ${percent(result.other)}`,
-      limit(result), `${grouped.format(result.memory)} MiB`);
+      `${ms(result.p50)}, p99\u00a0${ms(result.p99)}`, `server\u00a0${percent(busy)}, other\u00a0${percent(result.other)}`,
+      limit(result), `${grouped.format(result.memory)}\u00a0MiB`);
   }));
 }
 
