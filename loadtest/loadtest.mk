@@ -22,6 +22,10 @@ BESIDE_PEERS = connections files burst ramp
 results: deps-experiments all instruments
 	@PLAIN=$(PLAIN) loadtest/publish $(ONLY)
 
+## explore      the model of public/explore.html beside every stored measurement
+explore:
+	@loadtest/explore
+
 $(EXPERIMENTS): deps-compare
 $(BESIDE_PEERS): deps-experiments
 $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
@@ -33,4 +37,4 @@ instruments: $(INSTRUMENTS)
 $(INSTRUMENTS): %: %.o
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
-.PHONY: load instruments results $(EXPERIMENTS) $(BESIDE_PEERS)
+.PHONY: load explore instruments results $(EXPERIMENTS) $(BESIDE_PEERS)

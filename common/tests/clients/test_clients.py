@@ -1,10 +1,11 @@
 """Real clients against each of the seven servers; a test's name is test_clients.poll.test_curl_...
-And the wall, against all of them at once: test_clients.wall.test_...
+And the wall, against all of them at once: test_clients.wall.test_...; and the model's page.
 A client that is not installed is skipped."""
 
 import case
 from browser import Browser
 from curl import Curl
+from explore import Explore
 from load import Load
 from python import Python
 from status import Status
@@ -25,4 +26,5 @@ def load_tests(loader, _tests, _pattern):
     no tests."""
     classes = [type(name, CLIENTS, {"server_name": name}) for name in SERVERS]
     classes.append(type("wall", (Wall,), {}))
+    classes.append(type("explore", (Explore,), {}))
     return loader.suiteClass(map(loader.loadTestsFromTestCase, classes))

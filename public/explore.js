@@ -1,0 +1,222 @@
+// explore: a page on which one plays with the model. model.js computes, and this draws. A change starts seven
+// simulations anew. Each frame lets them go on for some milliseconds and draws what is known so far.
+import { COST_RUN, SERVERS, SETTINGS, Sim, derive, digest } from "./model.js";
+
+const NAMES = Object.keys(SERVERS);
+const [FRAME_MS, EVENTS] = [12, 500]; // of computing; of one simulation at a time
+const STOPS = { // of the sliders
+  clients: [1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 8000, 10000, 15000],
+  delay: [0, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100, 150, 300],
+  work: [0, 0.1, 0.5, 1, 2, 5, 10, 50, 100],
+  workers: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000],
+  cores: [1, 2, 4, 8, 16, 32, 64],
+};
+const MOST = { clients: 20000, delay: 60000, work: 60000, workers: 20000, cores: 256 }; // of a hand-written address
+const DOING = { // what a lane shows, of workers and of clients
+  running: "running", ready: "ready, waits for a core", redis: "waits for Redis", room: "waits for a connection to Redis",
+  arrival: "waits for a client", bytes: "waits for its client", several: "waits for anything to happen",
+  queued: "queued, or on its way", served: "served", answered: "answered, and has not read it yet",
+};
+
+const state = { ...SETTINGS, lanes: "preforking" };
+let costs = derive();
+let sims = [];
+
+const $ = (id) => document.getElementById(id);
+const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)}\u00a0ms`;
+const micros = (...numbers) => `${numbers.map((number) => number.toFixed(number < 10 ? 1 : 0)).join(" to ")} \u00b5s`;
+const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+
+const cell = (name, words, more = {}) => Object.assign(document.createElement(name), { textContent: words, ...more });
+function row(name, ...cells) {
+  const line = document.createElement("tr");
+  line.append(cell("th", name, { scope: "row" }), ...cells.map((each) => (each instanceof Node ? each : cell("td", each))));
+  return line;
+}
+
+// ---- the settings, in the address --------------------------------------------------------------
+
+const TICKS = ["kept", "apart"];
+const changed = () => [...Object.keys(STOPS), ...TICKS].filter((name) => state[name] !== SETTINGS[name])
+  .map((name) => `${name}=${Number(state[name])}`);
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  for (const [name, stops] of Object.entries(STOPS)) {
+    const number = Number(given.get(name) ?? SETTINGS[name]);
+    state[name] = number >= stops[0] && number <= MOST[name] ? number : SETTINGS[name];
+    if (Number.isInteger(stops[1])) state[name] = Math.round(state[name]); // half a client is none
+    if (!stops.includes(state[name])) stops.splice(stops.findLastIndex((stop) => stop < state[name]) + 1, 0, state[name]);
+  }
+  for (const name of TICKS) state[name] = given.get(name) === "1";
+  if (NAMES.includes(given.get("lanes"))) state.lanes = given.get("lanes");
+  change();
+}
+
+function change() {
+  for (const [name, stops] of Object.entries(STOPS)) {
+    const words = `${state[name] < 1 ? state[name] : whole.format(state[name])}${["delay", "work"].includes(name) ? " ms" : ""}`;
+    Object.assign($(name), { max: stops.length - 1, value: stops.indexOf(state[name]), ariaValueText: words });
+    $(`${name}-is`).textContent = words;
+  }
+  for (const name of TICKS) $(name).checked = state[name];
+  $("lanes").value = state.lanes;
+  restart();
+}
+
+function offerControls() {
+  const link = () => history.replaceState(null, "", `#${[...changed(), `lanes=${state.lanes}`].join("&")}`);
+  $("lanes").append(...NAMES.map((name) => cell("option", name)));
+  $("lanes").addEventListener("change", () => {
+    state.lanes = $("lanes").value;
+    link();
+    drawLanes();
+  });
+  $("settings").addEventListener("input", ({ target }) => {
+    state[target.id] = target.id in STOPS ? STOPS[target.id][target.value] : target.checked;
+    link();
+    change();
+  });
+  $("file").addEventListener("change", async () => {
+    const [file] = $("file").files;
+    try {
+      costs = derive(digest(await file.text()));
+      $("whose").textContent = `Your file, ${file.name}.`;
+      showCosts();
+      restart();
+    } catch (error) {
+      $("whose").textContent = `${file.name} is not the cells.tsv of a run of make cost: ${error.message}.`;
+    }
+  });
+  addEventListener("hashchange", readAddress);
+}
+
+/** Computes from the beginning. */
+function restart() {
+  const { lanes, ...settings } = state;
+  // Where the clients and Redis share the machine, they have one of its cores, as in the stored runs, and
+  // a relay makes the distance. It takes CPU time, too.
+  settings.shared = state.cores > 1 && !state.apart;
+  settings.relay = state.delay > 0 && !state.apart;
+  const mine = NAMES.map((name) => new Sim(name, settings, costs));
+  sims = mine;
+  const began = performance.now();
+  let longest = 0;
+  const frame = () => {
+    if (sims !== mine) return; // something has changed
+    const start = performance.now();
+    let left;
+    do {
+      left = mine.filter((sim) => !sim.isOver);
+      for (const sim of left) sim.isOver = sim.advance(EVENTS);
+    } while (left.length && performance.now() - start < FRAME_MS);
+    drawTable();
+    longest = Math.max(longest, performance.now() - start);
+    if (left.length) return requestAnimationFrame(frame);
+    drawLanes();
+    const [events, all, most] = [mine.reduce((sum, sim) => sum + sim.count, 0), performance.now() - began, longest].map(whole.format);
+    $("took").textContent = `${events} events in ${all} ms, at most ${most} ms in a frame.`;
+    document.body.dataset.done = location.hash; // for those who wait for it
+  };
+  delete document.body.dataset.done;
+  frame();
+}
+
+// ---- the table, whose rates are the chart ------------------------------------------------------
+
+function limit({ server, other }) {
+  if (other > 0.95) return state.apart ? "Redis' core" : "the core of clients and Redis";
+  return server.some((busy) => busy > 0.95) ? `${server.every((busy) => busy > 0.95) ? "" : "one of "}the server's cores` : "waiting";
+}
+
+function drawTable() {
+  const results = sims.map((sim) => sim.result);
+  const most = Math.max(1, ...results.map((result) => result?.rate ?? 0));
+  const wanted = changed().join("&");
+  const stored = [...document.querySelectorAll("#stored [data-at]")].find((line) => line.dataset.at === wanted);
+  $("known").textContent = stored ? `Measured as well: ${stored.dataset.run}.`
+    : "Only computed. Nobody has measured these settings, so trust the shape more than the figure.";
+  $("known").className = stored ? "measured" : "computed";
+  $("results").replaceChildren(...results.map((result, i) => {
+    if (!result) return row(NAMES[i], "...");
+    const rate = cell("td", `${grouped.format(result.rate)} pages/s`, { className: "rate" });
+    const bar = rate.appendChild(cell("span", "", { className: "level", ariaHidden: "true" }));
+    bar.style.inlineSize = `${(100 * result.rate) / most}%`;
+    const measured = Number(stored?.cells[i + 1].textContent.replaceAll(",", ""));
+    const off = result.rate / measured - 1;
+    const busy = result.server.reduce((sum, each) => sum + each, 0);
+    return row(NAMES[i], rate,
+      measured ? `measured ${whole.format(measured)} (${off < 0 ? "\u2212" : "+"}${percent(Math.abs(off))})` : "not measured",
+      `${ms(result.p50)}, p99\u00a0${ms(result.p99)}`, `server\u00a0${percent(busy)}, other\u00a0${percent(result.other)}`,
+      limit(result), `${grouped.format(result.memory)}\u00a0MiB`);
+  }));
+}
+
+// ---- lanes -------------------------------------------------------------------------------------
+
+const [WIDTH, LEFT, CLIENT, LANE] = [760, 96, 14, 24];
+
+function svg(name, attributes, words = "") {
+  const made = Object.assign(document.createElementNS("http://www.w3.org/2000/svg", name), { textContent: words });
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function drawLanes() {
+  const sim = sims[NAMES.indexOf(state.lanes)];
+  const answers = sim.spans.filter((span) => span.kind === "answered");
+  const end = (answers[Math.min(5, answers.length - 1)] ?? sim.spans.at(-1))?.to ?? 1; // after six answers
+  const all = sim.spans.filter((span) => span.kind in DOING && span.from < end)
+    .map((span) => ({ ...span, to: Math.min(span.to, end) })).sort((a, b) => a.from - b.from);
+  const who = ({ side, number }) => (sim.kind.loop && side === "worker" ? "the loop" : `${side} ${number + 1}`);
+  const x = (at) => LEFT + ((WIDTH - LEFT - 16) * at) / end;
+  const lanes = Map.groupBy(all, who); // in this order: clients, then workers
+  const parts = [];
+  let y = 10;
+  for (const name of [...lanes.keys()].sort()) {
+    const isClient = name.startsWith("client");
+    parts.push(svg("text", { class: "lane", x: LEFT - 8, y: y + (isClient ? 9 : 13) }, name));
+    for (const { kind, from, to } of lanes.get(name)) {
+      const made = isClient ? svg("path", { class: `client ${kind}`, d: `M${x(from)} ${y + 5}H${x(to)}` })
+        : svg("rect", { class: kind, x: x(from), y, width: Math.max(0.4, x(to) - x(from)), height: LANE - 6 });
+      made.append(svg("title", {}, `${DOING[kind]}, ${ms((to - from) / 1000)}`));
+      parts.push(made);
+      if (kind === "answered") parts.push(svg("circle", { class: "answer", cx: x(from), cy: y + 5, r: 2.8 }));
+    }
+    y += isClient ? CLIENT : LANE;
+  }
+  for (let i = 0; i <= 4; i++) {
+    parts.unshift(svg("path", { class: "grid", d: `M${x((end * i) / 4)} 4V${y}` }));
+    parts.push(svg("text", { class: "tick", x: x((end * i) / 4), y: y + 18 }, ms((end * i) / 4000)));
+  }
+  $("picture").setAttribute("viewBox", `0 0 ${WIDTH} ${y + 26}`);
+  $("picture").ariaLabel = `What some clients and workers of ${sim.name} do, for ${ms(end / 1000)}`;
+  $("picture").replaceChildren(...parts);
+  $("spans").replaceChildren(...all.map((span) =>
+    row(who(span), DOING[span.kind], `from ${ms(span.from / 1000)}`, `for ${ms((span.to - span.from) / 1000)}`)));
+}
+
+/** The table of what each step costs. */
+function showCosts() {
+  const side = (name, { page, wake }) => row(name, `${micros(...page)} a page`, `${micros(wake)} more if it wakes a core`);
+  const { redis, tool, rouse, round, servers } = costs;
+  $("costs").replaceChildren(
+    ...NAMES.flatMap((name) => [side(`${name}, new connection`, servers[name].new), side(`${name}, kept`, servers[name].kept)]),
+    side("clients: ab, new connections", tool.new), side("clients: wrk, kept", tool.kept),
+    row("Redis", `${micros(redis.ask)} a query`, `${micros(redis.command.kept, redis.command.new)} for one more in a batch`),
+    row("Redis, for chapter 2", `${micros(redis.connect)} a connection`, `a page needs a new one`),
+    row("event loops", `${micros(round)} a round`, "whatever happens in it"),
+    row("waking the server", micros(rouse), "if its core is idle; Redis or the clients pay for it"),
+  );
+}
+
+$("app").hidden = false;
+$("whose").textContent = `It is ${COST_RUN}.`;
+for (const kind of Object.keys(DOING).slice(0, -3)) {
+  $("key").appendChild(cell("li", ` ${DOING[kind]}`)).prepend(cell("i", "", { className: `key ${kind}` }));
+}
+offerControls();
+showCosts();
+readAddress();
