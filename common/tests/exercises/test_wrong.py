@@ -1,8 +1,8 @@
 """No wrong answer passes: each exercise has some, among them the hard-coded and the lazy one.
 
 wrong/0N.py has ANSWERS: {exercise: {what is wrong: [(text, what replaces it), ...]}}. The texts are of
-the solution, each is in it once; None stands for all of it. LEAST of each exercise are tried, drawn
-by WRONG_SEED; with WRONG=all in the environment, all of them, which takes some minutes more.
+the solution, each is in it once; None stands for all of it. One of each exercise is tried, drawn by
+WRONG_SEED; with WRONG=3 in the environment three of them, and with WRONG=all all of them.
 """
 
 import concurrent.futures
@@ -21,6 +21,7 @@ import exercises
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST = 3
+TRIED = os.environ.get("WRONG") or "1"
 SEED = os.environ.get("WRONG_SEED") or str(random.randrange(10000))
 JOBS = int(os.environ.get("JOBS", 0)) or 2 * (os.cpu_count() or 1)
 
@@ -38,9 +39,9 @@ def answers(chapter):
 
 def drawn(wrong):
     """Those that are tried this time."""
-    if os.environ.get("WRONG") == "all":
+    if TRIED == "all":
         return wrong
-    return random.Random(SEED).sample(wrong, min(LEAST, len(wrong)))
+    return random.Random(SEED).sample(wrong, min(int(TRIED), len(wrong)))
 
 
 def changed(text, replaced):
