@@ -12,7 +12,7 @@
  *
  * What it costs: in each round this program lists every descriptor and the kernel checks
  * every one, however few of them have news. So a thousand idle clients make each request
- * of a busy client dearer.
+ * of a busy client more expensive.
  *
  * poll(2), accept4(2), signalfd(2), fcntl(2) O_NONBLOCK
  */
@@ -46,7 +46,7 @@ static int signals;
 static int64_t accept_paused_until;
 
 /* What poll() is asked about, and whose[i], the client that fds[i] belongs to. Both arrays
- * are filled anew in each round, from the queues, so no entry can be stale. */
+ * are filled anew in each round, from the queues, so no entry names a client that is gone. */
 static struct pollfd *fds;
 static struct conn **whose;
 static int count, room; /* entries in use, and entries that fit */
@@ -133,7 +133,7 @@ static void add_clients(enum conn_state state, short events)
 }
 
 /* Each state says what its clients wait for. POLLOUT, room for writing, is only for clients
- * with something to write: most sockets have room nearly always, and poll() would never
+ * with something to write. Most sockets have room nearly always, so otherwise poll() would never
  * sleep. A client that waits for Redis is not in the array at all. */
 static void build_fds(void)
 {
@@ -193,7 +193,7 @@ static void run_once(void)
     waiting_expire(&waiting, advance_client);
     redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
     redis_async_flush(&redis);   /* the commands of all clients, in one write */
-    waiting_free_done(&waiting); /* whose[] has named them until here */
+    waiting_free_done(&waiting); /* last, because whose[] may name them until here */
 }
 
 int main(int argc, char **argv)

@@ -110,7 +110,7 @@ static void run_once(void)
         stop_accepting();
 
     waiting_expire(&waiting, advance_client);
-    waiting_free_done(&waiting); /* whose[] has named them until here */
+    waiting_free_done(&waiting); /* last, because whose[] may name them until here */
 }
 
 static int claim_waiting_clients(const struct worker *unused)
