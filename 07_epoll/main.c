@@ -1,16 +1,18 @@
 /* Chapter 7: epoll. One process, and a kernel that remembers what it waits for.
  *
  * The model: chapter 6's loop. But chapter 6 hands every descriptor to the
- * kernel in every round. Here the kernel is told once what we want to hear of,
- * and keeps the list. epoll_wait() returns the descriptors that are ready, each
- * with the pointer that we left with it: there is no table, and no search.
+ * kernel in every round. Here the kernel is told once what we want to hear about,
+ * and keeps the list. epoll_wait() returns an event for each descriptor that is
+ * ready, and with it the pointer that we gave to epoll_ctl(). So there is no
+ * table of descriptors, and no search.
  *
  * What blocks whom: as in chapter 6. No client waits for another client's
  * network, or for another client's replies from Redis. All of them wait while
  * a page computes, and while the disk is slow.
  *
- * What it costs: a round costs what happened in it, however many clients are
- * idle. A change of interest is a system call of its own, so there are few.
+ * What it costs: the work of a round depends on how many clients are ready, and
+ * not on how many are idle. Each change of interest is a system call of its own,
+ * so this program makes few.
  *
  * Level-triggered: the kernel reports an event again until it has been dealt
  * with. So a client that has had its fair turn, and has more to do, is not
@@ -59,8 +61,8 @@ static int64_t accept_paused_until;
 
 /* ---- what the kernel is told --------------------------------------------------------------- */
 
-/* Changes what the kernel watches a descriptor for. 0, before or now, means: not watched. The
- * pointer comes back with each event, and says whose it is. */
+/* Changes what the kernel watches a descriptor for, from `before` to `now`. 0 means: not watched.
+ * The pointer comes back with each event, and says whose it is. */
 static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
 {
     struct epoll_event event = {.events = now, .data.ptr = whose};
@@ -91,8 +93,8 @@ static void unwatch_client(struct client *client)
     client->interest = 0;
 }
 
-/* redis_async.c opens and closes Redis' connection (closing ends the watching
- * too). What it wants to be told of is looked up before the loop sleeps. */
+/* redis_async.c opens and closes Redis' connection, and sets the events that it waits for. (When it
+ * closes, the watching ends as well.) The loop tells the kernel before it sleeps. */
 static void watch_redis(void)
 {
     static unsigned seen;
