@@ -42,7 +42,7 @@ static struct waiting waiting;   /* every client, in the queue of its state */
 static struct redis_async redis; /* one connection, which all clients share */
 static int listener;             /* -1 once the server is stopping */
 static int signals;
-/* Descriptors or memory ran out: no client is accepted before this time (clock_now_ms()). */
+/* When descriptors or memory run out, clients are accepted again at this time (clock_now_ms()). */
 static int64_t accept_paused_until;
 
 /* What poll() is asked about, and whose[i], the client that fds[i] belongs to. Both arrays
@@ -55,8 +55,8 @@ enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients begin at C
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* A client in CONN_ASKING has a command for Redis, which is put into a buffer here and sent
- * at the end of the round. Then the client joins the queue of its state. */
+/* The command of a client in CONN_ASKING goes into a buffer for Redis, which is sent at the end of
+ * the round. The client joins the queue of its state at once, whatever that state is. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -75,15 +75,15 @@ static void advance_client(struct conn *client)
     queue_client(client);
 }
 
-/* redis_async.c calls this with the reply to a client's command, or with NULL and why. */
+/* redis_async.c calls this with the reply to a client's command, or with NULL and the reason. */
 static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
     advance_client(client);
 }
 
-/* Accepts the clients in the accept queue. When descriptors or memory run out it pauses for a
- * tick, because poll() would report the same client again at once. */
+/* Accepts the clients in the accept queue. If descriptors or memory run out, the loop accepts no
+ * client for a tick, because poll() would report the same client again at once. */
 static void accept_clients(void)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -158,7 +158,7 @@ static int next_timeout(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* A loop accepts everybody, so no kept connection is in the way, except when the server stops. */
+/* In a loop no client has to make way for another, until the server stops. Then all have to. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;

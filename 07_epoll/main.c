@@ -70,8 +70,8 @@ static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
     return before == now || epoll_ctl(epoll, operation, fd, &event) == 0;
 }
 
-/* A client's interest follows its state. While Redis is asked it stays as it was: most clients
- * send nothing meanwhile, and then there is nothing to change. */
+/* A client's interest follows its state. While the client waits for Redis, its interest stays as
+ * it was. Most clients send nothing meanwhile, and then there is nothing to change. */
 static void watch_client(struct client *client)
 {
     enum conn_state state = client->conn.state;
@@ -84,17 +84,17 @@ static void watch_client(struct client *client)
         conn_drop(&client->conn); /* ENOMEM: without events it would be forgotten */
 }
 
-/* Redis is being asked for this client, and the client sends something, leaves, or has room again.
- * The kernel would report it in every round. We could leave it on the list with no events, but
- * that would not be enough, since errors are always reported. */
+/* A client that waits for Redis has sent something, has left, or has room again. The kernel would
+ * report this in every round, so the client is taken off the list. It is not enough to leave it
+ * there with no events, because the kernel always reports errors. */
 static void unwatch_client(struct client *client)
 {
     set_interest(client->conn.fd, client->interest, 0, client);
     client->interest = 0;
 }
 
-/* redis_async.c opens and closes Redis' connection, and sets the events that it waits for. (When it
- * closes, the watching ends as well.) The loop tells the kernel before it sleeps. */
+/* redis_async.c opens and closes Redis' connection, and sets the events that it waits for. Before
+ * the loop sleeps, it tells the kernel what has changed. (A closed connection is not watched.) */
 static void watch_redis(void)
 {
     static unsigned seen;
@@ -106,7 +106,7 @@ static void watch_redis(void)
         interest = (uint32_t)redis.events;
 }
 
-/* If there is no memory to watch it again, the next attempt is a tick later. */
+/* If there is no memory to watch the listener again, the next attempt is a tick later. */
 static void watch_listener(bool open)
 {
     if (listener < 0 || set_interest(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener))
@@ -116,8 +116,8 @@ static void watch_listener(bool open)
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-/* A client in CONN_ASKING has a command for Redis, which is put into a buffer here and sent
- * at the end of the round. Then the client joins the queue of its state. */
+/* The command of a client in CONN_ASKING goes into a buffer for Redis, which is sent at the end of
+ * the round. The client joins the queue of its state at once, whatever that state is. */
 static void queue_client(struct conn *client)
 {
     int why;
@@ -137,15 +137,15 @@ static void advance_client(struct conn *client)
     queue_client(client);
 }
 
-/* redis_async.c calls this with the reply to a client's command, or with NULL and why. */
+/* redis_async.c calls this with the reply to a client's command, or with NULL and the reason. */
 static void on_reply(void *client, const redisReply *reply, int why)
 {
     conn_reply(client, reply, why);
     advance_client(client);
 }
 
-/* Accepts the clients in the accept queue. When descriptors or memory run out it pauses for a
- * tick, because epoll_wait() would report the same client again at once. */
+/* Accepts the clients in the accept queue. If descriptors or memory run out, the loop accepts no
+ * client for a tick, because epoll_wait() would report the same client again at once. */
 static void accept_clients(void)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -167,7 +167,7 @@ static void accept_clients(void)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* A loop accepts everybody, so no kept connection is in the way, except when the server stops. */
+/* In a loop no client has to make way for another, until the server stops. Then all have to. */
 static int claim_waiting_clients(const struct worker *unused)
 {
     (void)unused;
