@@ -1,8 +1,8 @@
 # What a class needs: exercises, copies, grades. The Makefile includes this file.
 
-## exercises    all of them, by chapter, and which are done
+## exercises    all of them, by chapter, and which are done; HTML=1: build/exercises.html, too
 exercises: $(NEED)-build
-	@common/classroom/exercises/list
+	@common/classroom/exercises/list $(if $(HTML),'$(BUILD)/exercises.html')
 
 ## exercise     checks one: EX=03/supervisor. The first time, you get a copy to work on, in .mine/
 exercise: $(NEED)-exercise $(if $($(notdir $(EX))_LIBS),$(NEED)-$(notdir $(EX)))

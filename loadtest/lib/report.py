@@ -56,7 +56,7 @@ class Report:
 
     def add_text(self, paragraph):
         """Text between `backquotes` is code."""
-        self._page.append("<p>%s</p>" % _prose(paragraph))
+        self._page.append("<p>%s</p>" % prose(paragraph))
         self._text.append(paragraph)
 
     def add_html(self, markup):
@@ -80,7 +80,7 @@ class Report:
         self._page.append(_scrolling(table.as_html(header, rows, link), caption, True))
         if below:
             self._page.append('<ol class="notes">\n%s\n</ol>' % "\n".join(
-                '<li id="%s%d" value="%d">%s</li>' % (prefix, number, number, _prose(text))
+                '<li id="%s%d" value="%d">%s</li>' % (prefix, number, number, prose(text))
                 for number, text in below))
         self._text += ([caption + ":"] if caption else []) + [table.markdown(header, rows)]
         if below:
@@ -94,7 +94,7 @@ class Report:
             "<p>%s</p>" % why_no_picture())
         figures = _details("The figures of this chart", table.as_html(header, rows), not svg)
         self._page.append('<figure>\n%s\n<figcaption>%s</figcaption>\n%s\n</figure>' % (
-            picture, _prose(caption), figures))
+            picture, prose(caption), figures))
 
     def add_ranges(self, name, caption, unit, spreads):
         """Bars with their range: {subject: rounds.Spread, or None if there was no clean round}."""
@@ -122,7 +122,7 @@ class Report:
         parts = self._page + (["<h2>Fine print</h2>"] if self._last else []) + self._last
         with open(STYLE, encoding="utf-8") as style:
             return PAGE % {"title": html.escape(self._title), "parts": "\n".join(parts),
-                           "question": _prose(self._question), "style": style.read()}
+                           "question": prose(self._question), "style": style.read()}
 
     def markdown(self):
         """Texts, tables and notes, for the terminal and for a README."""
@@ -135,7 +135,8 @@ def why_no_picture():
     return "No chart: gnuplot is not installed. <code>make deps</code> brings it."
 
 
-def _prose(text):
+def prose(text):
+    """As HTML; text between `backquotes` is code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 

@@ -54,7 +54,7 @@ class Balance(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.handle_startendtag(tag, attrs)
-        if tag not in ("meta", "link"):
+        if tag not in ("meta", "link", "br"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):

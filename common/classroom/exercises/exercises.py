@@ -9,7 +9,8 @@ An exercise NAME of a chapter 0N_name is four files:
     0N_name/exercises/solutions/NAME.patch    from the starting file to a solution
 
 What make builds of it lies in build/, in a folder for each Origin. The learner works on a copy, in
-.mine/0N_name/NAME.c; beside it lies NAME.done, which holds the hash of the copy that passed.
+.mine/0N_name/NAME.c; beside it lies NAME.done, which holds the hash of the copy that passed, or
+NAME.missed, with the hash of the copy that did not, and what was expected of it.
 """
 
 import difflib
@@ -28,6 +29,7 @@ Heading = namedtuple("Heading", "title chapter kind minutes stars")  # stars: 1 
 HEADING = re.compile(r"# (?P<title>[^\n]+)\n\n"
                      r"Chapter (?P<chapter>\d) · (?P<kind>[a-z ]+) · (?P<minutes>\d+) minutes"
                      r" · (?P<stars>★☆☆|★★☆|★★★)\n")
+LESSON = re.compile(r"\*\*What it teaches\.\*\* (.+?[.?!])\s", re.DOTALL)  # its first sentence
 
 
 class Exercise:
@@ -46,7 +48,6 @@ class Exercise:
         self.check = "%s/exercises/%s.py" % (chapter, name)
         self.solution = "%s/exercises/solutions/%s.patch" % (chapter, name)
         self.mine = ".mine/%s/%s.c" % (chapter, name)
-        self._mark = ".mine/%s/%s.done" % (chapter, name)
 
     def at(self, path):
         """The file that a path from the top names."""
@@ -79,19 +80,41 @@ class Exercise:
             mine.write(text)
         return True
 
+    def lesson(self):
+        """What it teaches, in a sentence; "" if the task does not say."""
+        found = LESSON.search(self._read(self.task))
+        return " ".join(found[1].split()) if found else ""
+
     def mark_done(self):
         """The learner's copy, as it is now, has passed."""
-        with open(self.at(self._mark), "w", encoding="ascii") as mark:
-            mark.write(self._hash() + "\n")
+        self._mark("done", "")
+
+    def mark_missed(self, expected):
+        """The learner's copy, as it is now, has not done what the check expected."""
+        self._mark("missed", " ".join(expected.split()) + "\n")
 
     def state(self):
         """How far the learner is: "done", "begun", or "" for not yet. Who changes a file that has
         passed has begun again."""
         if not os.path.exists(self.at(self.mine)):
             return ""
-        if os.path.exists(self.at(self._mark)) and self._read(self._mark).strip() == self._hash():
-            return "done"
-        return "begun"
+        return "begun" if self._marked("done") is None else "done"
+
+    def missed(self):
+        """What the check expected of the learner's copy, as it is now, in vain; or ""."""
+        return self._marked("missed") or "" if self.state() == "begun" else ""
+
+    def _mark(self, kind, text):
+        with open(self.at(self.mine[:-1] + kind), "w", encoding="utf-8") as mark:
+            mark.write("%s\n%s" % (self._hash(), text))
+
+    def _marked(self, kind):
+        """The text of such a mark; None if there is none, or the copy has changed since."""
+        path = self.mine[:-1] + kind
+        if not os.path.exists(self.at(path)):
+            return None
+        hash, _, text = self._read(path).partition("\n")
+        return text.strip() if hash == self._hash() else None
 
     def _hash(self):
         with open(self.at(self.mine), "rb") as mine:
@@ -118,6 +141,16 @@ def order(exercise):
     heading = exercise.heading() if there else None
     difficulty = (heading.stars, heading.minutes) if heading else (0, 0)
     return exercise.chapter, difficulty, exercise.name
+
+
+def chapter_title(exercise):
+    number, _, server = exercise.chapter.partition("_")
+    return "Chapter %d: %s" % (int(number), server)
+
+
+def following(known):
+    """The next one to do, in that order; None if all are done."""
+    return next((each for each in known if each.state() != "done"), None)
 
 
 def find(word, known):

@@ -279,6 +279,9 @@ class Collecting(Place):
         self.assertRegex(printed, r"(?m)^ben +(–|does not compile) +(–|does not compile)$")
         self.assertRegex(printed, r"(?m)^carl +– +–$")
         self.assertIn("anna: 0 passed of 2 handed in\n", printed)
+        page = text_of(os.path.join(self.folder, ".logs.html"))
+        link, = re.findall(r'href="([^"]*ben[^"]*)" title="does not compile"', page)
+        self.assertIn("error", text_of(os.path.join(self.folder, link)))
 
 
 def can_be_counted():

@@ -29,6 +29,7 @@ TASK = re.compile(exercises.HEADING.pattern
                   + r"<details><summary>When it passes</summary>\n\n"
                   r".*\*\*What it teaches\.\*\* .+?\n\n</details>\n", re.DOTALL)
 WORDS = range(40, 181)
+SENTENCE = range(6, 36)  # words
 MINUTES = range(5, 241)
 
 pool = concurrent.futures.ThreadPoolExecutor(JOBS)
@@ -130,6 +131,8 @@ class Task(Sentence):
         self.assertIn(found["kind"], exercises.KINDS)
         self.assertIn(int(found["minutes"]), MINUTES)
         self.assertIn(len(found["task"].split()), WORDS)
+        self.assertIn(len(one.lesson().split()), SENTENCE, one.lesson())
+        self.assertNotRegex(one.lesson(), r"[*\[]", "it is shown as it is, without links")
         said = [line.count("★") for line in read(one.at(one.chapter + "/README.md")).splitlines()
                 if "(exercises/%s.md)" % one.name in line and "★" in line]
         self.assertIn(said, ([], [found["stars"].count("★")]), "the difficulty, in the chapter")

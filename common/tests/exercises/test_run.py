@@ -186,6 +186,16 @@ class Learner(unittest.TestCase):
         self.write(".mine/01_iterative/number.c", START.replace("41", "40 + 2"))
         self.assertEqual(self.listed("01/number")[0], "begun")
 
+    def test_what_was_missed_is_on_the_page_and_the_list_stays_as_it_is(self):
+        page = os.path.join(self.top, "build", "exercises.html")
+        self.run_exercise("01/number")
+        status, printed = place.run("list", page, top=self.top)
+        self.assertEqual(status, 0, printed)
+        self.assertIn("Expected: the number 42", text_of(page))
+        self.assertEqual(printed.replace(os.path.relpath(page) + "\n", ""), self.listed("01/number")[1])
+        self.run_exercise("01/number", "--of", "solutions")
+        self.assertEqual(self.listed("01/number")[0], "begun")
+
     def test_what_does_not_compile_is_said_in_the_compilers_words(self):
         self.write(".mine/01_iterative/number.c", START.replace("return 0", "return zero"))
         status, printed = self.run_exercise("01/number")
