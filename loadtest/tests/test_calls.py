@@ -56,6 +56,12 @@ class Lines(unittest.TestCase):
             '7 write(0x9, 0x557abcde00e3, 0x4e)  = 0x4e <0.000005>')
         self.assertEqual((requests, found), (2, {"recvfrom": 3, "write": 1}))
 
+    def test_another_call_may_receive_it(self):
+        requests, _ = count(
+            '7 read(18, "GET "..., 65536) = 92 <0.000034>',
+            '7 recvmsg(7, {msg_iov=[{iov_base="GET "..., iov_len=99}]}, 0) = 92 <0.1>')
+        self.assertEqual(requests, 2)
+
 
 class Ticks(unittest.TestCase):
     def test_who_slept_until_its_time_was_up_was_not_asked_for_anything(self):

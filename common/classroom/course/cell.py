@@ -18,6 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 sys.path[1:1] = [os.path.join(TOP, "common", "classroom", name) for name in ("exercises", "grader")]
 sys.dont_write_bytecode = True
 import cage
+import checks
 import exercises
 import jail
 from lib import processes
@@ -41,6 +42,7 @@ class Cell:
     def __init__(self, folder, exercise, most_tasks, most_memory):
         self._folder = folder
         self._exercise = exercise
+        self._san = checks.sanitizers(exercise)
         self._jail = jail.build()
         self._most_tasks = most_tasks
         self._most_memory = most_memory
@@ -63,7 +65,8 @@ class Cell:
         os.mkdir(built, 0o755)
         self._jail.give(built)
         words = [*self._jail.before(jail.COMPILER, self._most_tasks), *compiler(
-            self._exercise, os.path.join(self._folder, name + ".c"), os.path.join(built, name))]
+            self._exercise, self._san, os.path.join(self._folder, name + ".c"),
+            os.path.join(built, name))]
         if self._run(words, COMPILE_SECONDS, {"TMPDIR": built}):
             return None
         program = os.path.join(self._folder, name)
@@ -71,10 +74,11 @@ class Cell:
 
     def _check(self, program):
         """The exit status of the check."""
+        limits = jail.SANITIZED if self._san else jail.PROGRAM
         words = [sys.executable, "-B", os.path.join(TOP, "common/classroom/course/checked.py"),
                  self._exercise.key, program,
-                 *self._jail.before(jail.PROGRAM, self._most_tasks + SPARE_TASKS)]
-        return self._run(words, CHECK_SECONDS, {})
+                 *self._jail.before(limits, self._most_tasks + SPARE_TASKS)]
+        return self._run(words, CHECK_SECONDS, dict([checks.LEAKS]))
 
     def _run(self, words, seconds, more):
         """In a cage, and with nothing of our environment that may be secret."""
@@ -88,9 +92,9 @@ class Cell:
         return status
 
 
-def compiler(exercise, source, program):
+def compiler(exercise, san, source, program):
     """The command that make would run, of this project's flags and objects."""
-    done = subprocess.run(["make", "--no-print-directory", "-s", "SAN=", "compile-command",
+    done = subprocess.run(["make", "--no-print-directory", "-s", "SAN=" + san, "compile-command",
                            "EX=%s/%s" % (exercise.chapter, exercise.name),
                            "SOURCE=" + source, "PROGRAM=" + program],
                           cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -18,6 +18,7 @@ import project_copy
 LIMITS = ["prlimit", "--core=0", "--cpu=10:11", "--fsize=%d" % (64 << 20)]
 COMPILER = [*LIMITS, "--as=%d" % (2 << 30)]
 PROGRAM = [*LIMITS, "--as=%d" % (24 << 30)]  # a thousand threads reserve much, and touch little
+SANITIZED = LIMITS  # the address sanitizer reserves terabytes; the cage looks at what is touched
 
 SANDBOX = ["bwrap", "--die-with-parent", "--unshare-net", "--unshare-ipc", "--unshare-pid",
            "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]

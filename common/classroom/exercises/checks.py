@@ -46,6 +46,7 @@ NOBODY = "127.0.0.1:1"  # a port where no Redis is
 RUN_SECONDS = 10
 CHECK_SECONDS = 60
 MOST_PRINTED = 1 << 16  # bytes
+LEAKS = "ASAN_OPTIONS", "detect_leaks=0"  # leaks cannot be looked for under strace
 AN_END = "an end of the connection, and no answer"
 NO_ANSWER = "'NoneType' object has no attribute"  # client.hear().status, where hear() gave None
 
@@ -296,11 +297,16 @@ def load(exercise):
     return module
 
 
+def sanitizers(exercise):
+    """Those that its check asks for, as make's SAN has them; "" for none."""
+    return getattr(load(exercise), "SAN", "")
+
+
 def judge(exercise, program, say=print):
     """Checks a program. Returns None if it passes, or the Missed; raises Skipped."""
     module = load(exercise)
     if getattr(module, "SAN", ""):
-        os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")  # which cannot be done under strace
+        os.environ.setdefault(*LEAKS)
     with Exercise(program, say) as ex:
         try:
             with ended_after(max(patient(CHECK_SECONDS) / 2, CHECK_SECONDS)):

@@ -29,6 +29,8 @@ ACCEPTS = ("of the accepts {accepted.first} were the first thread's, {accepted.t
            "accepted, while {held.accepted} clients were held")
 CLIENTS = ("of {held.clients} clients that had said half a request {held.accepted} were accepted; "
            "{held.served} were answered when they had said the rest")
+READERS = ("of {held.accepted} clients that were held at a time the bytes were read by "
+           "{held.readers} processes or threads")
 OWNERS = ("of {held.accepted} accepted clients the first process had a descriptor of "
           "{held.in_first}, children of {held.in_children}, both of {held.in_both}; one process of "
           "{held.most_in_one} at most")
@@ -66,9 +68,10 @@ def others_live(p):
 
 
 def one_each(p, most):
-    """A connection to Redis for each that has asked, and never a second."""
-    return p.redis.most_by_one == 1 and portrait.PAGES <= p.redis.opened + p.redis.again <= most \
-        and p.redis.kept == p.redis.opened + p.redis.again
+    """A connection to Redis for each that has asked, and never a second. Those that were there
+    before the scene are in `kept` alone."""
+    return p.redis.most_by_one <= 1 and p.redis.kept <= most \
+        and p.redis.kept >= max(portrait.PAGES, p.redis.opened + p.redis.again)
 
 
 ALONE = Trait(True, "one process with one thread, whoever comes", alone, TASKS, "The idea")
@@ -81,8 +84,10 @@ FILE = Trait(False, "a file is served while pages wait for Redis",
              lambda p: p.redis.files == 1, FILES, "The idea")
 SERVED = Trait(False, "a client that has to wait is served in the end",
                lambda p: p.held.served == p.held.clients, CLIENTS, "The idea")
+OWN_READER = Trait(True, "each client is read by a process or thread of its own",
+                   lambda p: p.held.readers >= p.held.accepted > 0, READERS, "The idea")
 ONE_REDIS = Trait(False, "one connection to Redis for all, and it is kept",
-                  lambda p: (p.redis.opened, p.redis.again, p.redis.kept) == (1, 0, 1),
+                  lambda p: p.redis.opened <= 1 and (p.redis.again, p.redis.kept) == (0, 1),
                   REDIS, "The code")
 
 
@@ -124,7 +129,7 @@ TRAITS = {
         Trait(True, "a child process for each client, and none without",
               lambda p: p.rest.children == 0 and p.held.tasks.children == p.held.accepted > 1
               and p.after.children == 0, TASKS, "The idea"),
-        FIRST_ACCEPTS,
+        FIRST_ACCEPTS, OWN_READER,
         Trait(False, "each child has one client's descriptor",
               lambda p: p.held.in_children == p.held.accepted and p.held.most_in_one == 1,
               OWNERS, "One becomes two"),
@@ -145,6 +150,7 @@ TRAITS = {
         Trait(True, "they accept for themselves, and the parent never does",
               lambda p: p.accepted.children > 0 and p.accepted.first + p.accepted.threads == 0
               and p.accepted.by >= p.held.accepted, ACCEPTS, "The code"),
+        OWN_READER,
         Trait(True, "a worker that is killed is replaced",
               lambda p: others_live(p) and p.death.children == p.rest.children, DEATHS,
               "The code"),
@@ -160,10 +166,10 @@ TRAITS = {
               lambda p: p.rest.threads == 1 and p.held.tasks.threads == p.held.accepted + 1 > 2
               and p.after.threads == 1, TASKS, "The idea"),
         FIRST_ACCEPTS._replace(heading="The code"),
-        NO_CHILD,
+        NO_CHILD, OWN_READER,
         Trait(False, "threads come and go, and share connections to Redis that stay",
-              lambda p: 1 <= p.redis.opened <= portrait.PAGES and p.redis.again == 0
-              and p.redis.kept == p.redis.opened, REDIS, "The code"),
+              lambda p: p.redis.opened <= portrait.PAGES and p.redis.again == 0
+              and p.redis.kept >= max(1, p.redis.opened), REDIS, "The code"),
         FILE, SERVED,
     ],
     "prethreading": [
@@ -172,7 +178,7 @@ TRAITS = {
         Trait(True, "they accept for themselves",
               lambda p: p.accepted.threads > 0 and p.accepted.children == 0
               and p.accepted.by >= p.held.accepted, ACCEPTS, "The code"),
-        NO_CHILD,
+        NO_CHILD, OWN_READER,
         Trait(False, "a client takes one thread, and later clients wait",
               lambda p: min(p.rest.threads - 1, p.held.clients) <= p.held.accepted
               <= p.rest.threads, CLIENTS, "The idea"),

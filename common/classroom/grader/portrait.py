@@ -50,7 +50,8 @@ PATIENCE_SECONDS = 10
 REPLACED_SECONDS = 3
 LOOK_SECONDS = 0.02
 
-CALLS = "accept,accept4,socket,connect,execve,poll,ppoll"
+READS = {"read", "readv", "recvfrom", "recvmsg"}
+CALLS = ",".join(["accept,accept4,socket,connect,execve,poll,ppoll", *sorted(READS)])
 BEGINS = b"GET %s HTTP/1.1\r\nHost: localhost\r\n"
 ENDS = b"Connection: close\r\n\r\n"
 
@@ -107,6 +108,18 @@ def accepts(text):
     """{thread: how many}."""
     return Counter(call.pid for call in parse_trace(text)
                    if call.name in ("accept", "accept4") and not call.error)
+
+
+def readers(text):
+    """The threads that have read from a descriptor which an accept gave."""
+    clients, found = set(), set()
+    for call in parse_trace(text):
+        if call.name in ("accept", "accept4") and not call.error:
+            clients.add(str(call.result))
+        elif (call.name in READS and (call.result or 0) > 0
+              and call.arguments.partition(",")[0] in clients):
+            found.add(call.pid)
+    return found
 
 
 def connects(text):
@@ -264,6 +277,7 @@ class Painter:
         held = self._held(clients, look)
         held.tasks = tasks(look)
         held.most_polled = most_polled(self._record()[record:])  # descriptors in one poll()
+        held.readers = len(readers(self._record()[record:]))
         for client in clients:
             client.say(ENDS)
         held.served = count_served(clients)

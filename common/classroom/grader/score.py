@@ -38,6 +38,7 @@ def shared(section, rows, points=None):
 
 class Grade:
     lanes = None  # the file of a picture, if there is one
+    programs = ()  # the files that were executed and served
 
     def __init__(self, server, model, sections, rows, seed):
         self.seed = seed
@@ -51,7 +52,7 @@ class Grade:
     def to_json(self):
         return json.dumps({
             "server": self.server, "model": self.model, "points": self.points, "of": self.of,
-            "seed": self.seed, "lanes": self.lanes,
+            "seed": self.seed, "lanes": self.lanes, "programs": list(self.programs),
             "sections": [section._asdict() for section in self.sections],
             "failures": [{name: getattr(failure, name) for name in SHOWN}
                          for failure in self.failures]}, indent=1)
@@ -64,6 +65,8 @@ class Grade:
             lines.append("  %-17s %5s of %2d   %d of %d cases%s" % (
                 each.name, tidy(each.points), each.of, each.passed, each.cases, skipped))
         lines += ["", "The scenes had the seed %d." % self.seed]
+        if self.programs:
+            lines.append("What served: %s" % ", ".join(self.programs))
         if self.lanes:
             lines.append("What its processes and threads waited for: %s" % self.lanes)
         section = None

@@ -1,6 +1,7 @@
 """Is each of the seven its own model, and none of the others?"""
 
 import concurrent.futures
+import copy
 import json
 import os
 import random
@@ -59,6 +60,14 @@ class Matrix(unittest.TestCase):
                                          self.explain(server, model))
 
 
+    def test_a_loop_that_reads_for_a_team_is_no_team(self):
+        for name in WITH_WORKERS:
+            seen = copy.deepcopy(self.seen[name])
+            seen.held.readers = 1
+            with self.subTest(server=name):
+                self.assertLessEqual(models.points(models.judge(name, seen), 25), MOST_AS_ANOTHER)
+
+
 class Rule(unittest.TestCase):
     def verdicts(self, *holds):
         """Two that define, and the others."""
@@ -96,6 +105,18 @@ class Record(unittest.TestCase):
                 "10 <... accept4 resumed>)           = 6\n"
                 "11 accept(3, NULL, NULL) = 8\n")
         self.assertEqual({10: 1, 11: 2}, dict(portrait.accepts(text)))
+
+    def test_who_reads_what_clients_say(self):
+        """The second thread accepts, and the first one reads for both."""
+        text = ("10 read(3, \"ELF\"..., 832) = 832\n"
+                "11 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 7\n"
+                "10 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 8\n"
+                "11 recvfrom(5, \"+OK\", 64, 0, NULL, NULL) = 3\n"
+                "10 recvfrom(7, \"GET /\"..., 2048, 0, NULL, NULL) = 30\n"
+                "10 recvfrom(8, <unfinished ...>\n"
+                "12 read(7, 0x7f, 2048) = -1 EAGAIN (Resource temporarily unavailable)\n"
+                "10 <... recvfrom resumed>\"GET /\"..., 2048, 0, NULL, NULL) = 30\n")
+        self.assertEqual({10}, portrait.readers(text))
 
     def test_who_connects(self):
         text = ('10 socket(AF_UNIX, SOCK_STREAM, 0) = 5\n'

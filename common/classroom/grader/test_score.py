@@ -45,11 +45,13 @@ class Shown(unittest.TestCase):
         self.rows = rows("passed", "failed")
         sections = [score.shared(WORKS, self.rows)]
         self.grade = score.Grade("./mine", "epoll", sections, self.rows, 4711)
+        self.grade.programs = ["/usr/bin/node"]
 
     def test_as_json(self):
         self.assertEqual({
             "server": "./mine", "model": "epoll", "points": 10, "of": 20, "seed": 4711,
-            "lanes": None, "sections": [{"name": "it works", "points": 10, "of": 20, "passed": 1, "cases": 2,
+            "lanes": None, "programs": ["/usr/bin/node"],
+            "sections": [{"name": "it works", "points": 10, "of": 20, "passed": 1, "cases": 2,
                           "skipped": 0}],
             "failures": [{"section": "it works", "case": "case 1", "evidence": "evidence",
                           "read": "a chapter"}]}, json.loads(self.grade.to_json()))
@@ -58,7 +60,7 @@ class Shown(unittest.TestCase):
         text = self.grade.to_text()
         self.assertTrue(text.startswith("./mine, as epoll: 10 of 20 points\n"), text)
         self.assertIn("it works             10 of 20   1 of 2 cases\n", text)
-        self.assertIn("\nThe scenes had the seed 4711.\n", text)
+        self.assertIn("\nThe scenes had the seed 4711.\nWhat served: /usr/bin/node\n", text)
         self.assertIn("\n  case 1\n      evidence\n      Read a chapter", text)
 
 

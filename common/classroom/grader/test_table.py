@@ -71,9 +71,11 @@ class Pointers(unittest.TestCase):
 class Cases(unittest.TestCase):
     def test_are_read_from_the_sources(self):
         text = ("EVERY_SERVER(one)\n{\n}\nCONCURRENT_SERVERS(two)\nONLY_SERVER(poll, three)\n"
-                "static void four(void)\nAGAINST(epoll, four)\nAGAINST(forking, four)\n")
+                "static void four(void)\nAGAINST(epoll, four)\nAGAINST(forking, four)\n"
+                "RULE(5)\n")
         self.assertEqual({"one": places.MODELS, "two": places.MODELS[1:], "three": ["poll"],
-                          "four": ["epoll", "forking"]}, table.cases_in(text))
+                          "four": ["epoll", "forking"], "rule_5_holds": places.MODELS},
+                         table.cases_in(text))
 
 
 if __name__ == "__main__":

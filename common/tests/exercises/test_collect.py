@@ -268,6 +268,24 @@ class Collecting(Place):
         if jail.build().sandbox:
             self.assertEqual(os.listdir(self.folder), before, "nobody wrote outside")
 
+    def test_a_write_past_a_buffer_does_not_pass(self):
+        """A byte behind it, which harms nobody: only the sanitizer sees it."""
+        exercise, = exercises.find("01/reader", exercises.every())
+        if not os.path.exists(exercise.at(exercise.solution)):
+            self.skipTest("a course's copy has no solutions")
+        solution = "build/" + "solutions/" + READER
+        checks.make(solution)
+        source = text_of(solution)
+        self.hand_in("right/" + READER, source)
+        self.hand_in("past/" + READER, source.replace("len += (size_t)n;",
+                                                      "len += (size_t)n; head[len] = 0;"))
+        logs = os.path.join(self.folder, ".logs")
+        found = json.loads(self.collect("--json", "--only", "01/reader", "--logs", logs))
+        self.assertEqual({"right": "passed", "past": "not yet"},
+                         {one["student"]: one["exercises"]["01/reader"]["outcome"]
+                          for one in found["students"]}, logs_in(logs))
+        self.assertIn("runtime error: index 4096 out of bounds", logs_in(logs))
+
     def test_the_table_has_a_row_for_each_student(self):
         self.hand_in("anna/" + FILE, "int main(")
         self.hand_in("anna/01_iterative/gone.c", "int main(")

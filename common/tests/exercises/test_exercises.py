@@ -56,7 +56,7 @@ def setUpModule():
     for name in ("all", "instruments"):  # what the checks may need beside
         checks.make(name)
     for exercise in exercises.every():  # once, and not by several checks at once
-        san = not SAN and getattr(checks.load(exercise), "SAN", "")
+        san = not SAN and checks.sanitizers(exercise)
         for origin in ORIGINS if san else []:
             checks.make(exercise.program(origin, san), san)
     for exercise in exercises.every():

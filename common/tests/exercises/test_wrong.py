@@ -60,7 +60,7 @@ def build(exercise, source, folder):
     path = os.path.join(folder, exercise.name)
     with open(path + ".c", "w", encoding="utf-8") as file:
         file.write(source)
-    san = getattr(checks.load(exercise), "SAN", "")
+    san = checks.sanitizers(exercise)
     command = subprocess.run(
         ["make", "--no-print-directory", "-s", "compile-command", "SAN=" + san, "SOURCE=%s.c" % path,
          "EX=%s/%s" % (exercise.chapter, exercise.name), "PROGRAM=" + path],
@@ -88,7 +88,7 @@ class Wrong(unittest.TestCase):
         for target in ("exercise-programs", "all", "instruments"):
             checks.make(target)
         for each in exercises.every():  # compile-command names objects, and makes none
-            san = getattr(checks.load(each), "SAN", "")
+            san = checks.sanitizers(each)
             if san and cls.all[each.key]:
                 checks.make(each.program("solutions", san), san)
 

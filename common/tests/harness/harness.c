@@ -241,10 +241,10 @@ void start_server_with(const char *const *options)
                  banner + len);
         server_port = (int)strtol(colon + 1, &end, 10);
     }
+    if (getenv("FOLDERS") && colon) /* also if it is another one, which the banner shows */
+        note_program(getenv("FOLDERS"));
     check(end && strcmp(end, "\n") == 0 && server_port > 0 && server_port < 65536,
           "the banner is: %s", banner);
-    if (getenv("FOLDERS"))
-        note_program(getenv("FOLDERS"));
 }
 
 /* Would the next SIGTERM be the default one, neither caught nor blocked? */

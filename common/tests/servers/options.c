@@ -144,10 +144,10 @@ EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_us
     start_redis();
     start_server("--root", root);
     check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
-    write_file("own/templates/guestbook/index.html", "two {{visitors}}", 16);
+    write_file("own/templates/guestbook/index.html", "two {{nonsense}}", 16);
     wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
                "it was not read again");
-    check_complaint("templates/guestbook/index.html:1: used outside its list: visitors");
+    check_complaint("templates/guestbook/index.html:1: unknown name: nonsense");
     check(strcmp(get("/guestbook")->body, "one") == 0, "a broken template is used");
     check(get("/guestbook")->status == 200, "the page is gone");
 }
@@ -189,7 +189,7 @@ static void a_template_becomes(void (*make)(void), const char *complaint)
     make();
     wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
                "it was not looked at again");
-    check_complaint(complaint);
+    check_complaint(server_is_ours() ? complaint : "templates/guestbook/index.html");
     check(strcmp(get("/guestbook")->body, "one") == 0, "it is used");
     check_file(get("/index.html"), place("own/public/index.html"));
     remove_template();
@@ -217,7 +217,8 @@ EVERY_SERVER(a_template_that_is_a_fifo_is_refused_at_start)
     const char *root = make_root_with("one");
     make_fifo();
     check(run_server("--root", root) == 1, "not status 1");
-    check_complaint("templates/guestbook/index.html: not a regular file");
+    check_complaint(server_is_ours() ? "templates/guestbook/index.html: not a regular file"
+                                     : "templates/guestbook/index.html");
 }
 
 /* A terminal obeys what begins with an escape character. */

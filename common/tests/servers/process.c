@@ -539,7 +539,8 @@ EVERY_SERVER(three_hundred_requests_leave_no_descriptor_behind)
     pid_t pid = serving_process();
     get("/guestbook");
     get("/");
-    wait_until(count_descriptors(pid) < 16, 1000, "%d to begin with", count_descriptors(pid));
+    int few = server_is_ours() ? 16 : 64; /* the runtime of a language has some of its own */
+    wait_until(count_descriptors(pid) < few, 1000, "%d to begin with", count_descriptors(pid));
     int before = count_descriptors(pid);
     three_hundred_requests();
     wait_until(count_descriptors(pid) <= before, 2000, "%d at first, %d now", before,

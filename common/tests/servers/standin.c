@@ -176,6 +176,8 @@ EVERY_SERVER(a_reply_larger_than_a_page_can_be_means_503_at_once)
         check(took < patience(2000), "%s: %.30s: after %lld ms", call, says, (long long)took);
         check_all_is_well(call);
     }
+    if (!server_is_ours()) /* its words are its own, and so is the memory of its runtime */
+        return;
     check(count_lines(server_errors()) == 2 && /* hiredis has an opinion of its own on one */
               strstr(server_errors(), "Redis makes no sense: a reply larger than a page can be\n"),
           "not told once");
@@ -266,7 +268,8 @@ EVERY_SERVER(errors_of_redis_are_told_once_each_escaped_and_not_without_end)
         stand_in((struct manner){.at = i % 2 ? "RPUSH" : "LRANGE", .says = says});
         check(ask_what_takes(i % 2 ? "RPUSH" : "LRANGE")->status == 503, "%s", says);
     }
-    check(count_lines(server_errors()) == 16, "%d lines", count_lines(server_errors()));
+    int lines = count_lines(server_errors());
+    check(lines == 16 || (lines < 16 && !server_is_ours()), "%d lines", lines);
     check(strlen(server_errors()) < 16 * 250, "%zu bytes", strlen(server_errors()));
     check_all_is_well("errors");
 }

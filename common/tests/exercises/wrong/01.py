@@ -127,6 +127,8 @@ ANSWERS = {
         "the search begins before the buffer": [
             (LOOP, LOOP.replace("len < 3 ? 0 : len - 3", "len - 3"))],
         "what follows counts": [("            return end + 4 - head;\n", "            return (long)len;\n")],
+        "a NUL behind the last byte": [
+            ("        len += (size_t)n;\n", "        len += (size_t)n;\n        head[len] = 0;\n")],
         "the whole room each time": [(LOOP, LOOP.replace("sizeof(head) - len)", "sizeof(head))"))],
         "the whole room, and no limit": [
             (LOOP, LOOP.replace("sizeof(head) - len)", "sizeof(head))").replace(
