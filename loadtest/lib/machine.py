@@ -101,9 +101,14 @@ def environment():
     ]
 
 
+ARCHIVED = "$Format:%H$"  # `git archive` puts the commit in place of it
+
+
 def _revision():
-    """This project's revision, if git knows it. Takes no lock, because a commit may be under
-    way."""
+    """This project's revision, if git or its archive knows it. Takes no lock, because a commit may
+    be under way."""
+    if not ARCHIVED.startswith("$"):
+        return ARCHIVED[:7]
     try:
         return output_of(["git", "--no-optional-locks", "-C", TOP,
                           "describe", "--always", "--dirty"])
