@@ -20,7 +20,7 @@
 
 static const char *name; /* "epoll" */
 static int work_us;      /* of --work */
-static char server[64];  /* "ZeroHTTPd/0.1.0 (epoll)" */
+static char server[64];  /* "ZeroHTTPd/1.0.0 (epoll)" */
 
 const char *app_server(void)
 {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#define ZEROHTTPD_VERSION "0.1.0"
+#define ZEROHTTPD_VERSION "1.0.0"
 
 /* The workers that 03 and 05 create beforehand, and the connections to Redis that the threads of 04
  * share. It is one number, so that a table compares the models and not their constants. */

@@ -50,9 +50,19 @@ soak: all $(NEED)-compare
 	@SERVERS=$(or $(BIN),.) common/tests/soak
 
 ## elsewhere    test, compare and the Containerfile, on a bare Debian: SUITE="bookworm trixie"
-#  VALKEY=1: with Valkey. COMMANDS=arm64: servers for arm64.
+#  VALKEY=1: with Valkey. COMMANDS=release: test in make dist's archive; arm64: servers for arm64.
 elsewhere: $(NEED)-elsewhere
 	@common/tools/elsewhere $(SUITE)
+
+## dist         the release, build/dist/zerohttpd-VERSION.tar.gz, from what is committed
+#  The same commit gives the same bytes: git sorts the files, and dates them by the commit.
+dist:
+	@mkdir -p $(BUILD)/dist
+	@git='git -c safe.directory=* -c tar.umask=022'; \
+	    version=$$($$git show HEAD:./common/options.h | sed -n 's/.*ZEROHTTPD_VERSION "\(.*\)"/\1/p') && \
+	    [ "$$version" ] && name=zerohttpd-$$version && archive=$(BUILD)/dist/$$name.tar && \
+	    $$git archive --prefix="$$name/" --output="$$archive" HEAD && \
+	    gzip -9nf "$$archive" && echo "$$archive.gz"
 
 ## fuzz         the parsers, the templates and a connection on made-up input, for FUZZ_SECONDS=60 each
 FUZZ_TARGETS = http decode page conn
@@ -74,4 +84,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check tables mutants sanitize soak elsewhere fuzz lint format
+.PHONY: test check tables mutants sanitize soak elsewhere dist fuzz lint format

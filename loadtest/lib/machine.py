@@ -101,9 +101,14 @@ def environment():
     ]
 
 
+ARCHIVED = "$Format:%H$"  # `git archive` puts the commit in place of it
+
+
 def _revision():
-    """This project's revision, if git knows it. Takes no lock, because a commit may be under
-    way."""
+    """This project's revision, if git or its archive knows it. Takes no lock, because a commit may
+    be under way."""
+    if not ARCHIVED.startswith("$"):
+        return ARCHIVED[:7]
     try:
         return output_of(["git", "--no-optional-locks", "-C", TOP,
                           "describe", "--always", "--dirty"])
@@ -113,15 +118,17 @@ def _revision():
 
 NOT_CODE = re.compile(r"/\*[\s\S]*?\*/|//.*")
 SENTENCE = re.compile(r'("(?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*"\s*)+')
+VERSION = re.compile(r'(?<=ZEROHTTPD_VERSION )"[^"\n]*"')
 
 
 def sources():
-    """A fingerprint of the code that is measured. Comments, layout, and what messages say in words
-    do not change it."""
+    """A fingerprint of the code that is measured. Comments, layout, what messages say in words, and
+    the version do not change it."""
     digest = hashlib.sha256()
     for pattern in ("0*/main.c", "common/*.[ch]", "loadtest/*.c", "templates/guestbook/*"):
         for path in sorted(glob.glob(os.path.join(TOP, pattern))):
             code = SENTENCE.sub('""', NOT_CODE.sub("", read(path)))
+            code = VERSION.sub('"0.1.0"', code)  # which the stored runs were made with
             digest.update(re.sub(r"\s+", "", code).encode())
     return digest.hexdigest()[:12]
 

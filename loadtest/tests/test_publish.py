@@ -3,6 +3,7 @@
 import importlib.machinery
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +80,20 @@ class Remaining(Publish):
         self.assertEqual(len({run[0] for run in publish.RUNS}), len(publish.RUNS))
         for run in publish.RUNS:
             self.assertTrue(os.access(os.path.join(machine.TOP, run[2].split()[0]), os.X_OK))
+
+
+class Fingerprint(unittest.TestCase):
+    """Of the code that is measured."""
+
+    def is_changed_by(self, pattern, new):
+        read, before = machine.read, machine.sources()
+        with mock.patch.object(machine, "read", lambda path: re.sub(pattern, new, read(path))):
+            return machine.sources() != before
+
+    def test_a_new_version_or_comment_is_no_new_code(self):
+        self.assertFalse(self.is_changed_by(r'(ZEROHTTPD_VERSION )".*"', r'\1"12.34.56"'))
+        self.assertFalse(self.is_changed_by(r"/\* ", "/* Note: "))
+        self.assertTrue(self.is_changed_by(r"ZEROHTTPD_VERSION", "RELEASE"))
 
 
 class Making(Publish):

@@ -34,7 +34,8 @@ def git(folder, *words):
         return subprocess.run(["git", "-C", folder, "-c", "safe.directory=*", *words], check=True,
                               env=environment, stdout=subprocess.PIPE, encoding="utf-8").stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        raise Unknown("git does not know the files of %s: %s" % (folder, error)) from error
+        raise Unknown("git does not know the files of %s: %s\n"
+                      "In an unpacked release, type: git init && git add ." % (folder, error)) from error
 
 
 def readable_answers():
@@ -55,7 +56,7 @@ def is_open(folder):
 
 def files():
     """All of the project's files that hold no answers; paths from the top."""
-    known = git(TOP, "ls-files", "-z").split("\0")
+    known = git(TOP, "ls-files", "-z", "--error-unmatch", ".").split("\0")
     return [path for path in known if os.path.isfile(os.path.join(TOP, path))
             and not any(fnmatch.fnmatchcase(path, pattern) for pattern in ANSWERS)]
 

@@ -161,6 +161,55 @@ class Elsewhere(unittest.TestCase):
                 self.assertTrue(os.access(program, os.X_OK))
 
 
+@unittest.skipUnless(os.path.exists(os.path.join(book.TOP, ".git")),
+                     "an unpacked release has no .git")
+class Release(unittest.TestCase):
+    """What `make dist` makes of the last commit, unpacked in a folder that git does not know."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        status, cls.archive, err = make(book.TOP, "-s", "OUT=%s/first" % cls.folder, "dist")
+        cls.archive = cls.archive.strip()
+        assert status == 0, err
+        subprocess.run(["tar", "-xzf", cls.archive, "-C", cls.folder], check=True)
+        cls.name = os.path.basename(cls.archive)[:-len(".tar.gz")]
+        cls.top = os.path.join(cls.folder, cls.name)
+
+    def test_it_builds_and_each_server_says_its_version(self):
+        status, _, err = make(self.top, "-s", "-j2", "DEPS=no", "CFLAGS=-O0", "all")
+        self.assertEqual((0, ""), (status, err))
+        for name in sorted(project.Project(self.top).servers):
+            said = subprocess.run([os.path.join(self.top, name), "--version"], check=True,
+                                  stdout=subprocess.PIPE, encoding="utf-8").stdout
+            self.assertEqual("%s (ZeroHTTPd) %s\n" % (name, self.name.split("-")[1]), said)
+
+    def test_the_same_commit_gives_the_same_bytes(self):
+        done = make(book.TOP, "-s", "OUT=%s/second" % self.folder, "TZ=Asia/Tokyo", "dist")
+        self.assertEqual((0, ""), (done[0], done[2]))
+        with open(self.archive, "rb") as first, open(done[1].strip(), "rb") as second:
+            self.assertEqual(first.read(), second.read())
+
+    def test_its_load_tests_know_the_commit(self):
+        said = subprocess.run(["python3", "-B", "-c", "from lib import machine\n"
+                               "print(dict(machine.environment())['ZeroHTTPd'])"], check=True,
+                              cwd=os.path.join(self.top, "loadtest"), stdout=subprocess.PIPE,
+                              encoding="utf-8").stdout
+        commit = subprocess.run(["git", "-c", "safe.directory=*", "rev-parse", "HEAD"], cwd=book.TOP,
+                                check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+        self.assertEqual(commit[:7], said.strip())
+
+
+class Version(unittest.TestCase):
+    def test_all_who_name_it_agree(self):
+        version = re.search(r'ZEROHTTPD_VERSION "(.+)"', read("common", "options.h")).group(1)
+        for path, pattern in (("CITATION.cff", r"(?m)^version: (.+)$"),
+                              ("CHANGELOG.md", r"(?m)^## (\S+)")):
+            with self.subTest(path):
+                self.assertEqual(version, re.search(pattern, read(path)).group(1))
+
+
 class Container(unittest.TestCase):
     def test_its_steps_are_those_that_elsewhere_runs(self):
         steps = re.findall(r"(?m)^RUN (.+)$", read("Containerfile"))

@@ -221,6 +221,7 @@ class Reading(Place):
         self.assertEqual(list(self.read()), ["?[31mred?".replace("[", "?")])
 
 
+@place.with_git
 class Collecting(Place):
     """Once, with a student for each kind of program."""
 

@@ -14,6 +14,7 @@ COURSE = os.path.join(place.TOP, "common", "classroom", "course", "course")
 LEAST_LINES = 3  # that follow each other: fewer may stand in any program
 
 
+@place.with_git
 class Course(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -56,6 +56,7 @@ def free_port():
             return port
 
 
+@place.with_git
 @unittest.skipUnless(terminals.is_the_system(), "the transcripts are of Debian 12")
 class Teaching(unittest.TestCase):
     @classmethod

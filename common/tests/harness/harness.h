@@ -304,7 +304,7 @@ const struct answer *post(const char *form);
 
 const char *field(const struct answer *, const char *name); /* its value; NULL: not there */
 bool says_when(const struct answer *);                      /* Date: now, within a minute */
-bool says_by_whom(const struct answer *);                   /* Server: ZeroHTTPd/0.1.0 (epoll) */
+bool says_by_whom(const struct answer *);                   /* Server: ZeroHTTPd/1.0.0 (epoll) */
 bool says_if_kept(const struct answer *);                   /* Connection: keep-alive, or close */
 bool says_charset(const struct answer *);                   /* if it is a text */
 bool body_has(const struct answer *, const char *text);
