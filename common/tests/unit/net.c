@@ -117,7 +117,7 @@ Test(net, short_options_are_read)
     struct options o;
     parse(&o, &(struct command_line){8,
                                      {"-p0", "-b::1", "-runix:/x", "-w30000", "-d/y", "-k0",
-                                      "-t0.5", "-W0.1", "-vl1"}});
+                                      "-t0.5006", "-W0.1", "-vl1"}});
     expect_number("work", o.work_us, 100);
     expect_number("port", o.port, 0);
     expect_text("bind", o.bind, "::1");
@@ -125,7 +125,7 @@ Test(net, short_options_are_read)
     expect_number("workers", o.workers, 30000);
     expect_text("root", o.root, "/y");
     expect_number("keep-alive", o.keep_alive_ms, 0);
-    expect_number("timeout", o.timeout_ms, 500);
+    expect_number("timeout", o.timeout_ms, 501);
     expect_number("backlog", o.backlog, 1);
     expect_number("verbose", o.verbose, true);
 }
