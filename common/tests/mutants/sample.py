@@ -55,14 +55,16 @@ HAVE = {"common/serve.c": SERVERS[:2], "common/redis_pool.c": ["threading"],
         "common/redis_async.c": ["epoll"], "common/waiting.c": ["epoll"],
         "common/children.c": ["forking", "preforking"]}
 
-# What make is told to build, the program that tries it, its cases, and how long it may take.
-Stage = collections.namedtuple("Stage", "goals program cases seconds")
+# What make is told to build, the program that tries it, its cases, how many at a time, and how long
+# they may take.
+Stage = collections.namedtuple("Stage", "goals program cases jobs seconds")
 
 
 def stages(path):
     servers = HAVE.get(path, SERVERS)
-    yield Stage(["SAN=address,undefined", SANITIZED + "/unit"], SANITIZED + "/unit", "*", 90)
-    yield Stage(["SAN=", *servers], mutants.OBJECTS + "/servers", "@(%s)/*" % "|".join(servers), 300)
+    yield Stage(["SAN=address,undefined", SANITIZED + "/unit"], SANITIZED + "/unit", "*", 4, 90)
+    yield Stage(["SAN=", *servers], mutants.OBJECTS + "/servers", "@(%s)/*" % "|".join(servers), 8,
+                300)
 
 
 SOURCES = mutants.SOURCES + ["common/tests/*.[ch]", "common/tests/*/*.[ch]"] + [
@@ -205,8 +207,10 @@ def draw(count, seed, record, folder):
     """Yields so many mutants, each with its code."""
     paths = sorted(os.path.relpath(path, TOP) for path in glob.glob(TOP + "/common/*.c"))
     candidates = sorted(mutant for path in paths for mutant in all_mutants(path, seed))
-    codes = {path: {object_code(folder, path)} for path in paths}
+    codes = {}
     for mutant in candidates:
+        if mutant.path not in codes:
+            codes[mutant.path] = {object_code(folder, mutant.path)}
         word, code = record.words.get(mutant.key, (None, None))
         if not word:
             write(folder, mutant)
@@ -237,8 +241,8 @@ def run(stage, folder, servers, cases, *options):
     program = os.path.join(servers if stage.program.startswith(SANITIZED) else TOP, stage.program)
     with open(said, "w", encoding="utf-8") as out:
         process = processes.start(
-            in_sandbox(folder) + [program, "--verbose", "--jobs", "4", "--color=never", "--filter",
-                                  cases, *options],
+            in_sandbox(folder) + [program, "--verbose", "--jobs", str(stage.jobs), "--color=never",
+                                  "--filter", cases, *options],
             cwd=TOP, stdout=out, stderr=out, env=dict(os.environ, SERVERS=os.path.relpath(servers, TOP)))
     try:
         status = yield from mutants.ended(process, stage.seconds)
