@@ -9,13 +9,14 @@ common/*.c in every way that it knows, and COUNT of these mutants are drawn and 
   those of the smaller one, and more.
 - A mutant that does not compile is not drawn. Neither is one with the same object code (-O2, without
   debug information) as the original, or as a mutant drawn before.
-- Each is tried by the unit tests, with sanitizers, and then by the cases of at most three servers that
-  have the file. One failure is enough, if the case fails again by itself, and passes without the mutant. So is a program that
-  does not come to its end. They run in a sandbox: a mutant may send a signal to anybody.
+- Each is tried by the unit tests, by the same with sanitizers, and then by the cases of at most three
+  servers that have the file. One failure is enough, if the case fails again by itself, and passes
+  without the mutant. So is a program that does not come to its end. They run in a sandbox, because a
+  mutant may send a signal to anybody.
 - equivalent.tsv, beside this file, has those that no test can find, and why. They are not tried.
 - The verdicts are added to build/mutants-sample/SEED.tsv. The next run takes from there who was found
   out, and tries those that survived once more.
-- Needs build/universalmutator, the three servers and the two programs: `make mutants SAMPLE=COUNT`.
+- Needs build/universalmutator, and what is tried and tries: `make mutants SAMPLE=COUNT` makes them.
 - A line for each, and the change of those that survived. The last line: N of M found. Status 1 if any
   survived, or if equivalent.tsv has an entry whose line is no longer there.
 """
@@ -61,10 +62,13 @@ Stage = collections.namedtuple("Stage", "goals program cases jobs seconds")
 
 
 def stages(path):
-    servers = HAVE.get(path, SERVERS)
-    yield Stage(["SAN=address,undefined", SANITIZED + "/unit"], SANITIZED + "/unit", "*", 4, 90)
-    yield Stage(["SAN=", *servers], mutants.OBJECTS + "/servers", "@(%s)/*" % "|".join(servers), 8,
-                300)
+    """The cheapest first."""
+    plain, servers = mutants.OBJECTS, HAVE.get(path, SERVERS)
+    suite = re.split(r"[/_.]", path)[1] + "*/*"  # redis_pool.c: redis and redis_async
+    yield Stage(["SAN=", plain + "/unit"], plain + "/unit", suite, 8, 150)
+    yield Stage(["SAN=", plain + "/unit"], plain + "/unit", "*", 8, 150)
+    yield Stage(["SAN=address,undefined", SANITIZED + "/unit"], SANITIZED + "/unit", "*", 8, 300)
+    yield Stage(["SAN=", "all"], plain + "/servers", "@(%s)/*" % "|".join(servers), 8, 600)
 
 
 SOURCES = mutants.SOURCES + ["common/tests/*.[ch]", "common/tests/*/*.[ch]"] + [
@@ -234,16 +238,16 @@ def in_sandbox(folder):
     return jail.Jail(words, None).around(folder)
 
 
-def run(stage, folder, servers, cases, *options):
-    """Runs them in `folder`, against what was built in `servers`. Returns the exit status, or None if
-    it came to no end, and which cases failed."""
+def run(stage, folder, built, cases, *options):
+    """Runs them in `folder`, with what was built in `built`. Returns the exit status, or None if there
+    was no end, and which cases failed."""
     said = os.path.join(folder, "said")
-    program = os.path.join(servers if stage.program.startswith(SANITIZED) else TOP, stage.program)
+    program = os.path.join(built if stage.program.endswith("/unit") else TOP, stage.program)
     with open(said, "w", encoding="utf-8") as out:
         process = processes.start(
             in_sandbox(folder) + [program, "--verbose", "--jobs", str(stage.jobs), "--color=never",
                                   "--filter", cases, *options],
-            cwd=TOP, stdout=out, stderr=out, env=dict(os.environ, SERVERS=os.path.relpath(servers, TOP)))
+            cwd=TOP, stdout=out, stderr=out, env=dict(os.environ, SERVERS=os.path.relpath(built, TOP)))
     try:
         status = yield from mutants.ended(process, stage.seconds)
     except mutants.Trouble:
