@@ -36,8 +36,17 @@ tables:
 	@common/tests/book/figures.py
 
 ## mutants      would the suite notice? Plants a fault in a server, MUTANTS="markup two-lengths" or all
-mutants: $(NEED)-test all build/plain/servers build/plain/weather
+#  SAMPLE=100 SEED=1: so many that a tool makes, drawn by that seed
+mutants: $(NEED)-test all build/plain/servers build/plain/weather $(if $(SAMPLE),build/universalmutator)
+ifdef SAMPLE
+	@$(MAKE) -s SAN=address,undefined build/san-address-undefined/unit
+	@common/tests/mutants/sample.py $(SAMPLE) $(SEED)
+else
 	@common/tests/mutants/mutants.py $(MUTANTS)
+endif
+
+build/universalmutator: # what its command needs besides, we do not call
+	python3 -m pip install --quiet --no-deps --target=$@ universalmutator==1.14.1
 
 ## sanitize     test again with sanitizers, and an eye on every file a server opens; half an hour
 sanitize:

@@ -24,6 +24,7 @@ of them has to fail; against the server as it is, those that failed have to pass
 import collections
 import contextlib
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -41,6 +42,7 @@ from lib import processes, servers
 OBJECTS = "build/plain"
 BUILT = os.path.join(TOP, "build", "mutants")
 SOURCES = ["Makefile", "*/*.mk", "*/*/*.mk", "common/*.[ch]", "common/tools/deps", "[0-9]*_*/*.c"]
+MADE = [OBJECTS + "/common/*.[od]", OBJECTS + "/[0-9]*_*/*.[od]"]
 AT_A_TIME = 2
 LIMIT_SECONDS = 150  # for building, and for the cases: each has limits of its own
 
@@ -103,10 +105,9 @@ def place(document):
 
 # ---- building one -------------------------------------------------------------------------------
 
-def copy_tree(folder):
-    """What the servers are made from, and what has been made of it, with their times."""
+def copy_tree(folder, patterns):
+    """What is made from, and what has been made of it, with their times."""
     shutil.rmtree(folder, ignore_errors=True)
-    patterns = SOURCES + [OBJECTS + "/common/*.[od]", OBJECTS + "/[0-9]*_*/*.[od]"]
     for pattern in patterns:
         for path in glob.glob(os.path.join(TOP, pattern)):
             copy = os.path.join(folder, os.path.relpath(path, TOP))
@@ -120,7 +121,7 @@ def patch_command(mutant, *options):
 
 
 def build(mutant, folder, log):
-    copy_tree(folder)
+    copy_tree(folder, SOURCES + MADE)
     patching = processes.start(patch_command(mutant, "--reject-file=-"), cwd=folder, stdout=log,
                                stderr=log)
     if (yield from ended(patching)) != 0:
@@ -184,29 +185,29 @@ def examine(mutant):
 
 # ---- two at a time ------------------------------------------------------------------------------
 
-def ended(process):
+def ended(process, seconds=LIMIT_SECONDS):
     """Yields the process until it is over; returns its exit status."""
-    deadline = time.monotonic() + LIMIT_SECONDS
+    deadline = time.monotonic() + seconds
     while not processes.has_ended(process):
         if time.monotonic() > deadline:
             processes.end(process)
-            raise Trouble("%s took longer than %d s" % (process.args[0], LIMIT_SECONDS))
+            raise Trouble("%s took longer than %d s" % (process.args[0], seconds))
         yield process
     return processes.end(process)
 
 
-def verdicts(mutants):
-    """Examines them, so many at a time; yields each verdict when there is one."""
-    waiting, busy = [examine(mutant) for mutant in mutants], []
-    while waiting or busy:
-        while waiting and len(busy) < AT_A_TIME:
-            busy.append(waiting.pop(0))
+def verdicts(examinations):
+    """Goes on with so many at a time; yields each verdict when there is one."""
+    waiting = iter(examinations)
+    busy = list(itertools.islice(waiting, AT_A_TIME))
+    while busy:
         for each in list(busy):
             try:
                 next(each)
             except StopIteration as end:
                 busy.remove(each)
                 yield end.value
+                busy += itertools.islice(waiting, 1)
         time.sleep(processes.POLL_SECONDS)
 
 
@@ -233,7 +234,7 @@ def main(chosen):
         print("mutants: patch is not installed; make deps brings it", file=sys.stderr)
         return 2
     with processes.tidied():
-        return report(verdicts([read(name) for name in chosen or names()]))
+        return report(verdicts([examine(read(name)) for name in chosen or names()]))
 
 
 if __name__ == "__main__":

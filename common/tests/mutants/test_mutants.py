@@ -96,10 +96,11 @@ class Judging(unittest.TestCase):
             path = os.path.join(folder, "tested.patch")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            return next(mutants.verdicts([mutants.read_patch("tested", path)]))
+            return next(mutants.verdicts([mutants.examine(mutants.read_patch("tested", path))]))
 
     def test_a_few_are_found_out(self):
-        for verdict in mutants.verdicts([mutants.read(name) for name in QUICK]):
+        for verdict in mutants.verdicts(
+                [mutants.examine(mutants.read(name)) for name in QUICK]):
             with self.subTest(verdict.mutant.name):
                 self.assertEqual(verdict.word, mutants.FOUND_OUT, verdict.why)
 

@@ -82,6 +82,12 @@ Test(memory, is_taken_until_the_budget_is_used_up)
     expect_number("all given back", memory_in_use(), 0);
 }
 
+Test(memory, is_a_quarter_of_the_limit_for_large_requests)
+{
+    memory_start();
+    cr_expect(memory_reserve(memory_limit("") / 4) && !memory_reserve(1));
+}
+
 Test(memory, is_short_before_it_is_used_up)
 {
     memory_set_budget(1000);

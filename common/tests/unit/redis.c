@@ -138,6 +138,7 @@ Test(redis, says_what_would_be_right)
         {"redis://:a%4x@127.0.0.1:1", "redis://:password@host:port"},
         {"redis://:a%00@127.0.0.1:1", "redis://:password@host:port"},
         {":secret@127.0.0.1:1", "a host that can be found"},
+        {"zero:secret@127.0.0.1:1", "a host that can be found"}, /* sorts behind both schemes */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
