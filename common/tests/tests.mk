@@ -31,6 +31,17 @@ $(OUT)/crowds:  $(filter $(OUT)/common/tests/crowds/%,$(TESTS)) $(HARNESS)
 $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
+# Python starts these, as a part of unit.
+$(OUT)/reader: $(OUT)/common/tests/differential/reader.o $(COMMON)
+$(OUT)/unit: | $(OUT)/reader
+$(OUT)/reader:
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+## differential the parser against a reading of the wire contract in Python: N=100000 SEED=7
+N = 100000
+differential: $(OUT)/reader
+	@OUT=$(OUT) common/tests/differential/test_differential.py $(N) $(SEED)
+
 ## tables       fills the tables of the documents in, from the stored runs
 tables:
 	@common/tests/book/figures.py
@@ -74,4 +85,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check tables mutants sanitize soak elsewhere fuzz lint format
+.PHONY: test check differential tables mutants sanitize soak elsewhere fuzz lint format
