@@ -182,7 +182,8 @@ int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
     (void)epoll;
     must(d->is_watched == (operation != EPOLL_CTL_ADD), "epoll_ctl(): EEXIST or ENOENT");
     d->is_watched = operation != EPOLL_CTL_DEL;
-    world_peers[d->peer].news = true;
+    if (d->kind == IS_PEER)
+        world_peers[d->peer].news = true;
     d->event = d->is_watched ? *event : (struct epoll_event){0};
     return 0;
 }

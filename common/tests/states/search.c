@@ -6,6 +6,7 @@
  */
 #include "states.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LONGEST = 100, STORY = 1000 };
+enum { LONGEST = 100, STORY = 1000, ALARM_SECONDS = 20 };
 
 static int path[LONGEST]; /* what is chosen, */
 static int path_len, at;  /* and how much of it has been */
@@ -170,6 +171,12 @@ void search_found(const char *wrong)
     _exit(1);
 }
 
+static void hang(int signal)
+{
+    (void)signal;
+    search_found("it crashes, or a round has no end");
+}
+
 /* The real one that is free. */
 static int next_descriptor(void)
 {
@@ -180,6 +187,7 @@ static int next_descriptor(void)
 
 static void play(const struct scene *scene, const char *password)
 {
+    alarm(ALARM_SECONDS);
     at = followers = story_len = 0;
     free_run = over = false;
     kernel_begin();
@@ -217,8 +225,9 @@ static void search(const struct scene *scene, const char *password, int most_mis
         for (int choice = 0; choice < most && choice < followers && path_len < longest; choice++)
             add_sequence(i, choice, path_len + 1, mishaps + (choice >= usual));
     }
-    printf("%s, %s, at most %d mishaps: %u sequences of at most %d events, %zu states, %.1f s\n",
-           loop_name, scene_name, most_mishaps, count, path_len, states_count, seconds() - began);
+    printf("%s, %s, up to %d mishap%s: %u sequences of up to %d events, %zu states, %.1f s\n",
+           loop_name, scene_name, most_mishaps, most_mishaps == 1 ? "" : "s", count, path_len,
+           states_count, seconds() - began);
     fflush(stdout);
 }
 
@@ -230,6 +239,8 @@ int main(int argc, char **argv)
     const char *password;
     if (most_mishaps < 0 || longest < 1 || longest > LONGEST)
         return 2;
+    signal(SIGALRM, hang);
+    signal(SIGSEGV, hang);
     make_room_for_states();
     for (int i = 0; (scene = world_scene(i, &scene_name, &password)); i++)
         search(scene, password, most_mishaps, longest);
