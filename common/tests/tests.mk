@@ -74,10 +74,11 @@ elsewhere: $(NEED)-elsewhere
 	@common/tools/elsewhere $(SUITE)
 
 ## fuzz         the parsers, the templates and a connection on made-up input, for FUZZ_SECONDS=60 each
+#  FUZZ_RUNS=1000000000 FUZZ_TARGETS=http: again and again, until there were so many; it may be stopped.
 FUZZ_TARGETS = http decode page conn
 FUZZ_SECONDS = 60
 fuzz:
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz/run $(FUZZ_TARGETS)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) common/tests/fuzz/run $(FUZZ_TARGETS)
 
 # Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings their main().
 $(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz/%.o $(COMMON)

@@ -26,7 +26,7 @@ METHODS = {b"GET": 1, b"HEAD": 2, b"POST": 4, b"OPTIONS": 8, b"PUT": 16, b"DELET
            b"TRACE": 16, b"CONNECT": 16}  # enum http_method
 AT_ONCE = 1000
 A_FEW = 3
-IN_A_TEST = 10000
+IN_A_TEST = 30000
 
 
 def span(value):
