@@ -1,9 +1,9 @@
 """rules: what the wire contract (common/HTTP.md) says of a request, read once more in Python.
 
 read(bytes) tells what a client's bytes are: REFUSED with a status, a whole REQUEST, or only the
-beginning of one (MORE is wanted). It was written from the page's rules 1 to 9, 11 and 13, and from
-the RFCs that these name, without a look at http.c. So wherever the two differ, one of them is
-wrong, or the page can be read in two ways.
+beginning of one (MORE is wanted). It follows the page's rules 1 to 9, 11 and 13, and the RFCs that
+these name, and not http.c. So wherever the two differ, one of them is wrong, or the page can be
+read in two ways.
 
 It is short rather than fast: it has all bytes at once, and looks at them as often as it likes.
 """

@@ -19,8 +19,8 @@ static void open_loop(void)
 static void mix_loop(void)
 {
     struct conn *client;
-    search_mix(accept_paused ? (uint64_t)(accept_paused_until - world_now) : 0);
+    mix(accept_paused ? accept_paused_until - world_now : 0);
     for (int state = 0; state < CONN_STATES; state++)
         DL_FOREACH (waiting.queues[state], client)
-            search_mix(((struct client *)client)->interest);
+            mix(((struct client *)client)->interest);
 }

@@ -15,7 +15,7 @@
 enum { DESCRIPTORS = 8, FIRST = KERNEL_LISTENER };
 
 static struct descriptor {
-    enum { FREE, IS_LISTENER, IS_SIGNALS, IS_EPOLL, IS_PEER } kind;
+    enum kind { FREE, IS_LISTENER, IS_SIGNALS, IS_EPOLL, IS_PEER } kind;
     int peer;
     bool blocks;
     bool is_watched; /* by epoll, */
@@ -36,7 +36,7 @@ static struct descriptor *find(int fd)
 }
 
 /* Takes the lowest one that is free. */
-static int open_descriptor(int kind, int peer, bool blocks)
+static int open_descriptor(enum kind kind, int peer, bool blocks)
 {
     int i = 0;
     while (descriptors[i].kind != FREE)
@@ -58,10 +58,11 @@ void kernel_begin(void)
 
 void kernel_mix(void)
 {
-    for (const struct descriptor *d = descriptors; d < descriptors + DESCRIPTORS; d++)
-        search_mix(d->kind | (uint64_t)d->peer << 8 | (uint64_t)d->is_watched << 16 |
-                   (uint64_t)d->event.events << 24);
-    search_mix(accepted[0] | accepted[1] << 1 | (scarce_at == world_now) << 2);
+    for (const struct descriptor *d = descriptors; d < descriptors + DESCRIPTORS; d++) {
+        mix(d->kind), mix(d->peer), mix(d->is_watched), mix(d->event.events);
+        mix(d->event.events & EPOLLET && world_peers[d->peer].news);
+    }
+    mix(accepted[0]), mix(accepted[1]), mix(scarce_at == world_now);
 }
 
 int kernel_connections(void)

@@ -110,30 +110,12 @@ void loop_check(int timeout)
 
 static void mix_client(const struct conn *c)
 {
-    const struct app *app = &c->app;
-    uint64_t flags = c->answering | c->cut << 1 | c->silent << 2 | c->refused << 3;
-    const uint64_t numbers[] = {
-        (uint64_t)c->fd,
-        c->state,
-        (uint64_t)(c->deadline - world_now),
-        c->in.len,
-        c->used,
-        c->charged,
-        flags,
-        (uint64_t)c->ahead,
-        c->sent,
-        c->head.len,
-        app->content.len,
-        app->file.left,
-        (uint64_t)app->response.status,
-        app->guestbook.step,
-        (uint64_t)app->guestbook.page,
-        (uint64_t)c->parser.step,
-        c->parser.at,
-        c->parser.continue_due,
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        search_mix(numbers[i]);
+    mix(c->fd), mix(c->state), mix(c->deadline - world_now);
+    mix(c->in.len), mix(c->used), mix(c->charged), mix(c->parser.step), mix(c->parser.at);
+    mix(c->parser.continue_due), mix(c->cut), mix(c->silent), mix(c->refused), mix(c->ahead);
+    mix(c->answering), mix(c->sent), mix(c->head.len), mix(c->app.response.status);
+    mix(c->app.content.len), mix(c->app.file.left);
+    mix(c->app.guestbook.step), mix(c->app.guestbook.page);
 }
 
 void loop_mix(void)
@@ -142,17 +124,14 @@ void loop_mix(void)
     for (int state = 0; state < CONN_STATES; state++)
         DL_FOREACH (waiting.queues[state], c)
             mix_client(c);
-    search_mix(waiting.stop_asked ? (uint64_t)(world_now - waiting.stop_asked) : UINT64_MAX);
-    search_mix((uint64_t)redis.fd);
-    search_mix((uint64_t)redis.events | (uint64_t)redis.connected << 32);
-    search_mix((uint64_t)redis_async_timeout(&redis));
-    search_mix(redis.out.len - redis.written);
-    search_mix(redis.reader ? redis.reader->len - redis.reader->pos : 0);
+    mix(waiting.stop_asked ? world_now - waiting.stop_asked : -1);
+    mix(redis.fd), mix(redis.events), mix(redis.connected), mix(redis_async_timeout(&redis));
+    mix(redis.out.len - redis.written), mix(redis.sent);
+    mix(redis.reader ? redis.reader->len - redis.reader->pos : 0);
     for (int i = 0; i < redis.unanswered; i++) {
         const struct conn *asker = redis.askers[redis.first + i];
-        search_mix(asker ? (uint64_t)asker->fd : 0); /* AUTH has none */
+        mix(asker ? asker->fd : 0); /* AUTH has none */
     }
-    search_mix((uint64_t)redis.sent);
     mix_loop();
 }
 

@@ -15,5 +15,5 @@ static void open_loop(void)
 
 static void mix_loop(void)
 {
-    search_mix(accept_paused_until > world_now ? (uint64_t)(accept_paused_until - world_now) : 0);
+    mix(accept_paused_until > world_now ? accept_paused_until - world_now : 0);
 }

@@ -39,6 +39,7 @@ void search_tell(const char *sentence, const char *who);
 
 /* Adds a number to the description of the state. */
 void search_mix(uint64_t number);
+#define mix(number) search_mix((uint64_t)(number))
 
 /* ---- world.c ------------------------------------------------------------------------------- */
 

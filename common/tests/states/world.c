@@ -106,17 +106,19 @@ void world_begin(const struct scene *scene)
 
 void world_mix(void)
 {
-    for (const struct peer *p = world_peers; p < world_peers + PEERS; p++)
-        search_mix(p->len << 9 | p->here | p->refused << 1 | p->full << 2 | p->ended << 3 |
-                   p->reset << 4 | p->shut << 5 | p->dropped << 6 | p->forgotten << 7);
-    for (const struct client *c = clients; c < clients + CLIENTS_THERE; c++)
-        search_mix(c->heard_len << 32 | (uint64_t)c->said << 16 | (uint64_t)c->answered << 8 |
-                   c->harmed | c->told_close << 1);
+    for (const struct peer *p = world_peers; p < world_peers + PEERS; p++) {
+        mix(p->len), mix(p->here), mix(p->refused), mix(p->full), mix(p->ended), mix(p->reset);
+        mix(p->shut), mix(p->dropped), mix(p->forgotten);
+    }
+    for (const struct client *c = clients; c < clients + CLIENTS_THERE; c++) {
+        mix(c->heard_len), mix(c->said), mix(c->answered);
+        mix(c->harmed), mix(c->told_close);
+    }
     for (int i = 0; i < replies_count; i++)
         for (const char *at = replies[i]; *at; at++)
-            search_mix((uint64_t)*at);
-    search_mix((uint64_t)asked << 16 | half_said | time_is_up << 1 | world_signal << 2 |
-               stop_sent << 3 | time_passed << 4 | redis_failed << 5);
+            mix(*at);
+    mix(asked), mix(half_said), mix(time_is_up), mix(world_signal);
+    mix(stop_sent), mix(time_passed), mix(redis_failed);
 }
 
 /* ---- what the clients hear ----------------------------------------------------------------- */
