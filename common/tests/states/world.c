@@ -182,6 +182,7 @@ static void client_hears(struct client *c, const char *bytes, size_t len)
 
 static void answer_command(const redisReply *command)
 {
+    must(replies_count <= CLIENTS_THERE, "a client asks twice at once"); /* AUTH is one more */
     char *reply = replies[replies_count++];
     const char *name = command->element[0]->str;
     asked += !starts_with(name, "AUTH");
@@ -346,12 +347,6 @@ static void arrive(struct peer *p, const char *bytes, size_t len)
     p->len += len;
 }
 
-static void say(struct peer *p, struct client *c)
-{
-    const char *piece = c->talk->pieces[c->said++];
-    arrive(p, piece, strlen(piece));
-}
-
 /* The first of the replies, or the half of it that is still to come. */
 static void answer(struct peer *p, enum act how)
 {
@@ -364,58 +359,56 @@ static void answer(struct peer *p, enum act how)
         memmove(replies[0], replies[1], (size_t)--replies_count * sizeof(replies[0]));
 }
 
+static void client_does(enum act act, struct peer *p, struct client *c)
+{
+    const char *piece = c->talk->pieces[c->said];
+    if (act == SAY) {
+        arrive(p, piece, strlen(piece));
+        c->said++;
+    }
+    p->here = true;
+    p->full = p->full && act != TAKE;
+    p->ended = p->ended || act == END;
+    p->reset = act == RESET;
+    c->harmed = c->harmed || p->reset || (p->ended && piece);
+}
+
+static void redis_does(enum act act, struct peer *p)
+{
+    p->here = act != REFUSE;
+    p->refused = act == REFUSE;
+    p->full = p->full && act != TAKE;
+    p->ended = p->ended || act == END;
+    redis_failed = redis_failed || act == REFUSE || act == FAIL || act == END;
+    if (act == ANSWER || act == STUTTER || act == FAIL)
+        answer(p, act);
+}
+
+/* If everybody does what they can, nothing may come too late. */
+static void time_passes(int timeout)
+{
+    world_now += timeout;
+    time_is_up = true;
+    time_passed = time_passed || ending != GOOD_WILL;
+    redis_failed = redis_failed || time_passed;
+}
+
 static void happen(struct event event, int timeout)
 {
-    static struct peer nobody;
-    struct peer *p = event.peer == NOBODY ? &nobody : &world_peers[event.peer];
-    struct client *c = event.peer < CLIENTS_THERE ? &clients[event.peer] : NULL;
     search_tell(sentences[event.act], names[event.peer]);
-    p->news = true;
-    switch (event.act) {
-    case WAKE_UP:
-        break;
-    case CALL:
-    case ACCEPT:
-        p->here = true;
-        break;
-    case SAY:
-        say(p, c);
-        break;
-    case TAKE:
-        p->full = false;
-        break;
-    case END:
-        p->ended = true;
-        redis_failed = redis_failed || !c;
-        if (c)
-            c->harmed = c->harmed || c->talk->pieces[c->said];
-        break;
-    case RESET:
-        p->reset = c->harmed = true;
-        break;
-    case REFUSE:
-        p->refused = redis_failed = true;
-        break;
-    case FAIL:
-        redis_failed = true; /* fall through */
-    case ANSWER:
-    case STUTTER:
-        answer(p, event.act);
-        break;
-    case TIME:
-        world_now += timeout;
-        time_is_up = true;
-        time_passed = time_passed || ending != GOOD_WILL;
-        redis_failed = redis_failed || time_passed; /* it may have been too slow */
-        break;
-    case STOP:
+    if (event.peer < CLIENTS_THERE)
+        client_does(event.act, &world_peers[event.peer], &clients[event.peer]);
+    else if (event.peer == REDIS_THERE)
+        redis_does(event.act, &world_peers[REDIS_THERE]);
+    if (event.peer < PEERS)
+        world_peers[event.peer].news = true;
+    if (event.act == TIME)
+        time_passes(timeout);
+    if (event.act == STOP)
         stop_sent = world_signal = true;
-        break;
-    case FALL_SILENT:
-    case BE_GOOD:
+    if (event.act == FALL_SILENT || event.act == BE_GOOD) {
         ending = event.act == BE_GOOD ? GOOD_WILL : SILENCE;
         search_let_go();
-        break;
     }
 }
 
