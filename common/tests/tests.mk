@@ -31,6 +31,25 @@ $(OUT)/crowds:  $(filter $(OUT)/common/tests/crowds/%,$(TESTS)) $(HARNESS)
 $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
+# These are tests of the part unit, too. Python starts them.
+STATES = $(OUT)/states_poll $(OUT)/states_epoll
+$(STATES): $(OUT)/states_%: $(OUT)/common/tests/states/%.o $(LOOP) \
+    $(addprefix $(OUT)/common/tests/states/,kernel.o search.o world.o)
+$(OUT)/reader: $(OUT)/common/tests/differential/reader.o $(CORE)
+$(OUT)/unit: | $(STATES) $(OUT)/reader
+$(STATES) $(OUT)/reader:
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+## states       the loops of chapters 6 and 7: every order of events, with MISHAPS=2 among them
+MISHAPS = 2
+states: $(NEED)-build $(STATES)
+	@for program in $(STATES); do $$program $(MISHAPS) || exit; done
+
+## differential the parser against a reading of the wire contract in Python: N=100000 SEED=7
+N = 100000
+differential: $(NEED)-build $(OUT)/reader
+	@OUT=$(OUT) common/tests/differential/test_differential.py $(N) $(SEED)
+
 ## tables       fills the tables of the documents in, from the stored runs
 tables:
 	@common/tests/book/figures.py
@@ -74,10 +93,11 @@ dist:
 	    gzip -9nf "$$archive" && echo "$$archive.gz"
 
 ## fuzz         the parsers, the templates and a connection on made-up input, for FUZZ_SECONDS=60 each
+#  FUZZ_RUNS=1000000000 FUZZ_TARGETS=http: again and again, until there were so many; it may be stopped.
 FUZZ_TARGETS = http decode page conn
 FUZZ_SECONDS = 60
 fuzz:
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz/run $(FUZZ_TARGETS)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) common/tests/fuzz/run $(FUZZ_TARGETS)
 
 # Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings their main().
 $(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz/%.o $(COMMON)
@@ -93,4 +113,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check tables mutants sanitize soak elsewhere dist fuzz lint format
+.PHONY: test check states differential tables mutants sanitize soak elsewhere dist fuzz lint format
