@@ -1,11 +1,12 @@
 -- For wrk: what visitors ask for, and what has to be refused, in an order that repeats itself.
 local KINDS = 200
 local FORM = {["Content-Type"] = "application/x-www-form-urlencoded"}
-local cycle, at, the_thread = {}, 0, nil
+local cycle, added, at, the_thread = {}, 0, 0, nil
 
 local function add(how_many, request)
   for _ = 1, how_many do
-    cycle[#cycle * 77 % KINDS + 1] = request -- 77 and 200 have no common factor: each place once
+    cycle[added * 77 % KINDS + 1] = request -- 77 and 200 have no common factor: each place once
+    added = added + 1
   end
 end
 

@@ -214,7 +214,7 @@ class Subject:
         deadline = time.monotonic() + REST_SECONDS
         before, held = None, self._read()
         while held[1:] != (before or ())[1:] and time.monotonic() < deadline:
-            time.sleep(0.1)
+            time.sleep(0.25)
             before, held = held, self._read()
         return held
 

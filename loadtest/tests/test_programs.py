@@ -121,8 +121,8 @@ class Programs(unittest.TestCase):
                          "--seconds 0.05", ["ab", "wrk", "strace"])
 
     def test_soak(self):
-        text = self.run_briefly("soak", "--quick --servers preforking", ["ab", "wrk"])
-        self.assertRegex(text, r"\| preforking .* \| flat")
+        text = self.run_briefly("soak", "--quick --servers poll", ["ab", "wrk"])
+        self.assertRegex(text, r"\| poll .* flat")
 
     def test_xray(self):
         self.run_briefly("xray", "--quick --server epoll", ["strace", "ss"])
