@@ -15,20 +15,24 @@ local function raw(head)
 end
 
 function init()
-  add(92, wrk.format("GET", "/")) -- the first one: wrk looks at it, and it has to be whole
+  add(90, wrk.format("GET", "/")) -- the first one: wrk looks at it, and it has to be whole
   add(48, wrk.format("GET", "/style.css"))
   add(24, wrk.format("GET", "/guestbook"))
   add(4, wrk.format("GET", "/guestbook?page=2"))
   add(4, wrk.format("GET", "/tux.png"))
   add(6, wrk.format("GET", "/tux.png", {Range = "bytes=0-9999"})) -- 206
-  add(10, wrk.format("GET", "/style.css", {["If-None-Match"] = "*"})) -- 304
+  add(5, wrk.format("GET", "/style.css", {["If-None-Match"] = "*"})) -- 304, from memory
+  add(5, wrk.format("GET", "/tux.png", {["If-None-Match"] = "*"})) -- 304, of an open file
   add(1, wrk.format("OPTIONS", "/guestbook")) -- 204
   add(2, wrk.format("POST", "/guestbook", FORM, "guest-name=Ada&guest-remarks=hello")) -- 303
   add(2, wrk.format("POST", "/guestbook", FORM, "guest-name=&guest-remarks=")) -- 400
+  add(1, wrk.format("POST", "/guestbook", {["Content-Type"] = "text/plain"}, "hello")) -- 415
+  add(1, wrk.format("POST", "/guestbook", {Origin = "http://example.org"}, "hello")) -- 403
   add(3, wrk.format("GET", "/not-there")) -- 404
   add(2, wrk.format("DELETE", "/guestbook")) -- 405
   add(1, raw("GET  / HTTP/1.1")) -- 400, and the end of the connection
   add(1, raw("POST /guestbook HTTP/1.1\r\nContent-Length: 70000")) -- 413, and the same
+  assert(added == KINDS)
 end
 
 function request()

@@ -35,7 +35,7 @@ GRACE_SECONDS = 60  # beyond a turn's length, for the load generators to end
 REST_SECONDS = 15  # a server waits for a request for 10 s
 MOST_ENTRIES = 10100  # common/guestbook.h: then the oldest are dropped
 QUARTERS = 4
-EXPECTED = {200, 204, 206, 303, 304, 400, 404, 405, 413}
+EXPECTED = {200, 204, 206, 303, 304, 400, 403, 404, 405, 413, 415}
 CLASSES = ["2xx", "3xx", "4xx", "5xx"]
 # The board of these two has a slot for each possible worker. With the thousands that are the
 # default, its memory would grow by a mebibyte until each slot has had its turn.
