@@ -22,6 +22,10 @@ BESIDE_PEERS = connections files burst ramp
 results: deps-experiments all instruments
 	@PLAIN=$(PLAIN) loadtest/publish $(ONLY)
 
+## soak         seven million requests of all kinds: do the seven hold more than before? REQUESTS=86000000
+soak: all $(NEED)-compare
+	@PLAIN=$(PLAIN) loadtest/soak $(if $(REQUESTS),--requests $(REQUESTS))
+
 ## explore      the model of public/explore.html beside every stored measurement
 explore:
 	@loadtest/explore
@@ -37,4 +41,4 @@ instruments: $(INSTRUMENTS)
 $(INSTRUMENTS): %: %.o
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
-.PHONY: load explore instruments results $(EXPERIMENTS) $(BESIDE_PEERS)
+.PHONY: load soak explore instruments results $(EXPERIMENTS) $(BESIDE_PEERS)

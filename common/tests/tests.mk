@@ -73,10 +73,6 @@ sanitize:
 	$(MAKE) test SAN=thread PARTS='servers weather crowds' ONLY='*threading/*'
 	WATCH_OPENS=1 $(MAKE) test PARTS=servers
 
-## soak         REQUESTS=1000000 to each of the seven: do memory and descriptors stay as they were?
-soak: all $(NEED)-compare
-	@SERVERS=$(or $(BIN),.) common/tests/soak
-
 ## elsewhere    test, compare and the Containerfile, on a bare Debian: SUITE="bookworm trixie"
 #  VALKEY=1: with Valkey. COMMANDS=release: test in make dist's archive; arm64: servers for arm64.
 elsewhere: $(NEED)-elsewhere
@@ -113,4 +109,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check states differential tables mutants sanitize soak elsewhere dist fuzz lint format
+.PHONY: test check states differential tables mutants sanitize elsewhere dist fuzz lint format

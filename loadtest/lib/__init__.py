@@ -28,7 +28,7 @@ What a program is made of:
     static      what those have in common that ask for files
     xray        a server traced while a few clients come at once
     trace, lanes, picture   what strace wrote, what each thread waited for, and how that looks
-    knee, offered, climb, fetched, filling, seeds   the parts of one program or two
+    knee, offered, climb, fetched, filling, seeds, soaked   the parts of one program or two
 What it came to:
     table, chart, report   Markdown, pictures, and the page with both
     gnuplot, scale, panels   what the pictures are drawn with

@@ -309,6 +309,7 @@ class Record:
         self._run = run
         self._progress = Progress(planned, guess_seconds)
         self._tsv = None
+        self._recalled = 0
         self.plan(planned)
 
     def __enter__(self):
@@ -322,7 +323,8 @@ class Record:
 
     def plan(self, cells_in_all):
         """Sets how many cells there will be. A search knows it only later."""
-        self._run.planned = self._progress.cells = cells_in_all
+        self._run.planned = cells_in_all
+        self._progress.cells = cells_in_all - self._recalled
 
     def begin(self, what):
         self._progress.begin(what)
@@ -332,7 +334,8 @@ class Record:
         cell = self._run.kept.recall(**wanted)
         if cell:
             self._take(cell)
-            self._progress.cells -= 1
+            self._recalled += 1
+            self.plan(self._run.planned)
         return cell
 
     def keep(self, cell, what):

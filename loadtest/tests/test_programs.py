@@ -120,6 +120,10 @@ class Programs(unittest.TestCase):
         self.run_briefly("cost", "--quick --parts calls,cpu --servers epoll --levels 20 "
                          "--seconds 0.05", ["ab", "wrk", "strace"])
 
+    def test_soak(self):
+        text = self.run_briefly("soak", "--quick --servers poll", ["ab", "wrk"])
+        self.assertRegex(text, r"\| poll .* flat")
+
     def test_xray(self):
         self.run_briefly("xray", "--quick --server epoll", ["strace", "ss"])
 

@@ -1,0 +1,130 @@
+"""A soak: a leak is seen, what settles is no leak, and an interrupted run goes on."""
+
+import csv
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections import Counter
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from lib import machine, soaked
+from lib.soaked import Held, Turn
+
+PATH = os.path.join(os.path.dirname(HERE), "soak")
+USUAL = Held(memory=3000000, descriptors=9, processes=2, threads=3, redis=16)
+EACH = 300000  # requests of a turn
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("soak", PATH)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("soak", loader))
+    loader.exec_module(module)
+    return module
+
+
+soak = load()
+
+
+def turns(how_many, more=lambda turn: {}, life=1):
+    """Turns after which a server holds USUAL, and more(the number of the turn) of some figures."""
+    return [Turn("epoll", life, answers={"2xx": EACH}, held=USUAL._replace(**{
+        figure: getattr(USUAL, figure) + extra for figure, extra in more(number).items()}))
+            for number in range(1, how_many + 1)]
+
+
+class Verdict(unittest.TestCase):
+    def test_a_server_that_holds_the_same_is_flat(self):
+        self.assertEqual(soak.verdict(turns(40)), "flat")
+
+    def test_a_byte_lost_with_each_request_is_seen(self):
+        self.assertEqual(soak.verdict(turns(40, lambda n: {"memory": EACH * n})), "grew: memory")
+
+    def test_a_descriptor_a_process_or_a_thread_lost_in_a_million_requests_is_seen(self):
+        for figure in ("descriptors", "processes", "threads"):
+            with self.subTest(figure=figure):
+                leak = turns(40, lambda n, figure=figure: {figure: EACH * n // 1000000})
+                self.assertEqual(soak.verdict(leak), "grew: " + figure)
+
+    def test_connections_to_redis_may_be_as_many_as_clients_but_no_more(self):
+        for growth, wanted in ((soaked.KEPT + soaked.NEW, "flat"), (40, "grew: redis")):
+            late = turns(40, lambda n, growth=growth: {"redis": growth if n > 20 else 0})
+            self.assertEqual(soak.verdict(late), wanted)
+
+    def test_what_settles_in_the_beginning_or_was_high_once_is_no_growth(self):
+        for more in (lambda n: {"memory": min(n, 4) << 20}, lambda n: {"memory": n << 14},
+                     lambda n: {"descriptors": int(n == 39), "memory": (n == 38) << 30}):
+            self.assertEqual(soak.verdict(turns(40, more)), "flat")
+
+    def test_each_life_is_judged_by_itself(self):
+        higher = turns(8, lambda n: {"memory": 5 << 20}, life=2)
+        self.assertEqual(soak.verdict(turns(40) + higher), "flat")
+        leaking = turns(8, lambda n: {"memory": n << 20}, life=2)
+        self.assertEqual(soak.verdict(turns(40) + leaking), "grew: memory")
+
+    def test_a_short_life_tells_nothing(self):
+        self.assertEqual(soak.verdict(turns(3, lambda n: {"memory": n << 20})), "too short to tell")
+
+    def test_a_turn_that_went_wrong_is_not_forgotten(self):
+        ended = Turn("epoll", 1, wrong=["epoll ended under load: signal 11"])
+        self.assertEqual(soak.verdict(turns(40) + [ended]), "wrong")
+        self.assertEqual(soak.troubles([ended]), ended.wrong)
+
+
+class Causes(unittest.TestCase):
+    def test_every_5xx_has_its_status_and_what_is_known_of_its_cause(self):
+        odd = Turn("epoll", 1, answers={"2xx": 7, "5xx": 2}, statuses=Counter({200: 7, 503: 2}),
+                   stall=3.21, said=["epoll: no Redis"])
+        self.assertEqual(soak.troubles(turns(3) + [odd]), [
+            "Unexpected in 1 of 4 turns: 503: 2. It printed: epoll: no Redis. For up to 3.2 s of "
+            "these turns the machine left us no CPU."])
+
+    def test_what_the_mix_asks_for_needs_no_explanation(self):
+        self.assertEqual(soak.troubles([Turn("epoll", 1, statuses=Counter(soaked.EXPECTED))]), [])
+
+
+def rows_of(folder):
+    try:
+        with open(os.path.join(folder, "cells.tsv"), encoding="utf-8") as file:
+            return list(csv.DictReader(file, delimiter="\t"))
+    except FileNotFoundError:
+        return []
+
+
+@unittest.skipUnless(shutil.which("wrk") and shutil.which("ab"), "needs ab and wrk")
+class Run(unittest.TestCase):
+    def start(self, folder):
+        return subprocess.Popen([PATH, "--quick", "--servers", "epoll", "--into", folder],
+                                cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, encoding="utf-8")
+
+    def test_an_interrupted_run_goes_on_in_another_life(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = self.start(folder)
+            while first.poll() is None and not rows_of(folder):
+                time.sleep(0.05)
+            first.send_signal(signal.SIGTERM)
+            said = first.communicate()[0]
+            self.assertEqual(first.returncode, 128 + signal.SIGTERM, said)
+            before = len(rows_of(folder))
+            said = self.start(folder).communicate()[0]
+            rows = rows_of(folder)
+        self.assertEqual([row["life"] for row in rows].index("2"), before, said)
+        self.assertGreaterEqual(len(rows), 4)
+        statuses = " ".join(row["statuses"] for row in rows)
+        for status in soaked.EXPECTED:
+            self.assertIn("%d: " % status, statuses)
+        self.assertEqual({(row["5xx"], row["errors"], row["wrong"]) for row in rows},
+                         {("0", "", "")}, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
