@@ -14,6 +14,7 @@ import exercises
 sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
 
 from lib.report import Report, prose
+from words import how_many
 
 MARKS = {"passed": "✓", "not yet": "✗", "does not compile": "C", "over the limit": "L", "skipped": "S",
          "not checked": "?"}
@@ -84,7 +85,7 @@ def of_class(known, work, outcomes, log):
     keys = [each.key for each in known if each.key in handed]
     passed = [pair for pair, outcome in outcomes.items() if outcome == "passed"]
     total = "%d of %d" % (len(passed), len(outcomes))
-    report = Report("What students have handed in", "%d students, %s passed." % (len(work), total))
+    report = Report("What students have handed in", "%s, %s passed." % (how_many(len(work), "student"), total))
     report.add_html('<div class="wide" tabindex="0" role="region" aria-label="students by exercises">\n'
                     '<table class="class">')
     report.add_html("<thead>%s</thead>\n<tbody>" % line("col", "student", keys, "passed"))
@@ -94,8 +95,8 @@ def of_class(known, work, outcomes, log):
             "%d of %d" % (sum(student == one.student for student, _ in passed), len(one.sources))))
     report.add_html("</tbody>\n<tfoot>%s</tfoot>\n</table>\n</div>" % line(
         "row", "passed", ["%d" % sum(each == key for _, each in passed) for key in keys], total))
-    report.add_text(", ".join("%s %s" % (mark, outcome) for outcome, mark in MARKS.items())
-                    + ", %s nothing handed in. A mark leads to what the check said." % NOTHING)
+    report.add_text("A mark leads to what the check said: %s. %s: nothing handed in." % (
+        ", ".join("%s %s" % (mark, outcome) for outcome, mark in MARKS.items()), NOTHING))
     notes = ["<li>%s</li>" % html.escape("%s: %s" % (one.student, note))
              for one in work for note in one.notes]
     report.add_html("<ul>%s</ul>" % "\n".join(notes) if notes else "")
