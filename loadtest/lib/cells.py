@@ -142,6 +142,7 @@ def _measure(cell, server, run, save_as):
         cell.load = _generate(cell, server, run, save_as)
     cell.reading = watch.reading
     cell.counts = run.counts_since(before, spot)
+    server.must_live()  # now it has noticed that its clients have left
 
 
 def _warm_up(cell, server, run, save_as):
@@ -164,9 +165,9 @@ def _generate(cell, server, run, save_as):
     spot, asked = cell.spot, run.asked[cell.spot]
     if spot.generator == "wrk":
         place = run.hosts.place("load", spot.dials.cores)
-        return _alive(wrk.run(server.url + run.path_of(spot.subject), spot.clients,
-                              max(1, round(asked)), place.cores, save_as, prefix=place.prefix),
-                      server)
+        return _alive(server, lambda: wrk.run(
+            server.url + run.path_of(spot.subject), spot.clients, max(1, round(asked)),
+            place.cores, save_as, prefix=place.prefix))
     load = _ab(spot, server, run, save_as, requests=asked, seconds=run.most_seconds)
     cell.asked = 0 if load.seconds >= run.most_seconds else asked
     return load
@@ -174,19 +175,20 @@ def _generate(cell, server, run, save_as):
 
 def _ab(spot, server, run, save_as, clients=None, requests=None, seconds=None):
     place = run.hosts.place("load", spot.dials.cores)
+    return _alive(server, lambda: ab.run(
+        server.url + run.path_of(spot.subject), clients or spot.clients, place.cores, save_as,
+        requests=requests, seconds=seconds, kept=spot.generator != "ab", limit=run.limit_seconds,
+        prefix=place.prefix))
+
+
+def _alive(server, generate):
+    """The load that generate() makes. Trouble if the server has died, or if no page came at all. ab
+    would take that for a very fast server."""
     try:
-        return _alive(ab.run(server.url + run.path_of(spot.subject), clients or spot.clients,
-                             place.cores, save_as, requests=requests, seconds=seconds,
-                             kept=spot.generator != "ab", limit=run.limit_seconds,
-                             prefix=place.prefix), server)
+        load = generate()
     except Trouble:
-        server.must_live()  # if it did not end well, that is the better reason
+        server.must_live()  # if it has died, that is the better reason
         raise
-
-
-def _alive(load, server):
-    """Trouble if the server has died, or if no page came at all. ab would take that for a very fast
-    server."""
     server.must_live()
     if not load.requests:
         raise Trouble("not one page came: %s" % (load.errors_text() or "nothing was answered"))

@@ -107,17 +107,25 @@ class Run:
         """Do the responses of this command's server have no length, and end with the connection?
         wrk takes such an end for an error. Trouble if the server does not serve its page."""
         log = os.path.join(self.folder, "raw", name + ".log")
-        with self.open(name, log, self.redis.on_a_port()) as server, \
-                web.connected(server.url, self.path_of(name)) as connection:
-            connection.request("GET", self.path_of(name))
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise Trouble("%s answers with status %d for %s" % (
-                    name, answer.status, self.path_of(name)))
-            endless = answer.length is None and not answer.chunked
+        path = self.path_of(name)
+        with self.open(name, log, self.redis.on_a_port()) as server:
+            try:
+                with web.connected(server.url, path) as connection:
+                    connection.request("GET", path)
+                    answer = connection.getresponse()
+                    if answer.status != 200:
+                        raise Trouble("it answers with status %d for %s" % (answer.status, path))
+                    endless = answer.length is None and not answer.chunked
+                    closes = answer.will_close
+            except Trouble as trouble:
+                raise Trouble("%s: %s; what it printed is in %s" % (
+                    name, trouble, os.path.relpath(log))) from None
         if endless:
             self.left_out.append("%s is asked by ab alone: its answers have no length and end with "
                                  "the connection, which wrk would take for errors." % name)
+        elif closes:
+            self.left_out.append("%s keeps no connection: wrk opens a new one for each request."
+                                 % name)
         return endless
 
     # ---- what a cell needs ------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections import namedtuple
@@ -75,9 +76,11 @@ class Started:
         return re.search(r"^\w+: listening on (\S+)\n", processes.printed(self._log), re.MULTILINE)
 
     def _last_words(self, status):
-        """Its last words, or else how it ended."""
-        lines = processes.printed(self._errors or self._log).strip().splitlines()
-        return lines[-1] if lines else how_it_ended(status)
+        """Its last words, or else how it ended. Of one that a signal ended, both: it could not say
+        so itself."""
+        words = processes.printed(self._errors or self._log).strip().splitlines()[-1:]
+        how = [how_it_ended(status)] if status < 0 or not words else []
+        return "; its last words: ".join(how + words)
 
 
 class Server(Started):
@@ -114,4 +117,6 @@ def farewell(printed):
 
 def how_it_ended(status):
     """An exit status in words."""
-    return "signal %d" % -status if status < 0 else "status %d" % status
+    if status < 0:
+        return "signal %d (%s)" % (-status, signal.strsignal(-status))
+    return "status %d" % status

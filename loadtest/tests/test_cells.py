@@ -109,7 +109,7 @@ class Verdict(unittest.TestCase):
 class EnoughRequests(unittest.TestCase):
     """A server that answers so many requests a second, whoever asks."""
 
-    def measured(self, spot, rate):
+    def measured(self, spot, rate, must_live=None):
         self.asked = []
 
         def ab(_spot, _server, _run, _save_as, clients=20, requests=None, seconds=9999):
@@ -130,7 +130,7 @@ class EnoughRequests(unittest.TestCase):
         run.redis.settle = lambda: self.asked.append("settled")
         cell = cells.Cell(spot, 1)
         with mock.patch.object(cells, "_ab", ab), mock.patch.object(cells.wrk, "run", wrk):
-            cells._load(cell, mock.Mock(url=""), run, "")
+            cells._load(cell, mock.Mock(url="", must_live=must_live or mock.Mock()), run, "")
         return cell
 
     def test_a_second_s_worth(self):
@@ -153,6 +153,15 @@ class EnoughRequests(unittest.TestCase):
         self.assertEqual(self.asked[1:], [(1, 5000), "settled", (3, 15000)])
         self.assertEqual(len(self.measured(cells.Spot("iterative", "wrk", 500), 7).remarks), 1)
         self.assertEqual(self.asked[1:], [(1, 7), "settled", (30, 210)])
+
+    def test_a_server_that_ends_as_its_clients_leave_is_noticed(self):
+        with self.assertRaisesRegex(Trouble, "broken pipe"):
+            self.measured(SPOT, 5000, mock.Mock(side_effect=Trouble("broken pipe")))
+
+    def test_a_server_that_has_died_is_a_better_reason_than_who_could_not_reach_it(self):
+        dead = mock.Mock(must_live=mock.Mock(side_effect=Trouble("broken pipe")))
+        with self.assertRaisesRegex(Trouble, "broken pipe"):
+            cells._alive(dead, mock.Mock(side_effect=Trouble("wrk gave up")))
 
 
 class RedisStatistics(unittest.TestCase):

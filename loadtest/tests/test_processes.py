@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -109,6 +110,14 @@ class Servers(unittest.TestCase):
         with self.assertRaisesRegex(Trouble, "false did not start: status 1"):
             with servers.Server("false", "unix:/nowhere", None, log):
                 self.fail("it started")
+
+    def test_one_that_a_signal_ended_says_so_beside_its_last_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            started = servers.Started("old", None, os.path.join(folder, "log"))
+            started.start(["sh", "-c", "echo 200 GET; kill -PIPE $$"])
+            processes.wait(started._process)
+            with self.assertRaisesRegex(Trouble, r"signal 13 \(Broken pipe\).* 200 GET"):
+                started.must_live()
 
 
 if __name__ == "__main__":

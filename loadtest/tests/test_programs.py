@@ -78,8 +78,10 @@ class Programs(unittest.TestCase):
             "--command 'file=%s' --page file=/x" % (other, other), ["ab", "wrk"])
         self.assertEqual(len(re.findall(r"^\| old ", text, re.MULTILINE)), 1)
         self.assertEqual(len(re.findall(r"^\| file ", text, re.MULTILINE)), 2)
-        for said in ("old is asked by ab alone", "work not counted"):
+        for said in ("old is asked by ab alone", "file keeps no connection", "work not counted",
+                     "every cell but those"):
             self.assertIn(said, text)
+        self.assertRegex(text, r"Bytes of a page: .*\bfile 4\b")
 
     def test_a_command_that_does_not_serve_its_page(self):
         other = '%s "%s/another.py" {port}' % (sys.executable, HERE)
@@ -88,7 +90,9 @@ class Programs(unittest.TestCase):
                               ("--command 'a=x' --page b=/", "one of --command"),
                               ("--quick --servers floor --command a=false", "a did not start"),
                               ("--quick --servers floor --levels 20 --command 'a=%s'" % other,
-                               "pages Redis counted 0 INCR")):
+                               "pages Redis counted 0 INCR"),
+                              ("--quick --servers floor --command 'a=%s 1'" % other,
+                               "a: it does not answer for /guestbook")):
             with self.subTest(options=options), tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([os.path.join(LOADTEST, "compare"), *shlex.split(options),
                                        "--into", folder], stdin=subprocess.DEVNULL,
