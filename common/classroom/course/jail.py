@@ -23,7 +23,7 @@ SANITIZED = LIMITS  # the address sanitizer reserves terabytes; the cage looks a
 SANDBOX = ["bwrap", "--die-with-parent", "--unshare-net", "--unshare-ipc", "--unshare-pid",
            "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
 AS_ROOT = ["--cap-add", "ALL"]  # for the check, which becomes the student's user
-EMPTY = ["/tmp", "/var/tmp", "/run"]  # in the sandbox: others keep things there
+EMPTY = ["/tmp", "/var/tmp", "/run", "/dev/shm"]  # in the sandbox: others keep things there
 MOST_IN_MEMORY = 256 << 20  # bytes of files in each of these
 NO_RIGHTS = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 FIRST_USER, USERS = 61184, 4000  # systemd leaves these to programs that need one for a moment

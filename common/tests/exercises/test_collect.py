@@ -221,6 +221,19 @@ class Reading(Place):
         self.assertEqual(list(self.read()), ["?[31mred?".replace("[", "?")])
 
 
+class Sandbox(Place):
+    def test_what_may_be_written_to_memory_is_limited(self):
+        """Half of the machine's memory would be the kernel's own limit."""
+        around = jail.build().around(self.folder)
+        if not around:
+            self.skipTest("this machine lets nobody make a sandbox")
+        places = [each for each in jail.EMPTY if os.path.isdir(each)]
+        done = subprocess.run([*around, "df", "--output=size", "--block-size=1", *places],
+                              check=True, stdout=subprocess.PIPE, encoding="ascii")
+        sizes = [int(line) for line in done.stdout.split()[1:] if line.isdecimal()]
+        self.assertEqual([jail.MOST_IN_MEMORY] * len(places), sizes)
+
+
 @place.with_git
 class Collecting(Place):
     """Once, with a student for each kind of program."""
