@@ -424,6 +424,25 @@ Test(app, redis_may_fail_at_any_step)
     app_clear(&app, 0);
 }
 
+/* ---- redirects ----------------------------------------------------------------------------- */
+
+/* Its address takes 1024 bytes with a query of 338 brackets: then the NUL needs more memory. */
+Test(app, a_redirect_has_the_query_whatever_its_length)
+{
+    scratch_folder("public/folder1");
+    for (int len = 300; len < 400; len++) {
+        char line[500] = "GET /folder1?", address[1300] = "/folder1/?";
+        for (int i = 0; i < len; i++) {
+            strcat(line, "[");
+            strcat(address, "%5B");
+        }
+        ask(line, "");
+        expect_number("status", app.response.status, 301);
+        expect_text("address", app.response.location, address);
+        app_clear(&app, 0); /* the next address begins with fresh memory */
+    }
+}
+
 /* ---- the scoreboard ------------------------------------------------------------------------ */
 
 /* The client is on this machine; its other end stays open. */

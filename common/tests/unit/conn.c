@@ -397,6 +397,19 @@ Test(conn, rule_21_sends_the_range_and_no_more)
     close_pair();
 }
 
+/* One byte is no error, whatever errno was before. */
+Test(conn, rule_21_sends_one_byte_of_a_large_file)
+{
+    open_pair();
+    say(client, "GET /large.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=7-7\r\n\r\n");
+    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
+    errno = EPIPE;
+    conn_advance(&conn);
+    expect_state("one byte", CONN_IDLE);
+    expect_part("one byte", heard(), "\r\nContent-Range: bytes 7-7/20000\r\n");
+    close_pair();
+}
+
 /* ---- staying and closing ------------------------------------------------------------------- */
 
 Test(conn, rule_16_says_whether_it_stays)

@@ -310,6 +310,21 @@ Test(redis_async, the_largest_reply_may_come_in_pieces)
     redis_async_close(&redis);
 }
 
+Test(redis_async, the_longest_string_may_lack_its_last_byte)
+{
+    const char *longest = array_reply(1, REDIS_MAX_STRING);
+    size_t len = strlen(longest);
+    connect_and_ask(1);
+    send_all(peer, longest, len - 1);
+    while (turn(0))
+        ;
+    expect_silence();
+    send_all(peer, longest + len - 1, 1);
+    turn_until_told(1);
+    expect_number("why", told[0].why, 0);
+    redis_async_close(&redis);
+}
+
 Test(redis_async, a_reply_larger_than_a_page_can_be_is_a_503_for_all_behind_it)
 {
     static char endless[20000];

@@ -418,6 +418,52 @@ Test(serve, that_a_client_is_waited_for_is_not_said_of_one_who_asks_and_leaves)
     expect_number("not waited", stays, 0);
 }
 
+/* For how long it is served, if it takes 2.5 KB a second, on a way that holds little. That is
+ * progress each second, which sets its deadline anew. */
+static int64_t read_slowly(int most_ms)
+{
+    enum { SOME_BYTES = 500, EVERY_MS = 200 };
+    static const char page[16000]; /* it is sent from memory, and read in 6 seconds */
+    char bytes[SOME_BYTES];
+    struct pollfd end_of_it = {.fd = client, .events = POLLRDHUP};
+    int64_t begun = clock_now_ms(), ms = 0;
+    scratch_bytes("public/page", page, sizeof(page));
+    begin();
+    say(client, GET("/page"));
+    while (ms < most_ms && poll(&end_of_it, 1, EVERY_MS) == 0) {
+        recv(client, bytes, sizeof(bytes), MSG_DONTWAIT);
+        ms = clock_now_ms() - begun;
+    }
+    close(client);
+    end();
+    return ms;
+}
+
+/* A Unix socket, whose bytes leave the sender's buffer when they are read. */
+static void open_slow_client(void)
+{
+    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
+    int ends[2], least = 1;
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    served = ends[0];
+    client = ends[1];
+    cr_assert(setsockopt(served, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) == 0 &&
+              setsockopt(served, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)) == 0);
+}
+
+Test(serve, a_reader_that_is_too_slow_makes_way_for_somebody_who_waits)
+{
+    enum { TIMEOUT_MS = 2000, LIMIT_MS = 4000 };
+    options.timeout_ms = TIMEOUT_MS;
+    open_slow_client();
+    int64_t ms = read_slowly(LIMIT_MS);
+    cr_expect(ms >= LIMIT_MS, "though nobody waits: after %lld ms", (long long)ms);
+    crowd = 1;
+    open_slow_client();
+    ms = read_slowly(LIMIT_MS);
+    cr_expect(ms >= TIMEOUT_MS && ms < LIMIT_MS, "after %lld ms", (long long)ms);
+}
+
 Test(serve, a_request_in_the_making_is_not_given_up)
 {
     crowd = 1;
