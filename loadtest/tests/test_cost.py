@@ -1,28 +1,14 @@
 """What cost makes of its figures, and what the parts of a bar look like."""
 
 import argparse
-import importlib.machinery
-import importlib.util
-import os
-import sys
 import types
 import unittest
 
-FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, FOLDER)
-
+import programs
 from lib import calls, cells, chart, gnuplot, idle, machine, meter, rounds, servers, table
 from lib.load import Load
 
-
-def program(name):
-    loader = importlib.machinery.SourceFileLoader(name, os.path.join(FOLDER, name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
-
-
-cost = program("cost")
+cost = programs.load("cost")
 
 FOUND = {"epoll": {"recvfrom": 1.0, "epoll_wait": 0.0712, "brk": 0.001},
          "iterative": {"recvfrom": 2.0, "close": 1.0}}

@@ -1,7 +1,5 @@
 """What connections, files and burst compute, and what they call right."""
 
-import importlib.machinery
-import importlib.util
 import os
 import sys
 import tempfile
@@ -10,24 +8,13 @@ from types import SimpleNamespace
 from unittest import mock
 
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the programs
-LOADTEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, LOADTEST)
 
+import programs
 from lib import (Trouble, cells, fetched, filling, httperf, machine, meter, offered, seeds, static,
                  table, web)
 from lib.load import Load
 
-
-def program(name):
-    """A program of loadtest/, as a module."""
-    loader = importlib.machinery.SourceFileLoader(name, os.path.join(LOADTEST, name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    sys.modules[name] = module  # dataclasses look there
-    loader.exec_module(module)
-    return module
-
-
-burst, connections = program("burst"), program("connections")
+burst, connections = programs.load("burst"), programs.load("connections")
 
 
 def reading(busy=90.0, cpu_us=2e6):

@@ -1,7 +1,5 @@
 """What remains of the runs that are stored, and how one is made. And the ladder, which is one."""
 
-import importlib.machinery
-import importlib.util
 import os
 import re
 import signal
@@ -12,21 +10,11 @@ import unittest
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
 
+import programs
 from lib import machine
 
-PATH = os.path.join(os.path.dirname(HERE), "publish")
-
-
-def load():
-    loader = importlib.machinery.SourceFileLoader("publish", PATH)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("publish", loader))
-    loader.exec_module(module)
-    return module
-
-
-publish = load()
+publish = programs.load("publish")
 COMMAND = "loadtest/compare --quick --rounds 2 --servers epoll,floor --levels 20"
 RUN = ("some", 1, COMMAND, "a test")
 

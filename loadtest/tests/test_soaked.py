@@ -1,37 +1,23 @@
 """A soak: a leak is seen, what settles is no leak, and an interrupted run goes on."""
 
 import csv
-import importlib.machinery
-import importlib.util
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from collections import Counter
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-
+import programs
 from lib import machine, soaked
 from lib.soaked import Held, Turn
 
-PATH = os.path.join(os.path.dirname(HERE), "soak")
 USUAL = Held(memory=3000000, descriptors=9, processes=2, threads=3, redis=16)
 EACH = 300000  # requests of a turn
 
-
-def load():
-    loader = importlib.machinery.SourceFileLoader("soak", PATH)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("soak", loader))
-    loader.exec_module(module)
-    return module
-
-
-soak = load()
+soak = programs.load("soak")
 
 
 def turns(how_many, more=lambda turn: {}, life=1):
@@ -102,7 +88,7 @@ def rows_of(folder):
 @unittest.skipUnless(shutil.which("wrk") and shutil.which("ab"), "needs ab and wrk")
 class Run(unittest.TestCase):
     def start(self, folder):
-        return subprocess.Popen([PATH, "--quick", "--servers", "epoll", "--into", folder],
+        return subprocess.Popen([soak.__file__, "--quick", "--servers", "epoll", "--into", folder],
                                 cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, encoding="utf-8")
 
