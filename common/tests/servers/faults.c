@@ -495,10 +495,22 @@ static void check_well(const struct fault *fault, int descriptors)
                count_descriptors(serving_process()));
 }
 
+/* A child of 02 whose client has not spoken yet writes its oom_score_adj first, and then that is
+ * the write that failed. */
+static bool hit_the_score(void)
+{
+    const char *at = strstr(strace_log(), "\"1000\", 4)"),
+               *injected = at ? strstr(at, "(INJ") : NULL;
+    return injected && !memchr(at, '\n', (size_t)(injected - at));
+}
+
 static void check_row(const struct fault *fault)
 {
+    enum { TRIES = 5 };
     int descriptors = count_descriptors(serving_process());
     unsigned seen = visit_under(fault);
+    for (int i = 1; i < TRIES && hit_the_score(); i++)
+        seen = visit_under(fault);
     check(seen & fault->may, "%s: the client saw %u, may see %u\n%s", row_name(fault), seen,
           fault->may, strace_log());
     /* the one that was not closed, because the fault took the call's place */
