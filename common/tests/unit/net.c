@@ -536,6 +536,26 @@ Test(net, the_first_signal_asks_and_the_second_ends_those_who_want_that)
                       run_apart(be_asked, &rows[i].asked).status, rows[i].status);
 }
 
+static void be_asked_later_again(const void *unused)
+{
+    (void)unused;
+    stop_catch_signals(false);
+    kill(getpid(), SIGTERM);
+    int64_t first = clock_now_ms();
+    poll(NULL, 0, STOP_MS / 10);
+    kill(getpid(), SIGTERM);
+    if (stop_time_is_over())
+        _exit(1);
+    while (clock_now_ms() - first < STOP_MS)
+        poll(NULL, 0, TICK_MS);
+    _exit(stop_time_is_over() ? 3 : 2);
+}
+
+Test(net, the_time_to_stop_counts_from_the_first_signal)
+{
+    expect_number("over", run_apart(be_asked_later_again, NULL).status, 3);
+}
+
 static void write_to_nobody(const void *loop)
 {
     struct options o = local(0);
