@@ -48,6 +48,7 @@ BUILT = os.path.join(TOP, "build", "mutants-sample")
 EQUIVALENT = os.path.join(HERE, "equivalent.tsv")
 RULES = ["universal.rules", "c_like.rules", "c.rules"]
 SANITIZED = "build/san-address-undefined"
+STRICT = "-O2 -Werror=implicit-function-declaration -Werror=return-type"
 TRIES = 3  # for a case that fails only now and then
 
 # The servers whose cases try a mutant: these, or two or one that have the file.
@@ -176,8 +177,8 @@ def make(*words):
 def object_code(folder, path):
     """A hash of what the compiler makes of it, or None."""
     made = "build/code/" + path[:-len(".c")] + ".o"
-    run = subprocess.run(make("OUT=build/code", "CFLAGS=-O2 -w -Werror=implicit-function-declaration",
-                              made), cwd=folder, check=False, capture_output=True)
+    run = subprocess.run(make("OUT=build/code", "CFLAGS=" + STRICT, made), cwd=folder, check=False,
+                         capture_output=True)
     if run.returncode != 0:
         return None
     with open(os.path.join(folder, made), "rb") as file:

@@ -315,6 +315,7 @@ Test(files, rule_20_judges_preconditions_in_their_order)
         {"If-Unmodified-Since: " THEN "\r\n", 200},
         {"If-Unmodified-Since: " AFTER "\r\n", 200},
         {"If-Unmodified-Since: " BEFORE "\r\n", 412},
+        {"If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n", 412},
         {"If-Unmodified-Since: yesterday\r\n", 200},
         {"If-Match: %s\r\nIf-Unmodified-Since: " BEFORE "\r\n", 200},
         {"If-Match: %s\r\nIf-None-Match: *\r\n", 304},

@@ -278,12 +278,12 @@ static int64_t tick_of(int fd, int option)
     return (int64_t)tick.tv_sec * 1000 + tick.tv_usec / 1000;
 }
 
-static int nodelay_of(int fd)
+static int tcp_option_of(int fd, int option)
 {
-    int on = 0;
-    socklen_t size = sizeof(on);
-    getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size);
-    return on;
+    int value = -1;
+    socklen_t size = sizeof(value);
+    getsockopt(fd, IPPROTO_TCP, option, &value, &size);
+    return value;
 }
 
 Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
@@ -303,7 +303,8 @@ Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
     cr_assert(served >= 0);
     expect_number("reading", tick_of(served, SO_RCVTIMEO), TICK_MS);
     expect_number("writing", tick_of(served, SO_SNDTIMEO), TICK_MS);
-    expect_number("no delay", nodelay_of(served) != 0, true);
+    expect_number("no delay", tcp_option_of(served, TCP_NODELAY), 1);
+    expect_number("unsent bytes", tcp_option_of(served, TCP_NOTSENT_LOWAT), 128 * 1024);
     close(client);
     close(served);
     close(listener);
@@ -318,7 +319,7 @@ Test(net, a_loops_listener_does_not_block)
     expect_number("accept", accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
     expect_number("errno", errno, EAGAIN);
     expect_number("no tick", tick_of(listener, SO_RCVTIMEO), 0);
-    expect_number("no delay", nodelay_of(listener) != 0, true);
+    expect_number("no delay", tcp_option_of(listener, TCP_NODELAY), 1);
     close(listener);
 }
 
@@ -534,6 +535,26 @@ Test(net, the_first_signal_asks_and_the_second_ends_those_who_want_that)
     for (size_t i = 0; i < COUNT(rows); i++)
         expect_number(strsignal(rows[i].asked.signals[0]),
                       run_apart(be_asked, &rows[i].asked).status, rows[i].status);
+}
+
+static void be_asked_later_again(const void *unused)
+{
+    (void)unused;
+    stop_catch_signals(false);
+    kill(getpid(), SIGTERM);
+    int64_t first = clock_now_ms();
+    poll(NULL, 0, STOP_MS / 10);
+    kill(getpid(), SIGTERM);
+    if (stop_time_is_over())
+        _exit(1);
+    while (clock_now_ms() - first < STOP_MS)
+        poll(NULL, 0, TICK_MS);
+    _exit(stop_time_is_over() ? 3 : 2);
+}
+
+Test(net, the_time_to_stop_counts_from_the_first_signal)
+{
+    expect_number("over", run_apart(be_asked_later_again, NULL).status, 3);
 }
 
 static void write_to_nobody(const void *loop)

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { COMMAND_MS = 200 };
@@ -952,6 +953,22 @@ Test(redis, a_password_is_never_repeated)
     expect_number("status", ending.status, 2);
     expect_text("said", ending.err, "unit: --redis 'nowhere': host:port, or unix:PATH\n");
 }
+
+#ifndef __SANITIZE_ADDRESS__ /* which needs memory itself */
+static void start_without_memory(const void *where)
+{
+    const struct rlimit none = {0};
+    setrlimit(RLIMIT_AS, &none);
+    start_with(where);
+}
+
+Test(redis, starting_ends_where_there_is_no_memory)
+{
+    struct ending ending = run_apart(start_without_memory, "unix:/nowhere");
+    expect_number("status", ending.status, 1);
+    expect_text("line", ending.err, "unit: Cannot allocate memory\n");
+}
+#endif
 
 Test(redis, starting_ends_with_a_place_that_is_none)
 {

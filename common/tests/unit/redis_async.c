@@ -1,5 +1,6 @@
 /* Redis for those who must not wait. The test is the event loop, and plays Redis, too: in turns. */
 #include "redis_async.h"
+#include "clock.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -694,6 +695,19 @@ Test(redis_async, what_redis_has_taken_does_not_pile_up)
         }
     }
     cr_expect(redis.out.size < 4 * BEHIND * sizeof(big), "%zu bytes", redis.out.size);
+    redis_async_close(&redis);
+}
+
+Test(redis_async, the_time_out_does_not_end_before_the_deadline)
+{
+    int64_t now;
+    int ms;
+    ask(0);
+    do { /* until both looks at the clock see the same time */
+        now = clock_now_ms();
+        ms = redis_async_timeout(&redis);
+    } while (clock_now_ms() != now);
+    expect_number("ms", ms, redis.connect_deadline - now + 1);
     redis_async_close(&redis);
 }
 
