@@ -135,7 +135,7 @@ LOOSE = re.compile(
     r"|(?P<date>\b[MTWFS][a-z]{2}, \d\d \w+)|(?P<state>(?<= )S(?=l?\+? ))|(?P<path>unix:\S+)"
     r"|(?P<kernel>\b(?:futex_\w*wait\w*|wait_woken|inet_csk_accept|do_sigtimedwait|sigsuspend)(?:\.isra\S*)?)")
 STANDS_FOR = {"any": ".*", "address": "0x[0-9a-f]+", "number": r"\d[\d.,]*", "path": r"unix:\S+",
-              "date": r"\w+, \d\d \w+", "state": "[SRD]", "kernel": r"[\w.-]+"}
+              "date": r"\w+, \d\d \w+", "state": "[SRD][<N]?", "kernel": r"[\w.-]+"}
 
 
 def pattern(line):
@@ -174,8 +174,9 @@ class Terminal:
         termios.tcsetattr(slave, termios.TCSANOW, modes)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
         self._shell = subprocess.Popen(
-            ["setsid", "--ctty", "bash", "--norc", "--noediting", "-i"], cwd=folder, stdin=slave,
-            stdout=slave, stderr=slave,
+            # what runs in the background ignores Ctrl-C, and so would all that it starts
+            ["setsid", "--ctty", "env", "--default-signal", "bash", "--norc", "--noediting", "-i"],
+            cwd=folder, stdin=slave, stdout=slave, stderr=slave,
             env={**environment, "PS1": "\n%s $?\n" % MARK, "PS2": "", "TERM": "dumb",
                  "HISTFILE": ""})
         os.close(slave)
