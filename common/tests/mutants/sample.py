@@ -106,7 +106,7 @@ def functions(lines):
 
 
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
-WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]+[.,:;]*(?!\S)")
+WORD = re.compile(r"(?<!\S)[A-Za-z]?[a-z]+[.,:;]*(?:\\n)?(?!\S)")
 
 
 def without_prose(line):
