@@ -10,7 +10,6 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 static struct options options;
 static struct board *board;
@@ -403,33 +402,6 @@ Test(status, a_child_sees_the_whole_family)
     take_in_a_child();
     expect_number("their slots are not taken for theirs", json_number(&json, "processes"), 2);
     cr_expect(cpu_ms() >= ms + 150, "what they used is forgotten");
-}
-
-static void burn_in_the_kernel(void)
-{
-    static char zeroes[1 << 20];
-    struct rusage own;
-    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-    do {
-        cr_assert(read(fd, zeroes, sizeof(zeroes)) > 0);
-        getrusage(RUSAGE_SELF, &own);
-    } while (own.ru_stime.tv_sec == 0 && own.ru_stime.tv_usec < 200 * 1000);
-}
-
-Test(status, tells_the_time_in_the_kernel_from_the_other)
-{
-    static void (*const burn[])(void) = {burn_in_the_kernel, burn_a_while, burn_in_the_kernel};
-    pid_t workers[COUNT(burn)];
-    start_as(STATUS_PROCESSES, 8);
-    for (size_t i = 0; i < COUNT(burn); i++)
-        workers[i] = add_worker(board_claim(board, getpid()), burn[i]);
-    take_in_a_child();
-    long long user = json_number(&json, "cpu_ms.user"), in = json_number(&json, "cpu_ms.system");
-    cr_expect(user >= 50 && in > user * 5 / 3, "%lld ms, and %lld in the kernel", user, in);
-    for (size_t i = 0; i < COUNT(burn); i++) {
-        kill(workers[i], SIGKILL);
-        wait_for(workers[i]);
-    }
 }
 
 static void burn_less_than_a_tick(void)
