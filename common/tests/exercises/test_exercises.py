@@ -6,6 +6,7 @@ checked: a planted bug may end a program there in another way.
 """
 
 import concurrent.futures
+import fnmatch
 import os
 import re
 import unittest
@@ -33,21 +34,19 @@ SENTENCE = range(6, 36)  # words
 MINUTES = range(5, 241)
 
 pool = concurrent.futures.ThreadPoolExecutor(JOBS)
-verdicts = {}  # (exercise, origin): a Future of (status, what it printed)
+asked = []  # the Verdicts
 
 
-def load_tests(_loader, _tests, _pattern):
-    """A few tests for each exercise there is."""
-    suite = unittest.TestSuite()
+def load_tests(loader, _tests, _pattern):
+    """A few tests for each exercise there is; of them those that -k chooses."""
     known = exercises.every()
-    suite.addTest(ThereAre(known))
-    suite.addTest(Solved())
+    tests = [ThereAre(known), Solved()]
     for exercise in known:
-        suite.addTest(Files(exercise))
-        suite.addTest(Task(exercise))
-        for origin in ORIGINS:
-            suite.addTest(Verdict(exercise, origin))
-    return suite
+        tests += [Files(exercise), Task(exercise), *(Verdict(exercise, origin) for origin in ORIGINS)]
+    chosen = loader.testNamePatterns or ["*"]
+    tests = [test for test in tests if any(fnmatch.fnmatchcase(str(test), each) for each in chosen)]
+    asked.extend(test for test in tests if isinstance(test, Verdict))
+    return unittest.TestSuite(tests)
 
 
 def setUpModule():
@@ -59,10 +58,8 @@ def setUpModule():
         san = not SAN and checks.sanitizers(exercise)
         for origin in ORIGINS if san else []:
             checks.make(exercise.program(origin, san), san)
-    for exercise in exercises.every():
-        for origin in ORIGINS:
-            verdicts[exercise.key, origin] = pool.submit(
-                place.run, "run", exercise.key, "--of", origin, PATIENCE=str(PATIENCE[origin]))
+    for test in asked:
+        test.begin()
 
 
 def tearDownModule():
@@ -145,9 +142,14 @@ class Verdict(Sentence):
             "solutions": "the solution passes"}[origin]))
         self._exercise = exercise
         self._origin = origin
+        self._verdict = None  # a Future of (status, what it printed)
+
+    def begin(self):
+        self._verdict = pool.submit(place.run, "run", self._exercise.key, "--of", self._origin,
+                                    PATIENCE=str(PATIENCE[self._origin]))
 
     def run_it(self):
-        status, printed = verdicts[self._exercise.key, self._origin].result()
+        status, printed = self._verdict.result()
         last = place.last_line(printed)
         if status == 77:
             self.skipTest(last)
