@@ -238,9 +238,11 @@ local function image(el)
   local svg = read(path):gsub('@media [^{]*dark%)%s*%b{}', '')
   svg:gsub('(%-%-[%w-]+):%s*([^;}]+)', function(name, value) values[name] = values[name] or value end)
   el.src = env 'ROUGH' .. '/' .. path:gsub('%W', '-') .. '.png'
-  local file = assert(io.open(el.src, 'wb'))
+  local mine = el.src .. page:gsub('%W', '-') -- another page may be reading the same drawing
+  local file = assert(io.open(mine, 'wb'))
   file:write(pandoc.pipe('rsvg-convert', { '-z', '2.5' }, (svg:gsub('var%((%-%-[%w-]+)%)', values))))
   file:close()
+  assert(os.rename(mine, el.src))
   return el, false
 end
 
