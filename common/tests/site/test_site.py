@@ -35,6 +35,9 @@ SEEN = ("index", "01_iterative/index", "common/ideas", "common/glossary", "01_it
         "common/the-box-opened-once", "01_iterative/exercises/queue", "loadtest/index",
         "loadtest/results/sweep/table", "01_iterative/slides", "common/classroom/slides")
 
+with_axe = unittest.skipUnless(
+    os.path.exists(AXE), "axe-core is not installed: npm install --prefix build axe-core")
+
 
 def setUpModule():
     case.set_up()
@@ -170,8 +173,6 @@ class Seen(unittest.TestCase):
         self.page.save_screenshot(os.path.join(SCREENSHOTS, name.replace("/", "-") + ".png"))
 
     def violations(self):
-        if not os.path.exists(AXE):
-            self.skipTest("axe-core is not installed: npm install --prefix build axe-core")
         self.page.value(case.contents(AXE).decode())
         return self.page.value(VIOLATIONS)
 
@@ -217,6 +218,7 @@ class Seen(unittest.TestCase):
             new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))""")
         self.page.until(shown % 1)
 
+    @with_axe
     def test_the_book_is_accessible(self):
         for scheme in ("light", "dark"):
             self.page.prefer(scheme)
@@ -225,6 +227,7 @@ class Seen(unittest.TestCase):
                     self.open_book(name)
                     self.assertEqual(self.violations(), [])
 
+    @with_axe
     def test_the_servers_own_pages_are_accessible(self):
         for scheme in ("light", "dark"):
             self.page.prefer(scheme)
