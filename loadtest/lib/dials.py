@@ -27,11 +27,11 @@ CALLS = 3  # of a page to Redis, one after the other
 
 def add_options(parser):
     parser.add_argument("--delay", dest="delay_ms", metavar="LIST", type=experiment.milliseconds,
-                        help="Redis is so many ms away: 0,1,10,50")
+                        help="milliseconds that Redis is away, such as 0,1,10,50")
     parser.add_argument("--work", dest="work_ms", metavar="LIST", type=experiment.milliseconds,
-                        help="each page computes for so many ms of CPU time: 0,0.1,1,10")
+                        help="milliseconds of CPU time that a page uses, such as 0,0.1,1,10")
     parser.add_argument("--cores", metavar="LIST", type=experiment.numbers,
-                        help="the server may use so many cores: 1,2")
+                        help="number of cores that the server may use, such as 1,2")
 
 
 def check_options(options, parser):

@@ -21,15 +21,15 @@ GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": 
               "h2load": ("--version", r"nghttp2/([\d.]+)"), "curl": ("--version",)}
 
 EPILOG = """\
-A private Redis is started for the run, and gone after it. With --redis, or REDIS in the
-environment, one that is there already is used instead. Of that one, only the guestbook's two keys
-are touched, guestbook:visitors and guestbook:entries. If it holds them already, nothing begins,
-unless --flush says that they may be deleted; afterwards they are gone.
+Each run starts a private Redis, and ends it afterwards. With --redis, or REDIS in the environment,
+the run uses a Redis that is there already. It touches only the guestbook's two keys in that one,
+guestbook:visitors and guestbook:entries, and deletes them at the end. If they exist already, the
+run does not begin, unless --flush says that they may be deleted.
 
-The results are left in build/loadtest/STAMP; report.html is the page to open.
+The results are in build/loadtest/STAMP. Open report.html there.
 
-Status: 0 if every cell is right; 1 if one had errors, unequal work, or could not be measured; 2 for
-wrong usage; 130 after Ctrl-C, which keeps and prints what is done.
+Status: 0 if every cell is right; 1 if one had errors or unequal work, or could not be measured; 2
+for wrong usage; 130 after Ctrl-C, which keeps and prints what has been measured so far.
 
 example:
   %s
@@ -71,7 +71,7 @@ class Experiment:
         parser.set_defaults(levels=list(self.levels), seconds=None)
         if self.levels_are:
             parser.add_argument("--levels", metavar="LIST", type=numbers, help="%s (%s)" % (
-                self.levels_are, ",".join(map(str, self.levels)) or "found by searching"))
+                self.levels_are, ", ".join(map(str, self.levels)) or "found by searching"))
         parser.add_argument("--rounds", metavar="N", type=positive,
                             help="how often each cell is measured (%d)" % self.rounds)
         if self.seconds_are:
@@ -162,35 +162,35 @@ class Experiment:
             prog=self.name, description=self._doc, epilog=EPILOG % self.example,
             formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--servers", metavar="LIST", type=names, default=list(self.servers),
-                            help="what is measured, separated by commas; also floor, nginx, "
-                            "lighttpd, apache (%s)" % ",".join(self.servers))
+                            help="servers to measure, comma-separated; also floor, nginx, "
+                            "lighttpd, apache (%s)" % ", ".join(self.servers))
         self.add_grid_options(parser)
         parser.add_argument("--quick", action="store_true", default=bool(os.environ.get("QUICK")),
                             help="fewer and shorter rounds (also: QUICK=1 in the environment)")
         parser.add_argument("--against", metavar="REV", action="append", default=[],
-                            help="our servers of another revision as well, or with a stored change "
-                            "(new-redis); may be repeated")
+                            help="also measure our servers of another revision, or with a stored "
+                            "change (new-redis); may be repeated")
         parser.set_defaults(url=None, elsewhere=None, command={}, page={},
                             delay_ms=None, dials=False)
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
-                                help="what is asked for (%s); http://HOST:PORT/PATH: of this "
-                                "server only, which is running already" % self.path)
+                                help="what the clients ask for (%s); http://HOST:PORT/PATH "
+                                "measures only that server, which must be running" % self.path)
         parser.add_argument("--lab", action="store_true",
-                            help="server, Redis and load generator on hosts of their own, made in "
-                            "network namespaces for the time of the run (root only)")
+                            help="give server, Redis and load generator a host each, in network "
+                            "namespaces that are made for the run (root only)")
         parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
-                            help="entries in the guestbook (%d)" % len(redis.SEED))
+                            help="number of entries in the guestbook (%d)" % len(redis.SEED))
         parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
-                            help="leave the results there; a run that was interrupted there "
-                            "goes on")
+                            help="put the results there; continue a run that was interrupted "
+                            "there")
         parser.add_argument("--seed", metavar="N", type=positive,
-                            help="the shuffle's seed, to repeat an order (a new one)")
+                            help="seed of the shuffle, to repeat its order (a new one)")
         parser.add_argument("--redis", metavar="WHERE", type=redis_address,
                             default=os.environ.get("REDIS") or None,
-                            help="unix:PATH or host:port of a Redis (a private one)")
+                            help="use the Redis at unix:PATH or host:port (a private one)")
         parser.add_argument("--flush", action="store_true",
-                            help="with --redis: the guestbook there may be deleted")
+                            help="with --redis: allow the guestbook there to be deleted")
         self.add_options(parser)
         options = parser.parse_args()
         if options.flush and not options.redis:
