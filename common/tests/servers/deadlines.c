@@ -420,3 +420,22 @@ EVERY_SERVER(a_server_without_anything_to_do_sleeps)
     for (int i = 0; i < count; i++)
         hang_up(idle[i]);
 }
+
+/* tcp(7): a byte of urgent data is not among the others, and nobody here asks for it. poll() must
+ * not report it again and again. */
+EVERY_SERVER(urgent_data_is_no_part_of_a_request_and_wakes_nobody)
+{
+    if (getenv("WATCH_OPENS"))
+        cr_skip_test("who is traced wakes more often");
+    start_server("--keep-alive", "60");
+    struct client *c = dial();
+    for (int i = 0; i < 2; i++) {
+        say(c, "GET / HT");
+        check(send(c->fd, "!", 1, MSG_OOB) == 1, "%s", strerror(errno));
+        say(c, "TP/1.1\r\nHost: test\r\n\r\n");
+        check_file(hear(c), "public/index.html");
+        check(send(c->fd, "!", 1, MSG_OOB) == 1, "%s", strerror(errno));
+        check_sleep("urgent data");
+    }
+    hang_up(c);
+}
