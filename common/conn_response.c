@@ -17,9 +17,9 @@ enum {
 };
 
 /* Has the next request come whole? Its beginning does not count: a client could send the first byte
- * of one behind each request, and the rest when it likes. But if the last read filled the buffer,
- * that read has cut the request, and the rest is taken to be there. The parser gets a copy, because
- * it squeezes chunks in place. (A request that it refuses ends at once, and counts.) */
+ * of one behind each request, and the rest when it likes. If the last read filled the buffer, that
+ * read may have cut the request, and the rest is looked for in the socket. The parser gets a copy,
+ * because it squeezes chunks in place. (A request that it refuses ends at once, and counts.) */
 static bool has_next_request(const struct conn *c)
 {
     char bytes[AHEAD_ROOM];
@@ -28,7 +28,12 @@ static bool has_next_request(const struct conn *c)
     size_t len = c->in.len - c->used;
     len = len < sizeof(bytes) ? len : sizeof(bytes);
     memcpy(bytes, c->in.bytes + c->used, len);
-    return len > 0 && (c->cut || http_parse(&parser, bytes, &len, &request) != 0);
+    if (len == 0 || http_parse(&parser, bytes, &len, &request) != 0)
+        return len > 0;
+    ssize_t more =
+        c->cut ? recv(c->fd, bytes + len, sizeof(bytes) - len, MSG_PEEK | MSG_DONTWAIT) : 0;
+    len += more > 0 ? (size_t)more : 0;
+    return more > 0 && http_parse(&parser, bytes, &len, &request) != 0;
 }
 
 /* Politeness: while other clients wait, or memory is short, a connection is kept only for requests

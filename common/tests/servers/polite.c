@@ -175,6 +175,45 @@ AGAINST(preforking, who_has_only_begun_the_next_request_makes_way)
 AGAINST(threading, who_has_only_begun_the_next_request_makes_way)
 AGAINST(prethreading, who_has_only_begun_the_next_request_makes_way)
 
+/* A read that fills the server's buffer may end in the middle of the next request. The rest of that
+ * request may be in the socket, or it may come much later. The first request and the beginning of
+ * the next one are 2, 4, 8 and 16 KiB together: buffers have such sizes. */
+static void who_fills_a_buffer_with_a_begun_request_makes_way(void)
+{
+    enum { LONGEST = 16384 };
+    static const char head[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\nX: ";
+    static char bytes[LONGEST];
+    if (server_is("iterative"))
+        start_server();
+    else
+        start_server("--workers", "1");
+    for (size_t size = 2048; size <= LONGEST; size *= 2) {
+        memset(bytes, 'x', size);
+        memcpy(bytes, head, strlen(head));
+        memcpy(bytes + size / 2 - 4, "\r\n\r\n", 4);
+        memcpy(bytes + size / 2, head, strlen(head));
+        struct client *greedy = dial();
+        say_bytes(greedy, bytes, 10);
+        wait_until(is_read(greedy), SOON_MS, "it was not read");
+        struct client *patient = dial();
+        say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        if (server_is("forking"))
+            poll(NULL, 0,
+                 200); /* its parent looks at the queue every 50 ms, and tells the children */
+        say_bytes(greedy, bytes + 10, size - 10);
+        check(!hear(greedy)->kept, "%zu bytes: somebody waits, and the next request is not there",
+              size);
+        hang_up(greedy);
+        check_file(hear(patient), "public/index.html");
+        hang_up(patient);
+    }
+}
+AGAINST(iterative, who_fills_a_buffer_with_a_begun_request_makes_way)
+AGAINST(forking, who_fills_a_buffer_with_a_begun_request_makes_way)
+AGAINST(preforking, who_fills_a_buffer_with_a_begun_request_makes_way)
+AGAINST(threading, who_fills_a_buffer_with_a_begun_request_makes_way)
+AGAINST(prethreading, who_fills_a_buffer_with_a_begun_request_makes_way)
+
 /* ---- the cap ------------------------------------------------------------------------------- */
 
 /* Four in the middle of a request, and a fifth, whose request is said whole. */
