@@ -39,24 +39,32 @@ static bool makes_way(const struct conn *conn)
     return waiting > 0 && !slow_to_speak && !conn_has_input(conn);
 }
 
-/* How much of its response the client had taken, and when. */
+/* How long the worker has waited for its client to take responses, and what the client had taken of
+ * them when that began. */
 struct pace {
-    int64_t since; /* clock_now_ms(); 0: no response is being sent */
+    int64_t last; /* clock_now_ms() of the last look; 0: no response was being sent then */
+    int64_t ms;
     uint64_t taken;
 };
 
 /* A client that reads a byte now and then makes progress, so its deadline never passes. While other
- * clients wait, it has to take LEAST_RATE of its response, on average over --timeout. Between two
- * responses, when the next request has come already, there is nothing to take. */
+ * clients wait, it has to take LEAST_RATE of its responses, on average over --timeout. The time
+ * between two responses, when the next request has come already, does not count: there is nothing
+ * to take. */
 static bool is_too_slow(const struct conn *conn, struct pace *pace)
 {
     enum { LEAST_RATE = 8 * 1024 }; /* bytes a second */
-    bool writes = conn->state == CONN_WRITING && conn->answering, began = pace->since != 0;
-    int64_t now = clock_now_ms(), ms = now - pace->since;
-    if (writes && began && ms < conn->worker->options->timeout_ms)
+    bool writes = conn->state == CONN_WRITING && conn->answering;
+    int64_t now = clock_now_ms();
+    if (writes && pace->last != 0)
+        pace->ms += now - pace->last;
+    else if (pace->ms == 0)
+        pace->taken = conn->taken;
+    pace->last = writes ? now : 0;
+    if (pace->ms < conn->worker->options->timeout_ms)
         return false;
-    bool slow = writes && began && (conn->taken - pace->taken) * 1000 < (uint64_t)ms * LEAST_RATE;
-    *pace = (struct pace){writes ? now : 0, conn->taken};
+    bool slow = (conn->taken - pace->taken) * 1000 < (uint64_t)pace->ms * LEAST_RATE;
+    *pace = (struct pace){.last = pace->last, .taken = conn->taken};
     return slow && conn->worker->claim_waiting_clients(conn->worker) > 0;
 }
 

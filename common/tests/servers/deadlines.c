@@ -188,22 +188,24 @@ static int connect_with_room(int bytes)
     return fd;
 }
 
-/* It takes 2 KB of a large file now and then: that is progress, which keeps a connection for as
+/* It takes 2 KB of its responses now and then: that is progress, which keeps a connection for as
  * long as nobody else needs its worker. */
-static void who_reads_too_slowly_makes_way(void)
+static void check_slow_reader(int64_t size, int requests)
 {
-    enum { SOME_BYTES = 2000, EVERY_MS = 400, LIMIT_MS = 8000 };
+    enum { SOME_BYTES = 2000, EVERY_MS = 400, LIMIT_MS = 8000, MOST = 100 };
     static const char request[] = "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n";
-    char bytes[SOME_BYTES];
-    const char *root = make_root_with_file(64 * 1024 * 1024);
+    char bytes[SOME_BYTES], all[MOST * sizeof(request)];
+    const char *root = make_root_with_file(size);
     if (server_is("iterative"))
         start_server("--timeout", "2", "--root", root);
     else
         start_server("--timeout", "2", "--root", root, "--workers", "1");
     struct pollfd slow = {.fd = connect_with_room(SOME_BYTES), .events = POLLIN};
-    check(send(slow.fd, request, strlen(request), 0) == (ssize_t)strlen(request) &&
-              poll(&slow, 1, SOON_MS) == 1,
-          "it is not served");
+    for (int i = 0; i < requests; i++)
+        memcpy(all + (size_t)i * strlen(request), request, strlen(request));
+    size_t len = (size_t)requests * strlen(request);
+    check(send(slow.fd, all, len, 0) == (ssize_t)len, "%s", strerror(errno));
+    check(poll(&slow, 1, SOON_MS) == 1, "it is not served");
     struct client *patient = dial();
     say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     int64_t start = now_ms();
@@ -217,11 +219,27 @@ static void who_reads_too_slowly_makes_way(void)
     hang_up(patient);
     close(slow.fd);
 }
+
+static void who_reads_too_slowly_makes_way(void)
+{
+    check_slow_reader(64 * 1024 * 1024, 1);
+}
 AGAINST(iterative, who_reads_too_slowly_makes_way)
 AGAINST(forking, who_reads_too_slowly_makes_way)
 AGAINST(preforking, who_reads_too_slowly_makes_way)
 AGAINST(threading, who_reads_too_slowly_makes_way)
 AGAINST(prethreading, who_reads_too_slowly_makes_way)
+
+/* Each response by itself is taken within a second, but a hundred of them are not. */
+static void who_reads_small_responses_too_slowly_makes_way(void)
+{
+    check_slow_reader(4000, 99);
+}
+AGAINST(iterative, who_reads_small_responses_too_slowly_makes_way)
+AGAINST(forking, who_reads_small_responses_too_slowly_makes_way)
+AGAINST(preforking, who_reads_small_responses_too_slowly_makes_way)
+AGAINST(threading, who_reads_small_responses_too_slowly_makes_way)
+AGAINST(prethreading, who_reads_small_responses_too_slowly_makes_way)
 
 /* ---- lingering ----------------------------------------------------------------------------- */
 
