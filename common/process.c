@@ -4,6 +4,7 @@
 #include "memory.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,8 +86,11 @@ static struct usage usage_so_far(void)
     };
 }
 
+/* SIGXFSZ would end the program when a file that it logs to has reached the limit (setrlimit(2)).
+ * Ignored, it leaves write(2) with an error. */
 void process_start(void)
 {
+    signal(SIGXFSZ, SIG_IGN);
     raise_descriptor_limit();
     memory_start();
     own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);

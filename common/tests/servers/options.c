@@ -356,6 +356,16 @@ EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
     check_log(lines, target);
 }
 
+/* `ulimit -f`: the file of its standard error may not grow, and there is no Redis to be silent of.
+ */
+EVERY_SERVER(a_log_that_may_not_grow_stops_nobody)
+{
+    run_under("prlimit", "--fsize=0");
+    start_server();
+    check_file(get("/"), "public/index.html");
+    check(get("/guestbook")->status == 503, "without Redis");
+}
+
 /* As they come out of an archive that was to be the same each time: `tar --mtime=@0`. */
 EVERY_SERVER(a_template_may_be_of_1970)
 {
