@@ -355,6 +355,15 @@ static struct span uptime_text(struct status *status)
     return span_of(status->number);
 }
 
+/* Refused requests are shown too, and may hold any byte. A terminal would obey some of them, as
+ * when somebody looks at the page with curl, and others are no UTF-8. */
+static struct span request_text(struct status *status)
+{
+    const char *request = status->shown->request;
+    text_escape(request, strlen(request), status->request, sizeof(status->request));
+    return span_of(status->request);
+}
+
 static struct span text(void *data, int id)
 {
     struct status *status = data;
@@ -370,7 +379,7 @@ static struct span text(void *data, int id)
     case SLOT_STATE:
         return span_of(status_state_names[status->shown->state]);
     case SLOT_REQUEST:
-        return span_of(status->shown->request);
+        return request_text(status);
     case SLOT_SINCE:
         return status->shown->state == STATUS_LOOP ? SPAN("")
                                                    : number_text(status, SLOT_NUMBER(since_ms));

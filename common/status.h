@@ -100,6 +100,7 @@ struct status {
     /* While rendering. */
     const struct status_slot *shown;
     char number[40];
+    char request[4 * BOARD_REQUEST + 1]; /* escaped */
 };
 
 /* "idle", by enum status_state. */

@@ -546,6 +546,21 @@ Test(status, the_page_of_a_loop)
                 "loop loop since ");
 }
 
+/* A page may be looked at with curl, in a terminal. */
+Test(status, any_byte_in_a_request_is_written_out_on_the_page)
+{
+    start_as(STATUS_THREADS, 1);
+    struct board_slot *slot = board_claim(board, 1);
+    board_change_state(slot, -1, STATUS_WRITING, clock_now_ms());
+    for (int byte = 1; byte < 256; byte++) {
+        const char request[] = {(char)byte, '\0'};
+        board_begin_request(slot, request, 1);
+        take();
+        for (const char *at = render("{{#slots}}{{slot_request}}{{/slots}}"); *at; at++)
+            cr_assert(*at >= ' ' && *at <= '~', "byte %d", byte);
+    }
+}
+
 Test(status, the_page_says_since_when_in_words)
 {
     static const struct {
