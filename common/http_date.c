@@ -12,6 +12,9 @@ void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
 
 time_t http_parse_date(struct span text)
 {
+    enum {
+        FIFTY_YEARS = 50 * 365 * 86400
+    }; /* seconds; a year of two digits lies no further ahead */
     static const char *const forms[] = {
         "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the form to be sent */
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
@@ -27,9 +30,10 @@ time_t http_parse_date(struct span text)
         const char *end = strptime(date, forms[i], &utc);
         if (!end || *end)
             continue;
+        if (i == 1) /* strptime(3) takes two digits for 1969 to 2068 */
+            utc.tm_year = 100 + utc.tm_year % 100;
         time_t when = timegm(&utc);
-        if (i == 1 &&
-            when > time(NULL) + (time_t)50 * 365 * 86400) { /* two digits: the past is meant */
+        if (i == 1 && when > time(NULL) + FIFTY_YEARS) {
             utc.tm_year -= 100;
             when = timegm(&utc);
         }

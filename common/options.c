@@ -91,6 +91,12 @@ static _Noreturn void print_help(const char *name, int workers)
     exit(0);
 }
 
+static _Noreturn void print_version(const char *name)
+{
+    printf("%s (ZeroHTTPd) %s\n", name, ZEROHTTPD_VERSION);
+    exit(0);
+}
+
 static void one_option(struct options *o, int option, const char *value, int workers)
 {
     enum { MOST_SECONDS = 3600, MOST_WORK_MS = 1000 };
@@ -131,8 +137,7 @@ static void one_option(struct options *o, int option, const char *value, int wor
     case 'h':
         print_help(o->name, workers);
     case 'V':
-        printf("%s (ZeroHTTPd) %s\n", o->name, ZEROHTTPD_VERSION);
-        exit(0);
+        print_version(o->name);
     }
 }
 
