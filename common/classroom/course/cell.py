@@ -16,7 +16,6 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path[1:1] = [os.path.join(TOP, "common", "classroom", name) for name in ("exercises", "grader")]
-sys.dont_write_bytecode = True
 import cage
 import checks
 import exercises

@@ -34,7 +34,7 @@ class Project:
                           (re.match(r"(\d\d)_\w+/exercises/(\w+)\.md$", path) for path in self.files)
                           if found}
         self.experiments = {path for path in self.files if re.match(r"loadtest/[^./]+$", path)
-                            and self.text(path).startswith("#!/usr/bin/env python3")}
+                            and re.match("#!/usr/bin/env (-S )?python3", self.text(path))}
 
     def documents(self):
         return sorted(path for path in self.files if path.endswith(".md"))
