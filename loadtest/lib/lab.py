@@ -136,11 +136,26 @@ class Lab:
         starting.await_ready(store.answers)
         return store
 
+    @contextlib.contextmanager
     def balancer(self, instances, folder):
-        """nginx on `lb` before some instances, given as "ADDRESS:PORT": a context manager. Its
-        configuration and log are in `folder`. It asks over a new connection each time, which is
-        nginx's default."""
-        return Balancer(self, instances, folder)
+        """nginx on `lb` before some instances, given as "ADDRESS:PORT". Its configuration and log
+        are in `folder`. It asks over a new connection each time, which is nginx's default."""
+        folder, listen = os.path.abspath(folder), "%s:%d" % (self.address("lb"), BALANCER_PORT)
+        conf, pid, log = (os.path.join(folder, "nginx." + name) for name in ("conf", "pid", "log"))
+        with open(conf, "w", encoding="utf-8") as file:
+            file.write(nginx_conf(folder, listen, instances,
+                                  min(machine.raise_descriptor_limit(), 1 << 17)))
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(pid)  # left by one that was killed
+        nginx = servers.Started("nginx before %d" % len(instances), (), log,
+                                launch=functools.partial(self.run_in, "lb"))
+        nginx.url = "http://" + listen
+        nginx.start(["nginx", "-e", "stderr", "-p", folder, "-c", conf])
+        try:  # nginx writes its pid when it listens, and removes the file at its end
+            nginx.await_ready(lambda: os.path.exists(pid))
+            yield nginx
+        finally:
+            nginx.end()
 
     def cpu(self):
         """{host: seconds} of CPU time that the processes on it have used, with their children that
@@ -211,28 +226,3 @@ def nginx_conf(folder, listen, instances, descriptors):
         folder=folder, listen=listen, descriptors=descriptors,
         connections=descriptors - machine.SPARE_DESCRIPTORS,
         instances="\n".join("        server %s max_fails=0;" % each for each in instances))
-
-
-class Balancer(servers.Started):
-    """nginx on `lb`, for the time of a `with`."""
-
-    def __init__(self, lab, instances, folder):
-        self._folder = os.path.abspath(folder)
-        super().__init__("nginx before %d" % len(instances), (),
-                         os.path.join(self._folder, "nginx.log"),
-                         launch=functools.partial(lab.run_in, "lb"))
-        self._instances = instances
-        self._listen = "%s:%d" % (lab.address("lb"), BALANCER_PORT)
-
-    def __enter__(self):
-        conf, ready = (os.path.join(self._folder, "nginx." + name) for name in ("conf", "pid"))
-        with open(conf, "w", encoding="utf-8") as file:
-            file.write(nginx_conf(self._folder, self._listen, self._instances,
-                                  min(machine.raise_descriptor_limit(), 1 << 17)))
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(ready)  # left by one that was killed
-        self.start(["nginx", "-e", "stderr", "-p", self._folder, "-c", conf])
-        # nginx writes its pid when it listens, and removes the file at its end
-        self.await_ready(lambda: os.path.exists(ready))
-        self.url = "http://" + self._listen
-        return self

@@ -66,8 +66,7 @@ class Command(EndsWithUs):
     Its port is free again when it starts, because not every server sets SO_REUSEADDR."""
 
     def __init__(self, name, command, cores, log, redis):
-        super().__init__(name, cores, log)
-        self._command = command
+        super().__init__(name, cores, log, command=command)
         self._redis = redis
 
     def __enter__(self):
@@ -87,14 +86,9 @@ class Floor(EndsWithUs):
     which may be on a host that `prefix` leads to (see servers.Server)."""
 
     def __init__(self, cores, log, file=None, body=600, prefix=(), address=None):
-        super().__init__("floor", cores, log)
-        self._command = [*prefix, FLOOR, *(["--file", file] if file else ["--body", str(body)]),
-                         *(["--bind", address] if address else [])]
-
-    def __enter__(self):
-        self.start(self._command)
-        self.await_banner()
-        return self
+        super().__init__("floor", cores, log, command=[
+            *prefix, FLOOR, *(["--file", file] if file else ["--body", str(body)]),
+            *(["--bind", address] if address else [])])
 
 
 class Peer(EndsWithUs):

@@ -14,21 +14,27 @@ START_SECONDS = 5.0
 
 
 class Started:
-    """A server process of ours, from `with` to its end.
+    """A server process of ours, from `with` to its end. It is ready when its banner says where.
 
     Its output goes to the file `log`, or its errors to a file of their own, because a pipe that is
     not read could block it. `launch` starts it, here or on another host."""
 
     other_pids = ()  # it has one instance
 
-    def __init__(self, name, cores, log, errors=None, launch=processes.start):
+    def __init__(self, name, cores, log, errors=None, launch=processes.start, command=()):
         self.name = name
         self.url = None
+        self._command = command
         self._cores = cores
         self._log = log
         self._errors = errors
         self._launch = launch
         self._process = None
+
+    def __enter__(self):
+        self.start(self._command)
+        self.await_banner()
+        return self
 
     def __exit__(self, *exception):
         self.end()
@@ -90,14 +96,9 @@ class Server(Started):
 
     def __init__(self, binary, redis, cores, log, options=(), prefix=(), address=None,
                  errors=None):
-        super().__init__(os.path.basename(binary), cores, log, errors)
-        self._command = [*prefix, binary, "--port", "0", "--redis", redis, *options,
-                         *(["--bind", address] if address else [])]
-
-    def __enter__(self):
-        self.start(self._command)
-        self.await_banner()
-        return self
+        super().__init__(os.path.basename(binary), cores, log, errors, command=[
+            *prefix, binary, "--port", "0", "--redis", redis, *options,
+            *(["--bind", address] if address else [])])
 
 
 def path_of(name, top=machine.SERVERS):
