@@ -188,31 +188,23 @@ export function sentence(status) {
  * `all`: the states that nobody is in as well. */
 export function showCounts(list, status, all = false) {
   const rows = counts(status).filter(([, number]) => all || number);
-  list.replaceChildren(
-    ...rows.map(([state, number]) => {
-      const item = document.createElement("li");
-      const letter = document.createElement("i");
-      const count = document.createElement("b");
-      letter.className = `letter ${state.name}`;
-      letter.textContent = state.letter;
-      letter.setAttribute("aria-hidden", "true");
-      count.textContent = whole(number);
-      item.append(letter, " ", count, " ", state.words);
-      return item;
-    }),
-  );
+  list.replaceChildren(...rows.map(([{ name, letter, words }, number]) => element("li", {},
+    element("i", { class: `letter ${name}`, "aria-hidden": "true" }, letter), " ",
+    element("b", {}, whole(number)), " ", words)));
 }
 
 // ---- drawing -----------------------------------------------------------------------------------
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function shape(name, attributes, text) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text) element.textContent = text;
-  return element;
+function made(namespace, name, attributes, inside) {
+  const node = document.createElementNS(`http://www.w3.org/${namespace}`, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...inside);
+  return node;
 }
+
+/** An element of HTML with these attributes, and with texts and elements inside. */
+export const element = (name, attributes, ...inside) => made("1999/xhtml", name, attributes, inside);
+const shape = (name, attributes, ...inside) => made("2000/svg", name, attributes, inside);
 
 /** The next of 1, 2, 5, 10, 20, 50 ... that is not below. */
 function roundUp(number) {

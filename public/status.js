@@ -1,7 +1,7 @@
 // Keeps /status up to date while it is visible. Without JavaScript the page is complete as well,
 // but does not change.
 import {
-  Cells, Minute, cpu, drawChart, lasting, offerPause, rate, showCounts, tops, watch, whole,
+  Cells, Minute, cpu, drawChart, element, lasting, offerPause, rate, showCounts, tops, watch, whole,
 } from "/board.js";
 
 const MOST_ROWS = 200; // of the table: nobody could read more each second
@@ -38,40 +38,23 @@ function showCells(status) {
 }
 
 function showFigures(status) {
-  write({
-    uptime: lasting(status.uptime_ms),
-    workers: whole(status.slots.length),
-    "workers-most": whole(status.workers_most),
-    requests: whole(status.requests),
-    connections: whole(status.connections),
-    ...Object.fromEntries(Object.entries(status.responses).map(([kind, number]) => [kind, whole(number)])),
-    user: whole(status.cpu_ms.user),
-    system: whole(status.cpu_ms.system),
-    processes: whole(status.processes),
-    threads: whole(status.threads),
-    memory: whole(status.pss_kib),
-    descriptors: whole(status.descriptors),
-    voluntary: whole(status.switches.voluntary),
-    involuntary: whole(status.switches.involuntary),
-  });
+  const { requests, connections, processes, threads, descriptors } = status;
+  const figures = {
+    requests, connections, processes, threads, descriptors, ...status.responses, ...status.cpu_ms,
+    ...status.switches, memory: status.pss_kib, workers: status.slots.length,
+    "workers-most": status.workers_most,
+  };
+  for (const [id, figure] of Object.entries(figures)) write({ [id]: whole(figure) });
+  write({ uptime: lasting(status.uptime_ms) });
 }
 
 function row(slot) {
-  const tr = document.createElement("tr");
-  const id = document.createElement("th");
-  const state = document.createElement("span");
-  const request = document.createElement("code");
-  id.scope = "row";
-  id.textContent = slot.id;
-  state.className = `letter ${slot.state}`;
-  state.textContent = slot.state;
-  request.textContent = slot.request;
-  tr.append(id);
+  const state = element("span", { class: `letter ${slot.state}` }, slot.state);
   const since = slot.since_ms === null ? "always" : lasting(slot.since_ms);
-  for (const content of [state, since, request, whole(slot.requests), whole(slot.connections)]) {
-    tr.insertCell().append(content);
-  }
-  return tr;
+  const request = element("code", {}, slot.request ?? "");
+  const figures = [state, since, request, whole(slot.requests), whole(slot.connections)]
+    .map((each) => element("td", {}, each));
+  return element("tr", {}, element("th", { scope: "row" }, slot.id), ...figures);
 }
 
 function showRows(status) {

@@ -3,8 +3,8 @@
 // They are found by their ports, BASE+1 to BASE+7, on the host this page came from. BASE is in the
 // address, as ?base=8000; or else it is this page's own port, less the chapter of the server that sent it.
 import {
-  Cells, Lanes, Minute, cpu, drawChart, isLoop, many, memory, offerPause, rate, showCounts, tops, total, watch,
-  whole,
+  Cells, Lanes, Minute, cpu, drawChart, element, isLoop, many, memory, offerPause, rate, showCounts,
+  tops, total, watch, whole,
 } from "/board.js";
 
 const SERVERS = ["iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll"];
@@ -42,11 +42,9 @@ function offerLoads(card, name, base) {
   card.querySelector(".load").setAttribute("aria-label", `Commands that load ${name}`);
   code.textContent = command(name, LOADS[1].words, base);
   for (const load of LOADS) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "small";
-    button.textContent = load.text;
-    button.setAttribute("aria-label", `Copy ${load.text}: ${command(name, load.words, base)}`);
+    const label = `Copy ${load.text}: ${command(name, load.words, base)}`;
+    const looks = { type: "button", class: "small", "aria-label": label };
+    const button = element("button", looks, load.text);
     button.addEventListener("click", () => {
       code.textContent = command(name, load.words, base);
       copy(code);
