@@ -1,7 +1,5 @@
 """portrait: what a server looks like from outside, in four scenes. All of it is counted, not timed.
 
-    portrait.py BINARY yes|no SEED   prints the portrait as JSON; yes: the program knows --workers
-
     rest    one client has come and gone
     held    more clients than it has processes or threads, each in the middle of a request
     redis   three pages at once while Redis is frozen, and a file meanwhile; then the same again
@@ -18,13 +16,10 @@ scenes by them.
 """
 
 import contextlib
-import json
 import os
 import random
 import re
 import signal
-import sys
-import tempfile
 import time
 from collections import Counter, namedtuple
 from types import SimpleNamespace as Seen
@@ -33,7 +28,7 @@ import cage
 import places  # noqa: F401  (finds lib, diag, served and client)
 import diag
 from client import Client
-from lib import Trouble, meter, processes, redis
+from lib import Trouble, meter
 from outcome import Missed
 from served import Server, Traced, parse_trace
 
@@ -394,34 +389,19 @@ def some_options(chance, has_workers):
     return [word for name, limits in pairs for word in (name, str(chance.randint(*limits)))]
 
 
-def paint(binary, has_workers, folder, seed):
-    """What was seen of a server, with a Redis of its own: numbers, by scene. `trouble` says why a
-    scene is missing."""
-    chance = random.Random(seed)
+def paint(binary, store, folder, has_workers, seed):
+    """What was seen of a server: numbers, by scene. `trouble` says why a scene is missing."""
+    chance = random.Random(int(seed))
     cage.adopt_orphans()
-    private = redis.start_private(folder, None)
-    options = some_options(chance, has_workers)
+    options = some_options(chance, has_workers == "yes")
     before = {stat.pid for stat in cage.descendants()}
     traced = Traced(CALLS, os.path.join(folder, "trace"))
     portrait = Seen(name="", trouble="")
     try:
-        with Server(binary, private.where, os.path.join(folder, "server"), options,
+        with Server(binary, store.where, os.path.join(folder, "server"), options,
                     [*cage.LIMITS, *traced]) as server:
             portrait.name = server.printed().partition(":")[0]
-            Painter(server, private, traced.trace, portrait, chance, before).paint()
+            Painter(server, store, traced.trace, portrait, chance, before).paint()
     except (Trouble, Missed, OSError) as error:
         portrait.trouble = str(error)
     return portrait
-
-
-def main(binary, workers, seed):
-    try:
-        with processes.tidied(), tempfile.TemporaryDirectory(
-                prefix="portrait-", dir=os.environ.get("FOLDERS")) as folder:
-            print(json.dumps(paint(binary, workers == "yes", folder, int(seed)), default=vars))
-    except Trouble as trouble:
-        sys.exit(str(trouble))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -23,7 +23,7 @@ SEED = str(random.randrange(10000))
 
 def paint(name):
     """The Portrait of one of the seven; in a process of its own, which ends what it starts."""
-    command = [sys.executable, "-B", os.path.join(HERE, "portrait.py"),
+    command = [sys.executable, "-B", os.path.join(HERE, "apart.py"), "portrait",
                os.path.join(SERVERS, name), "yes" if name in WITH_WORKERS else "no", SEED]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", check=False)

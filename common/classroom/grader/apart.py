@@ -1,0 +1,35 @@
+"""apart: a part of the grading that is done in a cage, by a process of its own.
+
+    apart.py portrait BINARY yes|no SEED   what it looks like; yes: the program knows --workers
+    apart.py costs BINARY MODEL            the system calls of a request. BINARY has the model's name
+    apart.py lanes BINARY                  svg: the picture of what it waits for
+
+Each has a Redis of its own, and prints JSON.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+import costs
+import portrait
+from lib import Trouble, processes, redis, xray
+
+
+def lanes(binary, store, folder):
+    store.seed()
+    return {"svg": xray.lanes_svg(binary, store, folder)}
+
+
+PARTS = {"portrait": portrait.paint, "costs": costs.measure, "lanes": lanes}
+
+if __name__ == "__main__":
+    part, binary, *arguments = sys.argv[1:]
+    try:
+        with processes.tidied(), tempfile.TemporaryDirectory(
+                prefix=part + "-", dir=os.environ.get("FOLDERS")) as place:
+            found = PARTS[part](binary, redis.start_private(place, None), place, *arguments)
+            print(json.dumps(found, default=vars))
+    except Trouble as trouble:
+        sys.exit(str(trouble))
