@@ -1,38 +1,12 @@
-"""What the load tests share. One idea a file; read them in this order.
+"""What the load tests share. One idea a file, which its first line says; in the order to read them:
 
-What runs, and where:
-    processes   what we start, we end
-    machine     cores to pin to, limits, and what the report says of the machine
-    redis       a Redis of our own, and how often it was asked
-    delay       a Redis further away
-    servers     one of the seven, from its banner to its end
-    peers       lighttpd, nginx, Apache, and the floor
-    subjects    whatever can be measured, by its name
-    places      where things run: here, or in
-    lab         four hosts on one machine
-What loads, and what is seen:
-    load        what a load generator saw, whichever it was
-    ab, wrk, httperf, h2load, curl   each of them run and understood
-    meter       what a load cost, and who was busy
-    calls       the system calls of a request
-    callgrind   its instructions, part by part
-    idle        the memory of a connection on which nobody speaks
-    web         one well-formed exchange with a server
-    work        did every page cost the same?
-What a program is made of:
-    cells       one cell of a table: one subject under one load, once
-    rounds      every cell several times, in an order that no drift can favour
-    run         one run of a program, from its options to what is left of it
-    experiment  what all the programs have in common
-    dials       what is turned while all else stays: a Redis far away, work, cores
-    static      what those have in common that ask for files
-    xray        a server traced while a few clients come at once
-    trace, lanes, picture   what strace wrote, what each thread waited for, and how that looks
-    knee, offered, climb, fetched, filling, seeds, soaked   the parts of one program or two
-What it came to:
-    table, chart, report   Markdown, pictures, and the page with both
-    gnuplot, scale, panels   what the pictures are drawn with
-    progress    what runs, and how long is left
+- what runs, and where: processes, machine, redis, delay, servers, peers, subjects, places, lab
+- what loads, and what is seen: load; ab, wrk, httperf, h2load, curl; meter, calls, callgrind, idle,
+  web
+- what a program is made of: cells, rounds, run, kept, experiment, dials, static
+- the parts of one program or two: knee, offered, climb, filling, fetched, soaked;
+  xray, trace, lanes, picture
+- what it came to: table, chart, report; gnuplot, scale, panels; progress
 """
 
 

@@ -1,15 +1,11 @@
 """ab: ApacheBench, run and understood.
 
-ab keeps a fixed number of clients busy. Each opens a connection, asks, reads the page to its end,
-and begins again. ab speaks HTTP/1.0 and has one thread. To trust its figures one must know:
+README.md lists the traps of all load generators. To trust ab's figures one must also know:
 
-- A page whose length changes counts as failed unless -l is given, and the visitor counter changes
-  it. With -l a page that is cut short counts like any other. Only the total of bytes shows it.
-- With -r a failed connection is counted; without it, ab gives up. A failed connection is also one
-  of the complete requests, and a reset is two failures, "receive" and "exception". So a server
-  that is dead completes 64,000 requests a second, and ab's status is 0.
-- A connection that is closed without a single byte counts as a complete request, and not as a
-  failed one. Only Redis shows the difference (see work).
+- A failed connection is also one of the complete requests, and a reset is two failures, "receive"
+  and "exception". One that is closed without a single byte is complete, and not failed: only Redis
+  shows the difference.
+- With -l a page that is cut short counts like any other. Only the total of bytes shows it.
 - It prints whole milliseconds. The file that it writes for -e has three decimals.
 - When it gives up it prints no report. The last line of its standard error says why.
 """

@@ -10,11 +10,12 @@ import os
 from dataclasses import dataclass, field
 from typing import ClassVar, Dict, List, NamedTuple, Optional
 
-from lib import Trouble, ab, meter, redis, subjects, table, work, wrk
+from lib import Trouble, ab, meter, redis, subjects, table, wrk
 from lib.load import Load
 
 FEW = 20  # requests that any server answers soon, wherever Redis is
 WARM_UP_MOST_SECONDS = 2  # if two for each client took longer, these are the warm-up
+KINDS = {"ab": "A new connection for each request (ab)", "wrk": "Kept connections (wrk)"}
 SUSPECT = 0.10  # a cell that is farther from Little's law is suspect
 NOT_WAITING = ("by Little's law not as many clients as were asked for were waiting for an answer at a "
                "time")
@@ -211,7 +212,7 @@ def judge(cell, asks_redis, size=None):
         cell.wrong.append("%s bytes came in %s answers of %s" % tuple(
             format(number, ",") for number in (load.content, load.requests, size)))
     if asks_redis:
-        unequal = work.unequal(load.requests, cell.counts, in_flight)
+        unequal = redis.unequal(load.requests, cell.counts, in_flight)
         cell.wrong += [unequal] if unequal else []
     if spot.dials.cores > 1 and cell.reading.shared:
         cell.remarks.append("%d cores: shared with %s and Redis" % (

@@ -16,7 +16,7 @@ weaker, such as another machine's figures. `behind_name` is its name.
 import re
 from collections import namedtuple
 
-from lib.gnuplot import FAINT, INK, ON_DARK, ON_LIGHT, OTHERS, PAPER, brightness
+from lib.gnuplot import FAINT, INK, ON_DARK, ON_LIGHT, OTHERS, brightness
 from lib.panels import LINE, SMALL, Panels, at, width
 from lib.scale import Scale
 from lib.scale import figure as written

@@ -12,7 +12,7 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Dict, List, Optional
 
-from lib import Trouble, cells, h2load, knee, meter, redis, work
+from lib import Trouble, cells, h2load, knee, meter, redis
 from lib.load import Load
 
 LATE_MS = 50  # a load with a higher p99 is not held
@@ -97,7 +97,7 @@ def offer(step, server, run, save_as):
     else:
         if run.asks_redis(step.way):
             pages = step.report.statuses.get(2, 0)
-            unequal = work.unequal(pages, step.counts, step.report.total - pages)
+            unequal = redis.unequal(pages, step.counts, step.report.total - pages)
             step.wrong += [unequal] if unequal else []
         if step.why_not:
             run.redis.settle()

@@ -13,7 +13,8 @@ import sys
 from urllib.parse import urlsplit
 
 from lib import (Trouble, cells, delay, lab, load, machine, peers, places, processes, redis, rounds,
-                 servers, subjects)
+                 servers, subjects, table)
+from lib.report import Report
 from lib.run import PAGE, Run
 
 # How each tool tells its version, and the pattern that finds it there, if not after its name.
@@ -92,7 +93,18 @@ class Experiment:
 
     def report(self, run):
         """The results, as a report.Report."""
+        report = Report(self.title, self.question)
+        self.add_results(report, run, table.Notes())
+        report.add_text(run.fine_print(self.pace(run)))
+        return report
+
+    def add_results(self, report, run, notes):
+        """Adds the tables, charts and texts. Tables share the notes."""
         raise NotImplementedError
+
+    def pace(self, _run):
+        """A sentence for the fine print on how often and how long, instead of the usual one."""
+        return None
 
     def status(self, run):
         """The program's exit status after a complete run."""

@@ -30,7 +30,7 @@ def raw(cell):
     return table.raw_row(COLUMNS, row)
 
 
-def measure(cell, run, files):
+def measure(files, cell, run):
     """Fills the cell, even if something fails."""
     spot = cell.spot
     save_as = os.path.join(run.folder, "raw", "%s-%s-%d" % (

@@ -11,7 +11,6 @@ measured. Otherwise later writing would disturb the measurement.
 import os
 import random
 import shutil
-import zlib
 
 from lib import Trouble, machine, meter
 
@@ -22,14 +21,12 @@ ROOM = 1.2  # so much must be free besides the files
 
 
 class Filling:
-    """The files, with the bytes that a client must receive of each."""
+    """The files, which hold the bytes that a client must receive."""
 
     def __init__(self, root, small, large_bytes):
         self.root = root
         self._dice = random.Random(SEED)
         self._block = self._dice.getrandbits(8 * BLOCK).to_bytes(BLOCK, "little")
-        self.sizes = {}  # by path, as a client asks for it
-        self._sums = {}
         self._check_room(small * sum(SMALL_BYTES) / 2 + large_bytes)
         os.makedirs(os.path.join(root, "public", "small"))
         os.symlink(os.path.join(machine.TOP, "templates"), os.path.join(root, "templates"))
@@ -49,18 +46,16 @@ class Filling:
                               % (needed / 1e6, what, free / 1e6))
 
     def _make(self, path, size):
-        """Makes a file, and returns its path. Each begins at another place in the same random
-        bytes."""
-        total, crc, at = 0, 0, self._dice.randrange(BLOCK // 2)
+        """Makes a file, and returns its path as a client asks for it. Each begins at another place
+        in the same random bytes."""
+        at = self._dice.randrange(BLOCK // 2)
         with open(self.file_of(path), "wb") as file:
-            while total < size:
-                piece = self._block[at:at + size - total]
-                file.write(piece)
-                total, crc, at = total + len(piece), zlib.crc32(piece, crc), 0
+            while file.tell() < size:
+                file.write(self._block[at:at + size - file.tell()])
+                at = 0
             file.flush()
             if size > BLOCK:
                 os.fsync(file.fileno())
-        self.sizes[path], self._sums[path] = size, crc
         return path
 
     def file_of(self, path):
@@ -74,11 +69,9 @@ class Filling:
                     pass
 
     def bytes_of(self, paths):
-        return sum(self.sizes[path] for path in paths)
+        return sum(os.path.getsize(self.file_of(path)) for path in paths)
 
     def is_right(self, path, chunks):
         """Are these the bytes of the file?"""
-        size = crc = 0
-        for chunk in chunks:
-            size, crc = size + len(chunk), zlib.crc32(chunk, crc)
-        return (size, crc) == (self.sizes[path], self._sums[path])
+        with open(self.file_of(path), "rb") as file:
+            return all(chunk == file.read(len(chunk)) for chunk in chunks) and not file.read(1)

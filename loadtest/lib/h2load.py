@@ -1,15 +1,12 @@
 """h2load: an open loop over HTTP/1.1, run and understood.
 
 ab and wrk are closed loops. A client that waits asks for nothing meanwhile, so a slow server is
-asked less. h2load asks at a rate that does not depend on the replies. It opens so many new
-connections a period, and asks once on each. Nothing that the server does delays the next one.
+asked less. h2load opens so many new connections a period, whatever the replies do, and asks once on
+each. README.md lists the traps of all load generators. To trust its figures (1.52) one must also
+know:
 
-To trust its figures (1.52) one must also know:
-
-- With -D (a duration), a connection that breaks is not counted as failed, and a time-out ends
-  h2load with a failed assertion. So this module always gives a number of requests, -n.
-- Its log has only the requests that were answered, whatever its manual says about -1. Times do not
-  include connecting, and there is no connecting time per request. Its mean is in the summary.
+- With -D a time-out ends h2load with a failed assertion. So this module always gives it -n.
+- Its log has only the requests that were answered, whatever its manual says about -1.
 - Its 2xx may be more than were answered: it counts heads, and a body may be cut short.
 - "errored" includes "timeout", and clients that could not connect.
 - -r takes a whole number of connections a period: see pace().
@@ -25,7 +22,7 @@ from lib.load import Load
 
 LEAST_PERIOD_MS = 10  # short, so that connections come evenly
 GRACE_SECONDS = 10
-PERCENTAGES = (50, 90, 99, 99.9, 100)
+PERCENTAGES = (50, 90, 99, 100)
 
 COUNTS = re.compile(r"requests: (\d+) total, (\d+) started, (\d+) done, \d+ succeeded, "
                     r"\d+ failed, (\d+) errored, (\d+) timeout")

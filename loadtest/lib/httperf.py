@@ -1,20 +1,16 @@
 """httperf: connections at an offered rate, run and understood.
 
 httperf opens so many connections a second, whether or not the server has answered the earlier ones,
-asks once on each, and closes it. To trust its figures one must know:
+asks once on each, and closes it. README.md lists the traps of all load generators. To trust its
+figures one must also know:
 
-- It waits with select(), so it has about 1,000 connections at once. If it runs out of descriptors,
-  it counts "fd-unavail" and goes on. Such a row says nothing about the server (see void).
-- With --hog it picks the ports of its connections itself, one after the other, and never one that
-  was in use in the last minute. After 64,000 connections, of all runs of the last minute, it
-  searches for a free one for ever. Without --hog the kernel picks, and on loopback it takes ports
-  again after a second (tcp_tw_reuse).
+- If it runs out of descriptors, it counts "fd-unavail" and goes on. Such a row says nothing about
+  the server (see void).
 - It never waits by sleeping, so its core is always full. That tells nothing.
 - If it cannot keep up, it opens fewer connections than it was told to: compare connection_rate
   with the offered rate. Its seconds go on until the last reply or time-out, which lowers every
-  rate of a short run. Then those of the 5 s samples are better.
-- The least, mean and most of the reply rate are those of samples of 5 s. A shorter run has none,
-  so 30 s is the least for a table. replies / seconds holds for any run.
+  rate of a short run. Then those of its samples are better: least, mean and most of the replies in
+  5 s. A run shorter than that has none.
 - A body cut short counts as a reply, even though Content-Length says more. A connection closed
   without a reply is a "connreset".
 - --timeout holds for each step of a connection: to connect, to send, to receive something.

@@ -1,8 +1,9 @@
 """redis: a Redis of our own, or a Valkey where there is no Redis, and its counts of commands.
 
 Before each cell the guestbook is put into the same state. After it, Redis' own statistics tell
-what the pages really cost. All of that goes through redis-cli. Its own commands are not in the
-figures, because they come before the first reading or after the last.
+what the pages really cost: a server that skips a call, asks twice, or answers from a cache would do
+other work than those it is compared with. All of that goes through redis-cli. Its own commands are
+not in the figures, because they come before the first reading or after the last.
 
 Only the guestbook's two keys are ever touched, by DEL and RPUSH. There is no FLUSHALL and no
 CONFIG here, because the Redis may belong to somebody else.
@@ -146,6 +147,16 @@ def command_calls(info):
     if "# Commandstats" not in info:
         raise Trouble("Redis shows no statistics: %s" % info)
     return {name: int(calls) for name, calls in re.findall(r"cmdstat_(\S+):calls=(\d+)", info)}
+
+
+def unequal(pages, counts, in_flight=0):
+    """What is wrong with the `counts` that `pages` pages have left in Redis, in words; None if it
+    is exactly three calls and one visitor a page. A run that ends by the clock leaves up to
+    `in_flight` requests, which may have been counted, too."""
+    if all(0 <= count - pages <= in_flight for count in counts):
+        return None
+    return "for %s pages Redis counted %s INCR, %s GET, %s LRANGE and %s visitors" % tuple(
+        format(number, ",") for number in (pages, *counts))
 
 
 def start_private(folder, cores, port=None):

@@ -104,6 +104,11 @@ def rate_text(spot, notes, kernel=True):
         if kernel or not text.startswith("the kernel"))
 
 
+def median_rate(spot):
+    """Of a Spot, or None; None if there was no clean round."""
+    return spot.rate.median if spot and spot.rate else None
+
+
 def by_spot(cells):
     """A dict from each spot to the results of its rounds."""
     groups = {}

@@ -213,9 +213,10 @@ class Run:
 
     # ---- measuring --------------------------------------------------------------------------
 
-    def measure_cells(self, turns):
-        """Measures a cell for each turn. If a load generator has given up on a spot, it is not sent
-        there again: that would take a minute each time, and fail again."""
+    def measure_cells(self, turns, measure=None):
+        """Measures a cell for each turn, by cells.measure() or another. If a load generator has
+        given up on a spot, it is not sent there again: that would take a minute each time, and fail
+        again."""
         hopeless = set()
         with Record(self, len(turns), 1.2 * self.seconds + 0.5) as record:
             for number, spot in turns:
@@ -226,7 +227,7 @@ class Run:
                 if not cell:
                     record.begin("round %d, %s" % (number, spot))
                     cell = cells.Cell(spot, number)
-                    cells.measure(cell, self)
+                    (measure or cells.measure)(cell, self)
                     record.keep(cell, "%s: %s" % (spot, outcome(cell)))
                 if not cell.load:
                     hopeless.add(spot)
@@ -276,8 +277,8 @@ class Run:
         return text + (", in a noisy hour: the floor drifted by %.0f %%" % self.drift()[0]
                        if noisy else "")
 
-    def fine_print(self, pace=None):
-        """The paragraph below the table. `pace`: a sentence on how often and how long."""
+    def fine_print(self, pace):
+        """The paragraph below the table. `pace`: a sentence on how often and how long, or None."""
         facts = dict(self.facts())
         sentences = ["%s, %s, %s." % (facts["processor"], facts["cores"], facts["kernel"]),
                      self.pinned(),

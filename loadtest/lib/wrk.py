@@ -1,16 +1,10 @@
 """wrk: kept connections, run and understood.
 
-wrk keeps a fixed number of connections open, and asks on each as soon as it has its response. To
-trust its figures one must know:
+README.md lists the traps of all load generators. To trust wrk's figures one must also know:
 
 - Its times do not include connecting: they begin when the connection takes the request.
-- It "corrects" its times. For every long one it adds the times that a client would have had that
-  asks at even intervals. No request belongs to them, and percentiles and mean are not those of the
-  requests: on one connection the mean came out at twice the truth. The addition is exact, so it is
-  taken back here (see uncorrected).
-- Time-outs are responses that came later than --timeout, 2 s by default. A request that is never
-  answered is not counted at all, so a server that hangs shows no errors, only few requests.
-- A status above 399 is an error, one from 300 to 399 is not. Ask for nothing that redirects.
+- The times that it adds belong to no request: on one connection the mean came out at twice the
+  truth. The addition is exact, so it is taken back here (see uncorrected).
 - A connection that is refused is counted once and never tried again.
 - It runs for whole seconds. Up to 0.1 s more is in the length that it reports.
 - A response whose end is the end of its connection, without Content-Length, counts as a read error
@@ -29,7 +23,7 @@ from lib.load import Load
 SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "wrk.lua")
 TIMEOUT_SECONDS = 10
 GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
-PERCENTAGES = (50, 90, 99, 99.9, 100)
+PERCENTAGES = (50, 90, 99, 100)
 
 
 def command(url, clients, seconds):

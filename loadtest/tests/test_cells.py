@@ -9,7 +9,7 @@ from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, cells, machine, meter, redis, work
+from lib import Trouble, cells, machine, meter, redis
 from lib.load import Load
 
 SPOT = cells.Spot("epoll", "ab", 20)
@@ -41,21 +41,21 @@ def judged(the_load, the_counts=None, asked=1000, spot=SPOT, kernel=None, size=N
 
 class EqualWork(unittest.TestCase):
     def test_three_calls_and_a_visitor_for_each_page(self):
-        self.assertIsNone(work.unequal(1000, counts()))
+        self.assertIsNone(redis.unequal(1000, counts()))
 
     def test_one_call_more_or_less_is_noticed_whichever(self):
         for name in redis.Counts._fields:
             for wrong in (999, 1001):
                 with self.subTest(name=name, wrong=wrong):
-                    self.assertIsNotNone(work.unequal(1000, counts(**{name: wrong})))
+                    self.assertIsNotNone(redis.unequal(1000, counts(**{name: wrong})))
 
     def test_what_is_in_flight_when_time_is_up_may_have_been_counted(self):
-        self.assertIsNone(work.unequal(1000, counts(1020, 1007, 1000, 1020), in_flight=20))
-        self.assertIsNotNone(work.unequal(1000, counts(incr=1021), in_flight=20))
-        self.assertIsNotNone(work.unequal(1000, counts(get=999), in_flight=20))
+        self.assertIsNone(redis.unequal(1000, counts(1020, 1007, 1000, 1020), in_flight=20))
+        self.assertIsNotNone(redis.unequal(1000, counts(incr=1021), in_flight=20))
+        self.assertIsNotNone(redis.unequal(1000, counts(get=999), in_flight=20))
 
     def test_the_note_says_what_was_counted(self):
-        self.assertEqual(work.unequal(1000, counts(get=2000)),
+        self.assertEqual(redis.unequal(1000, counts(get=2000)),
                          "for 1,000 pages Redis counted 1,000 INCR, 2,000 GET, 1,000 LRANGE "
                          "and 1,000 visitors")
 

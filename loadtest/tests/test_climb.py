@@ -1,11 +1,8 @@
 """A load that rises: how high, in which steps, what was held, and the figures of the pictures."""
 
-import os
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import programs
 from lib import climb, h2load
 
 WAY = climb.Way("epoll")
@@ -57,6 +54,13 @@ class Held(unittest.TestCase):
         self.assertEqual((list(made.starts), list(made.times)), ([1.0], [3.0]))
         self.assertEqual(made.report.answers, [])
         self.assertEqual(made.load.requests, 1)
+
+
+class Raw(unittest.TestCase):
+    def test_the_99th_percentile_of_a_thousand_is_not_the_999th(self):
+        ramp = programs.load("ramp").Ramp
+        row = dict(zip(ramp.columns, ramp.raw(step(1000, [1.0] * 980 + [20.0] * 18 + [40.0] * 2))))
+        self.assertEqual((row["p99_ms"], row["max_ms"]), ("20.000", "40.000"))
 
 
 class Knee(unittest.TestCase):

@@ -10,7 +10,7 @@ from unittest import mock
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the programs
 
 import programs
-from lib import (Trouble, cells, fetched, filling, httperf, machine, meter, offered, seeds, static,
+from lib import (Trouble, cells, fetched, filling, httperf, machine, meter, offered, static,
                  table, web)
 from lib.load import Load
 
@@ -149,21 +149,23 @@ class Filled(unittest.TestCase):
 
     def test_names_sizes_and_bytes_are_the_same_each_time(self):
         one, other = self.fill("one"), self.fill("other")
-        self.assertEqual(one.sizes, other.sizes)
         for path in one.small + one.large:
             with open(one.file_of(path), "rb") as left, open(other.file_of(path), "rb") as right:
                 data = left.read()
                 self.assertEqual(data, right.read())
-                self.assertEqual(len(data), one.sizes[path])
                 self.assertTrue(one.is_right(path, [data[:99], data[99:]]))
 
     def test_small_is_5_to_15_kb_and_not_one_like_another(self):
         made = self.fill("one", 200)
-        sizes = [made.sizes[path] for path in made.small]
+        sizes = [made.bytes_of([path]) for path in made.small]
         self.assertTrue(all(5000 <= size <= 15000 for size in sizes))
         self.assertAlmostEqual(sum(sizes) / len(sizes), 10000, delta=1000)
         self.assertEqual(made.small[7], "/small/007.bin")
         self.assertEqual(made.bytes_of(made.small), sum(sizes))
+
+    def test_the_large_one_is_as_large_as_it_was_asked_to_be(self):
+        made = self.fill("one")
+        self.assertEqual(made.bytes_of(made.large), 3 * filling.BLOCK + 7)
 
     def test_one_byte_wrong_missing_or_too_many_is_noticed(self):
         made = self.fill("one")
@@ -246,12 +248,12 @@ class Quoted(unittest.TestCase):
     def test_each_program_has_its_source(self):
         for name, source in (("burst", "cchttpd"), ("connections", "Friend Core"),
                              ("files", "Friend Core")):
-            self.assertEqual({seed["source"] for seed in seeds.read(name)}, {source})
+            self.assertEqual({seed["source"] for seed in static.read_seeds(name)}, {source})
 
     def test_a_range_a_figure_and_words(self):
-        self.assertEqual([seeds.found(seed) for seed in seeds.read("burst")][:2],
+        self.assertEqual([static.found(seed) for seed in static.read_seeds("burst")][:2],
                          ["23,000-29,000 responses in 10 s", "28,000 responses in 10 s"])
-        self.assertEqual(seeds.found(seeds.read("connections")[0]), "almost 7,000 requests/s")
+        self.assertEqual(static.found(static.read_seeds("connections")[0]), "almost 7,000 requests/s")
 
 
 if __name__ == "__main__":
