@@ -5,6 +5,7 @@ the turns, the report, and the handling of Ctrl-C are here. See run for the thin
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -247,16 +248,6 @@ def check_tools(tools, options):
 # ---- what options may be --------------------------------------------------------------------
 
 
-def names(text):
-    listed = list(dict.fromkeys(text.split(",")))  # no value twice
-    try:
-        for name in listed:
-            subjects.check(name)
-    except Trouble as trouble:
-        raise argparse.ArgumentTypeError(str(trouble)) from None
-    return listed
-
-
 def named(text):
     """A new subject's name, and the text that belongs to it."""
     name, _, value = text.partition("=")
@@ -267,42 +258,30 @@ def named(text):
     return name, value
 
 
-def numbers(text):
-    return list(dict.fromkeys(positive(number) for number in text.split(",")))
+def checked(convert, is_right, wrong):
+    """For argparse: what a text is converted to, if that is right; `wrong` says what it is not."""
+    def parse(text):
+        with contextlib.suppress(ValueError):
+            value = convert(text)
+            if is_right(value):
+                return value
+        raise argparse.ArgumentTypeError("'%s' is %s" % (text, wrong))
+    return parse
 
 
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError("'%s' is not a number from 1" % text)
-    return int(text)
+def listed(parse):
+    """The same for several, separated by commas."""
+    return lambda text: [parse(each) for each in dict.fromkeys(text.split(","))]
 
 
-def milliseconds(text):
-    """Milliseconds from 0 on, which may have a fraction."""
-    if not re.fullmatch(r"(\d{1,3}(\.\d+)?(,|$))+", text):
-        raise argparse.ArgumentTypeError("'%s' is not all ms from 0 to 999" % text)
-    return [float(each) if "." in each else int(each) for each in dict.fromkeys(text.split(","))]
-
-
-def seconds(text):
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.05 <= number <= 3600:
-        raise argparse.ArgumentTypeError("'%s' is no time from 0.05 to 3600 s" % text)
-    return number
-
-
-def path_or_url(text):
-    if not (text.startswith("/") or re.match(r"http://[^/?#\s]+(/|$)", text)):
-        raise argparse.ArgumentTypeError(
-            "'%s' does not begin with a slash, nor with http://" % text)
-    return text
-
-
-def redis_address(text):
-    host, _, port = text.rpartition(":")
-    if not (text.startswith("unix:/") or host and port.isdecimal()):
-        raise argparse.ArgumentTypeError("'%s' is neither unix:/PATH nor host:port" % text)
-    return text
+names = listed(checked(str, subjects.is_known, "none of %s" % ", ".join(
+    [*servers.NAMES, "floor", *peers.NAMES])))
+positive = checked(int, lambda number: number > 0, "not a number from 1")
+numbers = listed(positive)
+milliseconds = listed(checked(lambda text: float(text) if "." in text else int(text),
+                              lambda ms: 0 <= ms < 1000, "no time from 0 to 999 ms"))
+seconds = checked(float, lambda number: 0.05 <= number <= 3600, "no time from 0.05 to 3600 s")
+path_or_url = checked(str, re.compile(r"/.*|http://[^/?#\s]+(/.*)?").fullmatch,
+                      "neither a path with a slash before it nor http://HOST/PATH")
+redis_address = checked(str, re.compile(r"unix:/.*|.+:\d+").fullmatch,
+                        "neither unix:/PATH nor host:port")

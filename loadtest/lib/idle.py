@@ -99,7 +99,7 @@ def look(pid):
     rollups, statuses = ([meter.read("/proc/%d/%s" % (pid, name)) for pid in pids]
                          for name in ("smaps_rollup", "status"))
     return {
-        "pss": sum(meter.parse_pss(text) or 0 for text in rollups),
+        "pss": sum(meter.kib(text, "Pss") or 0 for text in rollups),
         "stacks": threads * stack_size(meter.read("/proc/meminfo"),
                                        meter.read("/proc/loadavg")),
         "tables": sum(meter.kib(text, "VmPTE") or 0 for text in statuses),

@@ -206,7 +206,7 @@ class Memory(threading.Thread):
         pids = self._tree.pids()
         asked = random.sample(pids, min(len(pids), self.MOST_ASKED))
         scale = len(pids) / len(asked) if asked else 0
-        pss = [parse_pss(read("%s/%d/smaps_rollup" % (self._proc, pid))) for pid in asked]
+        pss = [kib(read("%s/%d/smaps_rollup" % (self._proc, pid)), "Pss") for pid in asked]
         self.looks += 1
         self.processes = max(self.processes, len(pids))
         self.threads = max(self.threads, round(scale * sum(
@@ -216,13 +216,9 @@ class Memory(threading.Thread):
             self.peak_pss = max(self.peak_pss or 0, round(scale * sum(known)))
 
 
-def parse_pss(text):
-    """Bytes, from /proc/PID/smaps_rollup; None if the process is gone, or not readable for us."""
-    return kib(text, "Pss")
-
-
 def kib(text, name):
-    """Bytes, from a line as in "VmPTE:      52 kB"; None if there is none."""
+    """Bytes, from a line as in "VmPTE:      52 kB"; None if there is none: the process is gone, or
+    not readable for us."""
     found = re.search(r"^%s:\s+(\d+) kB$" % name, text, re.MULTILINE)
     return int(found.group(1)) * 1024 if found else None
 

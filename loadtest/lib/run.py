@@ -77,7 +77,7 @@ class Run:
         if self.options.elsewhere or name in self.commands:
             return True
         reason = subjects.why_not(name)
-        if not reason and subjects.is_peer(name):
+        if not reason and name in peers.NAMES:
             if self.options.lab:
                 reason = "of the peers there is only the floor in the lab"
             elif self.path == PAGE:

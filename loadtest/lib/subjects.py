@@ -24,16 +24,8 @@ def is_ours(name):
     return name.split("@")[0] in servers.NAMES
 
 
-def is_peer(name):
-    """Does it serve files, from a configuration in loadtest/peers/?"""
-    return name in peers.NAMES
-
-
-def check(name):
-    """Trouble if there is no subject of this name."""
-    if not (is_ours(name) or name == "floor" or is_peer(name)):
-        raise Trouble("there is no '%s', only %s" % (name, ", ".join(
-            [*servers.NAMES, "floor", *peers.NAMES])))
+def is_known(name):
+    return is_ours(name) or name == "floor" or name in peers.NAMES
 
 
 def why_not(name):
