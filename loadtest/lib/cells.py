@@ -31,7 +31,6 @@ class Dials(NamedTuple):
     cores: int = 1  # that the server may use
 
     def words(self):
-        """The changed settings, in words."""
         texts = "Redis %g ms away", "%g ms of work a page", "%d cores"
         return [text % value for text, value, rest in zip(texts, self, Dials()) if value != rest]
 
@@ -41,7 +40,6 @@ class Dials(NamedTuple):
                        for letter, value, rest in zip("dwc", self, Dials()) if value != rest)
 
     def options(self):
-        """The options for our servers."""
         return ["--work", "%g" % self.work_ms] if self.work_ms else []
 
 

@@ -81,7 +81,6 @@ class Step:
 
 
 def offer(step, server, run, save_as):
-    """Offers the load to the server, and fills the step."""
     place = run.hosts.place("load")
     before = run.redis.counts()
     step.began = time.time()

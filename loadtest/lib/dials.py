@@ -95,7 +95,6 @@ class Turn:
                 ] + [self.spot("floor")] * (len(ours) < len(names))
 
     def add_to(self, report, run, spots, notes):
-        """A chart and a table."""
         unit = "cores" if self.dial == "cores" else "ms"
         header = ["server", *("%g %s: pages/s" % (value, "core" if (value, unit) == (1, "cores")
                                                   else unit) for value in self.values)]

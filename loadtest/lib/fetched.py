@@ -16,7 +16,6 @@ COLUMNS = ["round", "subject", "kind", "files", "bytes", "seconds", "files_per_s
 
 
 def raw(cell):
-    """A cell's figures, one for each of COLUMNS; empty where there is none."""
     row = dict(round=cell.round, subject=cell.spot.subject, kind=cell.spot.generator,
                wrong="; ".join(cell.wrong))
     if cell.load:

@@ -73,8 +73,6 @@ class Client(Thing):
 
 
 class Bar(NamedTuple):
-    """One call."""
-
     start: float
     end: Optional[float]  # None: the record ends before it
     kind: Optional[str]  # None: it does not wait

@@ -73,7 +73,6 @@ def why_not(clients, descriptors):
 
 
 def processor():
-    """The processor's name."""
     found = re.search(r"^model name\s*:\s*(.+)$", read("/proc/cpuinfo"), re.MULTILINE)
     return found.group(1) if found else platform.machine()  # ARM has no such line
 

@@ -96,7 +96,6 @@ class Tree:
         return list(self._ours)
 
     def stats(self):
-        """A Stat of each."""
         return everybody(self._proc, self.pids())
 
 

@@ -145,7 +145,6 @@ COLUMNS = ["round", "subject", "offered", *FIELDS, "not_2xx", *httperf.ERROR_KIN
 
 
 def raw(step):
-    """A step's figures, one for each of COLUMNS; empty where there is none."""
     row = dict(round=step.round, subject=step.subject, offered=step.rate, failed=step.failed)
     if step.report:
         row.update((name, getattr(step.report, name)) for name in FIELDS)

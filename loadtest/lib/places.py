@@ -15,8 +15,6 @@ from lib import Trouble, machine, redis
 
 
 class Place(NamedTuple):
-    """Where a process runs."""
-
     cores: Tuple[int, ...]  # empty: on any core
     prefix: Tuple[str, ...]  # words before its command, so that it runs there
     address: Optional[str]  # to listen on; None: loopback, the default

@@ -117,7 +117,6 @@ def farewell(printed):
 
 
 def how_it_ended(status):
-    """An exit status in words."""
     if status < 0:
         return "signal %d (%s)" % (-status, signal.strsignal(-status))
     return "status %d" % status

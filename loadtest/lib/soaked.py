@@ -83,7 +83,6 @@ COLUMNS = ["server", "life", "seconds", "requests", *CLASSES, "broken_off", "sta
 
 
 def raw(turn):
-    """A turn's figures, one for each of COLUMNS."""
     row = dict(server=turn.server, life=turn.life, seconds="%.1f" % turn.seconds,
                requests=turn.requests, broken_off=turn.broken_off, **turn.answers,
                statuses=counts_text(turn.statuses), errors=counts_text(turn.errors),

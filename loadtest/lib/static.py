@@ -16,8 +16,6 @@ SEEDS = os.path.join(machine.TOP, "loadtest", "results", "seeds.tsv")
 
 
 class StaticExperiment(experiment.Experiment):
-    """Each of the seven, the peers, and the floor."""
-
     path = "/index.html"
     in_a_lab = False  # asks from this machine, not from a lab's host
     servers = [*servers.NAMES, *peers.NAMES, "floor"]

@@ -36,7 +36,6 @@ def why_not(name):
 
 
 def binary_of(name):
-    """The program of one of ours."""
     plain, _, revision = name.partition("@")
     return servers.path_of(plain, _tree(revision) if revision else machine.SERVERS)
 

@@ -72,7 +72,6 @@ class Cell:
         return program if copy_program(os.path.join(built, name), program) else None
 
     def _check(self, program):
-        """The exit status of the check."""
         limits = jail.SANITIZED if self._san else jail.PROGRAM
         words = [sys.executable, "-B", os.path.join(TOP, "common/classroom/course/checked.py"),
                  self._exercise.key, program,
