@@ -18,11 +18,10 @@ import functools
 import os
 import resource
 import shutil
-import string
 import subprocess
 import time
 
-from lib import Trouble, machine, meter, places, processes, redis, servers
+from lib import Trouble, machine, meter, peers, places, processes, redis, servers
 
 HOSTS = ["load", "lb", "server", "redis"]
 COMMANDS = ["ip", "nsenter", "unshare"]
@@ -221,8 +220,7 @@ class _DistantRedis(redis.Redis):
 
 
 def nginx_conf(folder, listen, instances, descriptors):
-    source = os.path.join(machine.TOP, "loadtest", "peers", "balancer.conf")
-    return string.Template(processes.printed(source)).substitute(
-        folder=folder, listen=listen, descriptors=descriptors,
-        connections=descriptors - machine.SPARE_DESCRIPTORS,
-        instances="\n".join("        server %s max_fails=0;" % each for each in instances))
+    return peers.filled("balancer", {
+        "folder": folder, "listen": listen, "descriptors": descriptors,
+        "connections": descriptors - machine.SPARE_DESCRIPTORS,
+        "instances": "\n".join("        server %s max_fails=0;" % each for each in instances)})

@@ -114,12 +114,16 @@ class Peer(EndsWithUs):
             if re.search(r'["$\\\n]', path):
                 raise Trouble("%s cannot have such a path: %s" % (self.name, path))
         os.makedirs(self._folder, exist_ok=True)
-        source = os.path.join(machine.TOP, "loadtest", "peers", self.name + ".conf")
         path = os.path.join(self._folder, "%s.conf" % self.name)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(string.Template(processes.printed(source)).substitute(
-                placeholders(port, self._root, self._folder)))
+            file.write(filled(self.name, placeholders(port, self._root, self._folder)))
         return path
+
+
+def filled(name, values):
+    """The configuration of this name in loadtest/peers/, with these values in it."""
+    source = os.path.join(machine.TOP, "loadtest", "peers", name + ".conf")
+    return string.Template(processes.printed(source)).substitute(values)
 
 
 def placeholders(port, root, folder):
