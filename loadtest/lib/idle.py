@@ -89,9 +89,6 @@ def is_open(client):
     return not waiting.poll(0)
 
 
-# ---- what the kernel says ------------------------------------------------------------------
-
-
 def look(pid):
     """FIGURES of the server whose first process is `pid`, in bytes."""
     pids = meter.Tree(pid).pids()

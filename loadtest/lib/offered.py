@@ -90,9 +90,6 @@ def _offer(step, server, run, save_as):
     step.reading = watch.reading
 
 
-# ---- several steps --------------------------------------------------------------------------
-
-
 class Limit:
     """The results of one server's steps, of all rounds. new_search() makes a knee.Search."""
 
@@ -136,8 +133,6 @@ class Limit:
         points.update((step.rate, (step.rate, *figure(step))) for step in self.best)
         return [points[rate] for rate in sorted(points)]
 
-
-# ---- raw figures ----------------------------------------------------------------------------
 
 FIELDS = [name for _, names in httperf.LINES for name in names.split() if name != "_"]
 COLUMNS = ["round", "subject", "offered", *FIELDS, "not_2xx", *httperf.ERROR_KINDS, "failed",

@@ -124,9 +124,6 @@ class Elsewhere:
         return 0
 
 
-# ---- other revisions of this project --------------------------------------------------------
-
-
 def _change(revision):
     """The path of the stored change of this name, a patch; or None."""
     path = os.path.join(machine.TOP, "loadtest", "results", revision, "change.patch")
