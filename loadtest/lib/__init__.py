@@ -4,7 +4,7 @@
 - what loads, and what is seen: load; ab, wrk, httperf, h2load, curl; meter, calls, callgrind, idle,
   web
 - what a program is made of: cells, rounds, run, kept, experiment, dials, static
-- the parts of one program or two: knee, offered, climb, filling, fetched, soaked;
+- the parts of one program or two: knee, offered, climb, filling, soaked;
   xray, trace, lanes, picture
 - what it came to: table, chart, report; gnuplot, scale, panels; progress
 """

@@ -10,11 +10,11 @@ from unittest import mock
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the programs
 
 import programs
-from lib import (Trouble, cells, fetched, filling, httperf, machine, meter, offered, static,
+from lib import (Trouble, cells, filling, httperf, machine, meter, offered, static,
                  table, web)
 from lib.load import Load
 
-burst, connections = programs.load("burst"), programs.load("connections")
+burst, connections, files = map(programs.load, ("burst", "connections", "files"))
 
 
 def reading(busy=90.0, cpu_us=2e6):
@@ -192,7 +192,7 @@ def fetched_load(files, size, seconds, errors):
 class Fetched(unittest.TestCase):
     def wrong(self, got, size, **errors):
         cell = cells.Cell(cells.Spot("epoll", "small", 1), 1, load=fetched_load(got, size, 1.0, errors))
-        fetched.judge(cell, 100, 5000)
+        files.judge(cell, 100, 5000)
         return cell.wrong
 
     def test_all_files_and_all_bytes(self):
@@ -209,8 +209,8 @@ class Fetched(unittest.TestCase):
         empty = cells.Cell(cells.Spot("epoll", "large", 1), 1)
         full = cells.Cell(empty.spot, 1, load=fetched_load(1, 10**6, 0.5, {}), reading=reading())
         for cell in (empty, full):
-            self.assertEqual(len(fetched.raw(cell)), len(fetched.COLUMNS))
-        row = dict(zip(fetched.COLUMNS, fetched.raw(full)))
+            self.assertEqual(len(files.Files.raw(cell)), len(files.Files.columns))
+        row = dict(zip(files.Files.columns, files.Files.raw(full)))
         self.assertEqual(row["bytes_per_second"], "2000000")
 
 
