@@ -7,9 +7,10 @@ import subprocess
 import tempfile
 import unittest
 
+import place
 import places
 
-GRADE = os.path.join(places.TOP, "common", "classroom", "grader", "grade")
+GRADE = os.path.join(place.GRADER, "grade")
 SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
 SILENT = "#!/bin/sh\n[ \"$1\" = --help ] || sleep 600\n"
 

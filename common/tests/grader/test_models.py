@@ -10,12 +10,12 @@ import sys
 import types
 import unittest
 
+import place
 import models
 import places
 import portrait
 
 SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
-HERE = os.path.dirname(os.path.abspath(__file__))
 WITH_WORKERS = {"forking", "preforking", "threading", "prethreading"}
 MOST_AS_ANOTHER = 8  # of 25
 SEED = str(random.randrange(10000))
@@ -23,7 +23,7 @@ SEED = str(random.randrange(10000))
 
 def paint(name):
     """The Portrait of one of the seven; in a process of its own, which ends what it starts."""
-    command = [sys.executable, "-B", os.path.join(HERE, "apart.py"), "portrait",
+    command = [sys.executable, "-B", os.path.join(place.GRADER, "apart.py"), "portrait",
                os.path.join(SERVERS, name), "yes" if name in WITH_WORKERS else "no", SEED]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", check=False)

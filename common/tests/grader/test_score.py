@@ -3,6 +3,7 @@
 import json
 import unittest
 
+import place  # noqa: F401  (finds the grader)
 import score
 import table
 
