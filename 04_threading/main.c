@@ -14,7 +14,7 @@
  * What it gives up: threads share everything, so one fault ends the whole process,
  * and every client loses its connection. In chapter 2 one client did.
  *
- * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_clockwait(3), pthreads(7)
+ * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_timedwait(3), pthreads(7)
  */
 #include "board.h"
 #include "clock.h"

@@ -13,7 +13,7 @@ enum { TICK_MS = 200 };
  * kernel (about 4 ms), and costs no system call. */
 int64_t clock_now_ms(void);
 
-/* The same clock in `ms` milliseconds, as pthread_cond_clockwait(3) takes it. */
+/* What CLOCK_MONOTONIC will say in `ms` milliseconds, as pthread_cond_clockwait() takes it. */
 struct timespec clock_deadline(int ms);
 
 /* Computes until the calling thread has used `us` microseconds of CPU time, however long that takes

@@ -20,8 +20,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* Headers of kernels before 5.6 do not have openat2(2). Its number is the same on all machines that
- * Debian, Ubuntu and Fedora run on. */
+/* Headers of kernels before 5.6 do not have openat2(2). This is its number on x86, ARM, POWER, s390
+ * and RISC-V. MIPS and Alpha have other numbers. */
 #if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #else
@@ -158,9 +158,11 @@ static int status_of(int error)
     }
 }
 
-/* The tag changes with the file's inode, its size, or the nanosecond of its last write. A date in
- * the future is not sent; the present one is (RFC 9110, 8.8.2.1). A date before 1970 is not sent
- * either, because http_parse_date() could not tell it from its -1. */
+/* The tag changes with the file's inode, its size, or the time of its last write. Before Linux 6.13
+ * that time is only exact to one tick of the kernel (about 4 ms). Of two writes within a tick that
+ * leave the size as it is, the second does not change the tag then. A date in the future is not
+ * sent; the present one is (RFC 9110, 8.8.2.1). A date before 1970 is not sent either, because
+ * http_parse_date() could not tell it from its -1. */
 static void fill_file(struct file *file, int fd, const struct stat *about)
 {
     time_t now = time(NULL);

@@ -26,7 +26,8 @@ struct file {
     const char *type; /* Content-Type, by its name */
     time_t modified;  /* the file system's time, which may be in the future; < 0: before 1970 */
     char last_modified[HTTP_DATE_SIZE]; /* the field: never in the future; "" if before 1970 */
-    char etag[64]; /* a strong tag: it changes when the file is replaced or written to */
+    char etag[64]; /* a strong tag: it changes when the file is replaced or written to (except
+                      within 4 ms on older kernels, see fill_file()) */
 };
 
 /* Opens the directory that is served. To be called once, at start. Returns false with errno set. */

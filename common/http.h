@@ -34,7 +34,8 @@ enum {
     HTTP_DATE_SIZE = 30,  /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
 };
 
-/* The methods that a route can have. The others of RFC 9110 are known, and refused with 405. */
+/* The methods that a route can have. The others of RFC 9110, and PATCH of RFC 5789, are known, and
+ * refused with 405. */
 enum http_method {
     HTTP_UNKNOWN = 0, /* any other token: 501 */
     HTTP_GET = 1,
@@ -137,7 +138,8 @@ long http_decode_form(char *text, size_t len);
 /* Formats IMF-fixdate (RFC 9110, 5.6.7). */
 void http_format_date(time_t, char date[HTTP_DATE_SIZE]);
 
-/* Reads any of the three date forms (RFC 9110, 5.6.7); -1 if it is none of them. */
+/* Reads any of the three date forms (RFC 9110, 5.6.7); -1 if it is none of them. A date before 1970
+ * is negative, too, and callers ignore it. */
 time_t http_parse_date(struct span);
 
 /* One response head. Zero it, then set what applies. Strings are borrowed. */

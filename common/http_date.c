@@ -20,7 +20,7 @@ time_t http_parse_date(struct span text)
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
         "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
     };
-    char date[40]; /* the longest is a Wednesday in September, in RFC 850's form: 33 bytes */
+    char date[40]; /* the longest is a Wednesday in RFC 850's form: 33 bytes */
     if (text.len >= sizeof(date))
         return -1;
     memcpy(date, text.at, text.len);

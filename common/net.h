@@ -29,8 +29,9 @@ bool net_peer_is_local(int fd);
 int net_accept_queue_length(int listener);
 
 /* Handles an error of accept4(2) on a blocking listener. Most need nothing: a tick, a signal, a
- * client that has left. If descriptors or memory have run out, it sleeps for a tick, because the
- * client is still in the queue, and accept4(2) would fail again at once. */
+ * client that has left. If descriptors or memory have run out, it sleeps for a tick. accept4(2)
+ * takes a descriptor before it looks for a client, so it would fail again at once, even if nobody
+ * waits. */
 void net_handle_accept_error(void);
 bool net_out_of_resources(int error); /* the same check, for a loop that must not sleep */
 

@@ -20,7 +20,7 @@ struct options {
     int keep_alive_ms; /* 0: close after every response */
     int timeout_ms;    /* for a whole request, and for a response without progress */
     int work_us;       /* CPU time that each guestbook page uses up, for experiments */
-    int backlog;       /* finished handshakes that may wait for accept(2) */
+    int backlog;       /* finished handshakes that may wait for accept(2). listen(2) limits it */
     bool verbose;      /* a line for each request on standard output, if that has room */
 };
 

@@ -14,8 +14,8 @@
  *  - If there is a password, AUTH is the first command on a connection, and leaves
  *    in one write with those behind it. If Redis refuses it, the connection is lost.
  *  - A command for which there is no memory is not asked. The others go on.
- *  - If the queue of Redis' Unix socket is full, connect(2) fails with EAGAIN.
- *    redis_connect() then tries again for a while. Here that is a 503, and the
+ *  - If the queue of Redis' Unix socket is full, redis_connect() waits for a
+ *    place. Here connect(2) fails with EAGAIN at once. That is a 503, and the
  *    next command tries again.
  */
 #ifndef REDIS_ASYNC_H

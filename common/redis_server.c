@@ -143,7 +143,7 @@ void redis_log(const struct redis_server *server, const char *does, const char *
 /* Returns a socket that is connected within `ms`, or -1 with errno set. With 0 milliseconds the
  * socket is non-blocking, and its connection may still be on its way. We do not connect with
  * hiredis, because version 0.14 does not survive that without memory. A blocking connect(2) ends
- * after SO_SNDTIMEO, with EINPROGRESS or EAGAIN (socket(7), unix(7)). */
+ * after SO_SNDTIMEO, with EINPROGRESS (socket(7)), or with EAGAIN on a Unix socket. */
 static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
 {
     const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};

@@ -33,7 +33,8 @@ struct span span_take_until(struct span *rest, char separator);
 void text_escape(const char *text, size_t len, char *shown, size_t size);
 
 /* How many characters a UTF-8 text has (RFC 3629: no overlong form, no surrogate, nothing above
- * U+10FFFF), or -1. Control characters are refused, too, except line breaks and tabs if `lines`. */
+ * U+10FFFF), or -1. Control characters are refused, too, except line feeds and tabs if `lines`. The
+ * two separators U+2028 and U+2029 are always refused. */
 long text_count_characters(struct span, bool lines);
 
 /* ---- buffer: a growing array that owns its bytes ------------------------------------------- */
