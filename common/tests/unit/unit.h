@@ -121,7 +121,6 @@ static inline void scratch_file(const char *name, const char *text)
     scratch_bytes(name, text, strlen(text));
 }
 
-/* A site with templates short enough for a test to say what they give. */
 /* Larger than what is sent from memory. */
 enum { LARGE_BYTES = 20000 };
 static inline void scratch_large(const char *name)
@@ -130,6 +129,7 @@ static inline void scratch_large(const char *name)
     scratch_bytes(name, zeroes, sizeof(zeroes));
 }
 
+/* A site with templates short enough for a test to say what they give. */
 static inline void scratch_site(void)
 {
     scratch_make();
