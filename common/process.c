@@ -86,10 +86,19 @@ static struct usage usage_so_far(void)
     };
 }
 
+/* The program that started us may have blocked SIGTERM, and the mask survives execve(2). */
+static void unblock_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* SIGXFSZ would end the program when a file that it logs to has reached the limit (setrlimit(2)).
  * Ignored, it leaves write(2) with an error. */
 void process_start(void)
 {
+    unblock_signals();
     signal(SIGXFSZ, SIG_IGN);
     raise_descriptor_limit();
     memory_start();

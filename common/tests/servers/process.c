@@ -30,6 +30,15 @@ EVERY_SERVER(sigterm_ends_it_with_the_statistics_of_the_run)
     check(s.requests == 7 && s.connections == 6, "%llu on %llu", s.requests, s.connections);
 }
 
+/* A signal mask survives execve(2). So a program that blocks signals hands that down. */
+EVERY_SERVER(sigterm_ends_it_though_its_parent_blocked_it)
+{
+    run_under("env", "--block-signal=INT,TERM");
+    start_server();
+    get("/");
+    stop_server();
+}
+
 EVERY_SERVER(sigint_ends_it_too_whoever_of_the_group_it_reaches)
 {
     start_server();
