@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     };
     supervise(&children, &worker, board, &server, &signals);
 
-    close(listener);
+    shutdown(listener, SHUT_RDWR);                /* in the workers, too: new clients are refused */
     stop_release_signals();                       /* they may have been ignored from the start */
     sigprocmask(SIG_SETMASK, &only_deaths, NULL); /* a second signal ends us at once */
     children_stop(&children, stop_grace_ms(&options));

@@ -121,6 +121,7 @@ int main(int argc, char **argv)
         sigsuspend(&before);
     pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends us at once */
 
+    shutdown(listener, SHUT_RDWR); /* refuses new clients, and ends every accept4() */
     join_threads(team, &options);
     close(listener);
     process_report(&options, board_requests(board), board_connections(board));

@@ -1,6 +1,7 @@
 /* The server as a process: how it stops, what it leaves behind, and what it holds on to. */
 #include "tests/harness/harness.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,35 @@ EVERY_SERVER(a_request_in_flight_is_finished_before_it_ends)
     check(!c->answer.kept, "kept, by a server that is about to end");
     hang_up(c);
     check(has_counted(await_server(), 1, 1), "not counted");
+}
+
+/* Does the kernel refuse a new client, since nothing listens on the port any more? */
+static bool nothing_listens(void)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)server_port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool refused = connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0;
+    close(fd);
+    return refused;
+}
+
+/* Chapter 1's only process may be with its client. */
+CONCURRENT_SERVERS(a_client_that_comes_while_it_stops_is_refused_at_once)
+{
+    start_redis();
+    start_server("--timeout", "20"); /* 4 s for Redis */
+    freeze_redis();
+    struct client *c = dial();
+    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    wait_until(is_read(c), SOON_MS, "it was not read");
+    kill(server_pid, SIGTERM);
+    wait_until(nothing_listens(), 2000, "it still listens");
+    thaw_redis();
+    check(hear(c)->status == 200, "%d", c->answer.status);
+    hang_up(c);
+    await_server();
 }
 
 /* With a page in flight that Redis does not answer. */
