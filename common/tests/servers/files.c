@@ -44,6 +44,27 @@ EVERY_SERVER(the_penguin_arrives_to_the_last_byte)
     check_file(get("/tu%78.png"), "public/tux.png");
 }
 
+/* Of a file with holes, on a file system that can hold one so large. */
+EVERY_SERVER(a_part_of_the_largest_file_names_its_whole_size)
+{
+    char root[] = "/dev/shm/zerohttpd-XXXXXX", command[200];
+    if (!mkdtemp(root))
+        return;
+    snprintf(command, sizeof(command),
+             "cp -r public templates %s && truncate -s 9223372036854775807 %s/public/huge.bin",
+             root, root);
+    bool made = system(command) == 0;
+    start_server("--root", root);
+    const struct answer *part =
+        ask("GET /huge.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\nRange: bytes=-9\r\n\r\n");
+    snprintf(command, sizeof(command), "rm -r %s", root);
+    check(system(command) == 0, "%s stays", root);
+    const char *range = field(part, "Content-Range");
+    check(!made || (range && strcmp(range, "bytes 9223372036854775798-9223372036854775806/"
+                                           "9223372036854775807") == 0),
+          "%s", range ? range : "no range");
+}
+
 EVERY_SERVER(a_mebibyte_and_an_empty_file_arrive_whole)
 {
     enum { SIZE = 1024 * 1024 };
