@@ -276,7 +276,7 @@ static void finish_response(struct conn *c)
     board_count_response(c->worker->slot, c->app.response.status);
     board_end_request(c->worker->slot);
     if (c->worker->options->verbose)
-        log_request(c->fd, c->request.line, c->worker->date_of, c->app.response.status, c->length);
+        log_request(c->fd, c->request.line, time(NULL), c->app.response.status, c->length);
     app_clear(&c->app, KEEP_PAGE);
     buffer_clear(&c->head, KEEP_SMALL);
     c->answering = false;

@@ -9,10 +9,9 @@
 #include <time.h>
 
 /* Writes one line in Common Log Format, with one write(2): the address of `client` (a socket), the
- * time `when`, the request line, the status of the response and the bytes of its content. (`when`
- * is when the worker last began a response. A loop may have begun others since.) If standard output
- * is a full pipe, the line is lost. Otherwise the worker, and with it the client, would wait in
- * write(2). */
+ * time, the request line, the status of the response and the bytes of its content. If standard
+ * output is a full pipe, the line is lost. Otherwise the worker, and with it the client, would wait
+ * in write(2). */
 void log_request(int client, struct span line, time_t when, int status, uint64_t bytes);
 
 /* Waits up to `ms` milliseconds until write(2) would not block. Returns false if it still would, as

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -173,6 +174,30 @@ EVERY_SERVER(a_client_that_never_reads_is_given_up)
 EVERY_SERVER(a_client_that_asks_on_and_on_and_never_reads_is_given_up)
 {
     check_given_up(64 * 1024, 1000);
+}
+
+/* The time of the log's only line. */
+static time_t time_of_log(void)
+{
+    struct tm utc = {0};
+    const char *at = strchr(server_output(), '[');
+    check(at && strptime(at, "[%d/%b/%Y:%H:%M:%S +0000]", &utc), "%s", server_output());
+    return timegm(&utc);
+}
+
+EVERY_SERVER(the_log_tells_when_a_response_was_sent_whole)
+{
+    start_server("--verbose", "--root", make_root_with_file(64 * 1024 * 1024));
+    struct client *c = dial();
+    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    wait_until(has_heard(c), SOON_MS, "no response has begun");
+    for (time_t begun = time(NULL); time(NULL) <= begun;)
+        poll(NULL, 0, 50); /* the clock is what this is about */
+    time_t read_on = time(NULL);
+    hear_rest(c);
+    hang_up(c);
+    stop_server();
+    check(time_of_log() >= read_on, "%lld s before", (long long)(read_on - time_of_log()));
 }
 
 /* A connection to the server, with little room for what it sends: that has to be said before. */
