@@ -20,7 +20,7 @@ time_t http_parse_date(struct span text)
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
         "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
     };
-    char date[40]; /* the longest is a Wednesday in RFC 850's form: 33 bytes */
+    char date[40], again[40]; /* the longest is a Wednesday in RFC 850's form: 33 bytes */
     if (text.len >= sizeof(date))
         return -1;
     memcpy(date, text.at, text.len);
@@ -37,7 +37,12 @@ time_t http_parse_date(struct span text)
             utc.tm_year -= 100;
             when = timegm(&utc);
         }
-        return when;
+        /* strptime(3) also takes other spaces, other cases, long names, and 31 February. The
+         * weekday adds nothing, and is not compared. */
+        gmtime_r(&when, &utc);
+        strftime(again, sizeof(again), forms[i], &utc);
+        const char *rest = strchr(date, ' ');
+        return rest && strcmp(rest, strchr(again, ' ')) == 0 ? when : -1;
     }
     return -1;
 }

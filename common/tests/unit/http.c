@@ -1023,6 +1023,11 @@ Test(http, rule_20_reads_all_three_forms_of_a_date)
         {"Sun, 06 Nov 1994 25:49:37 GMT", -1},
         {"Sun, 40 Nov 1994 08:49:37 GMT", -1},
         {"1994-11-06T08:49:37Z", -1},
+        {"Sun,06Nov199408:49:37GMT", -1},
+        {"sun, 06 nov 1994 08:49:37 GMT", -1},
+        {"Sunday, 06 November 1994 08:49:37 GMT", -1},
+        {"Sun, 6 Nov 1994 8:49:37 GMT", -1},
+        {"Mon, 31 Feb 1994 08:49:37 GMT", -1},
         {"Sunday, 06-Nov-94 08:49:37 GMT                  ", -1},
         {"Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT", -1},
     };
