@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     redis_start(&server, &options);
     struct board *board = board_open(1);
     if (!board || !redis_pool_open(&redis, &server, 1))
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_PROCESSES, "one process, one client at a time");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);

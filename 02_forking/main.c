@@ -121,7 +121,7 @@ int main(int argc, char **argv)
     parent = getpid();
     board = board_open(options.workers + 1); /* one more, for a 503 that the parent sends */
     if (!board)
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_PROCESSES, "a process for every connection");
     int listener = net_listen(&options, true);
     stop_catch_signals(false);

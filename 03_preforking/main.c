@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     redis_start(&server, &options);
     struct board *board = board_open(options.workers);
     if (!board)
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_PROCESSES, "processes made beforehand");
     int listener = net_listen(&options, true);
 

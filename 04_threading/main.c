@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     process = getpid();
     board = board_open(options.workers);
     if (!board || !redis_pool_open(&redis, &server, OPTIONS_TEAM))
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "a thread for every connection");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);

@@ -59,7 +59,7 @@ static struct member *create_threads(const struct options *options, int listener
     struct member *team =
         aligned_alloc(_Alignof(struct member), (size_t)options->workers * sizeof(*team));
     if (!team)
-        process_die(options->name, "%s", strerror(errno));
+        process_die(options->name, "cannot start: %s", strerror(errno));
     for (struct member *member = team; member < team + options->workers; member++) {
         member->worker = (struct worker){
             .options = options,
@@ -68,7 +68,7 @@ static struct member *create_threads(const struct options *options, int listener
             .listener = listener,
         };
         if (!redis_pool_open(&member->redis, server, 1))
-            process_die(options->name, "%s", strerror(errno));
+            process_die(options->name, "cannot start: %s", strerror(errno));
         int error = pthread_create(&member->thread, NULL, serve_clients, member);
         if (error)
             process_die(options->name, "cannot create %d threads: %s; try --workers with fewer",
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     redis_start(&server, &options);
     struct board *board = board_open(options.workers);
     if (!board)
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);

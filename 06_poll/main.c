@@ -207,7 +207,7 @@ int main(int argc, char **argv)
     struct board *board = board_open(1);
     grow_arrays(CLIENTS);
     if (!board || !room)
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_EVENT_LOOP, "one process, poll()");
     signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);

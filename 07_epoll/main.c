@@ -234,13 +234,13 @@ int main(int argc, char **argv)
     struct board *board = board_open(1);
     epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!board || epoll < 0)
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_EVENT_LOOP, "one process, epoll_wait()");
     signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
     if (!set_interest(signals, 0, EPOLLIN, &signals) ||
         !set_interest(listener, 0, EPOLLIN, &listener))
-        process_die(options.name, "epoll_ctl: %s", strerror(errno));
+        process_die(options.name, "cannot start: epoll_ctl: %s", strerror(errno));
     redis_async_start(&redis, &server, on_reply);
     worker = (struct worker){
         .options = &options,

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     places = options.workers;
     children = calloc((size_t)places, sizeof(*children));
     if (!children)
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,

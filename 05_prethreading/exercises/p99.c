@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     redis_start(&server, &options);
     struct board *board = board_open(WORKERS + 1);
     if (!board || !redis_pool_open(&redis, &server, WORKERS))
-        process_die(options.name, "%s", strerror(errno));
+        process_die(options.name, "cannot start: %s", strerror(errno));
     status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
     int listener = net_listen(&options, true);
     const int seconds =

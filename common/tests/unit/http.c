@@ -1041,14 +1041,14 @@ Test(http, a_year_of_two_digits_is_at_most_fifty_years_ahead)
     enum { YEAR = 365 * 86400 };
     time_t now = time(NULL);
     for (int year = 0; year < 100; year++) {
-        char text[40];
-        snprintf(text, sizeof(text), "Friday, 01-Jan-%02d 00:00:00 GMT", year);
-        time_t when = http_parse_date(span_of(text));
+        char date[40];
+        snprintf(date, sizeof(date), "Friday, 01-Jan-%02d 00:00:00 GMT", year);
+        time_t when = http_parse_date(span_of(date));
         struct tm utc;
         gmtime_r(&when, &utc);
-        expect_number(text, utc.tm_year % 100, year);
+        expect_number(date, utc.tm_year % 100, year);
         cr_expect(when <= now + (time_t)50 * YEAR && when > now - (time_t)51 * YEAR, "%s: %lld",
-                  text, (long long)when);
+                  date, (long long)when);
     }
 }
 
