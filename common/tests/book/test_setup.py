@@ -169,6 +169,7 @@ class Elsewhere(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), name)
         self.assertEqual(0, self.make("--question", "all")[0], "nothing is left to do")
 
+    @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
     def test_so_do_the_programs_of_exercises(self):
         for origin in ("exercises", "solutions"):
             program = os.path.join(self.out, origin, "01_iterative", "reader")
