@@ -18,8 +18,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LEAKS     = $(if $(findstring address,$(SAN)),$(OUT)/common/tests/leaks_at_exit.o)
 endif
 
-# `make test` and the experiments install what they need. Every other target that needs something
-# stops with one line that names `make deps`. With DEPS=no, neither happens.
+# These install what they need. Others stop, and name `make deps`. With DEPS=no, neither happens.
 INSTALLING = test compare dials sweep cost xray connections files burst ramp results
 NEED       = $(if $(filter $(INSTALLING),$(MAKECMDGOALS)),deps,need)
 MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/deps --missing $*)
@@ -77,8 +76,8 @@ include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk
 ## deps         installs what anything here needs; deps-build, deps-serve and others a part of it
 deps:
 	@common/tools/deps
-deps-%: # prints what cannot be installed here, and make goes on with what is there
-	@common/tools/deps $* || :
+deps-%: # what cannot be installed is named, and left out, unless nothing goes without it
+	@common/tools/deps $(if $(filter serve,$*),build) $* || $(if $(filter build serve,$*),false,:)
 need-%: # installs nothing
 	$(if $(MISSING),$(error missing: $(MISSING). Run `make deps`))
 

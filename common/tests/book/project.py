@@ -59,11 +59,12 @@ class Project:
     def targets(self):
         """make's own list; a pattern, as deps-%, is a target too."""
         listing = self._run(["make", "--no-print-directory", "-npq", "help"])
-        listing = listing.partition("\n# Files\n")[2]
-        return set(re.findall(r"(?<!# Not a target:\n)^([^#\s:=%]+):(?!=)", listing, re.MULTILINE))
+        rules, _, listing = listing.partition("\n# Files\n")
+        return (set(re.findall(r"(?<!# Not a target:\n)^([^#\s:=%]+):(?!=)", listing, re.MULTILINE))
+                | set(re.findall(r"^([a-z]+-%):", rules, re.MULTILINE)))
 
     def is_target(self, word):
-        return word in self.targets
+        return word in self.targets or re.sub("-.*", "-%", word) in self.targets
 
     @functools.cached_property
     def variables(self):

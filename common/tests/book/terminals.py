@@ -299,12 +299,12 @@ class First(Terminal):
 # ---- a page -------------------------------------------------------------------------------------
 
 # commands: of a text block its lines; why_not: None, or why it is not typed or not compared
-Step = collections.namedtuple("Step", "line is_text commands why_not")
+Step = collections.namedtuple("Step", "line is_text commands why_not section")
 
 
 def steps(document):
     """What a reader does with a page, in order."""
-    above, typed_here, blocks = 0, False, sorted(document.blocks)
+    above, section, typed_here, blocks = 0, 0, False, sorted(document.blocks)
     places = sorted([(line, "typed", text) for line, text in document.spans]
                     + [(each.line, "typed", each.lines[0].strip()) for each in document.indented]
                     + [(number, "heading", "")
@@ -315,20 +315,22 @@ def steps(document):
         for line, what, text in places:
             if above < line < block.line:
                 said = [] if what == "heading" else said + [Command(line, text)]
+                section = line if what == "heading" else section
                 typed_here = typed_here and what != "heading"
         above = block.line + len(block.lines)
         before = next((line for line in reversed(document.lines[:block.line - 2]) if line), "")
         marked = NOT_RUN.match(before)
         why_not = marked[1] if marked else None
         if block.info == "text" and typed_here:
-            yield Step(block.line, True, block.lines, why_not)
+            yield Step(block.line, True, block.lines, why_not, section)
         elif block.info == "console":
             typed_here, commands = True, commands_of(block)
             started = [each for each in said if each.stays]
             typed = [each for each in said if SECOND.match(each.text)]
             first = commands[0].stays or commands[0].service
             yield Step(block.line, False,
-                       commands + typed if first else started + typed + commands, why_not)
+                       commands + typed if first else started + typed + commands, why_not,
+                       section)
 
 
 class Page:
@@ -360,13 +362,16 @@ class Page:
 
     def _type_steps(self):
         skipped = None  # why the last console block was not run
+        silent = None  # the section in which a service is missing, whose lines cannot come
         for step in self._steps:
             if step.is_text:
-                if not skipped and not step.why_not:
+                if not skipped and not step.why_not and step.section != silent:
                     self._look_for(step)
                 continue
             skipped = step.why_not
             missing = [tool for each in step.commands for tool in each.missing()]
+            if missing and any(each.service for each in step.commands):
+                silent = step.section
             if missing and not skipped:
                 skipped = "not installed: " + ", ".join(sorted(set(missing)))
             if skipped:

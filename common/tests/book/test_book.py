@@ -237,6 +237,7 @@ class Make(Checker):
     def test_the_make_around_has_no_say(self):
         with unittest.mock.patch.dict(os.environ, {"BIN": "build/san/"}):
             self.assertTrue(project.Project(self.ours.top).is_target("epoll"))
+            self.assertTrue(project.Project(self.ours.top).is_target("deps-serve"))
 
     def test_a_file_is_no_target(self):
         self.assert_wrong(1, "notes", "`make notes`")

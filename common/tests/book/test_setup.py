@@ -22,10 +22,16 @@ def read(*names):
         return file.read()
 
 
-def make(folder, *words):
+def make(folder, *words, as_a_user=False):
+    """As a user: one who is not root, and cannot become root."""
+    path, user = os.environ["PATH"], {}
+    if as_a_user:
+        os.chmod(folder, 0o755)
+        path = os.path.join(folder, "no-root") + ":" + path
+        user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     done = subprocess.run(["make", *words], cwd=folder, check=False, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, encoding="utf-8",
-                          env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
+                          env={"PATH": path, "LC_ALL": "C"}, **user)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -49,6 +55,8 @@ class Make(unittest.TestCase):
             script = re.sub(r"(?m)^((?:\w+,)*\w+ +)\S+( +\S+ +=)", r"\1not-there\2", file.read())
         with open(deps, "w", encoding="utf-8") as file:
             file.write(script)
+        os.mkdir(os.path.join(cls.folder, "no-root"))
+        os.symlink(shutil.which("false"), os.path.join(cls.folder, "no-root", "sudo"))
 
     def test_plain_targets_end_with_one_line_that_names_deps(self):
         for target in ASKING:
@@ -65,6 +73,15 @@ class Make(unittest.TestCase):
                 self.assertLess(-1, out.find("common/tools/deps"))
                 self.assertLess(out.find("common/tools/deps"), out.find("-c common/"))
 
+    def test_without_root_the_last_word_is_what_to_type(self):
+        """And nothing is built by a compiler that is not there."""
+        for targets, command in (("deps serve", "deps"), ("deps-serve serve", "deps-build deps-serve"),
+                                 ("test", "deps-build"), ("compare", "deps-build")):
+            with self.subTest(targets):
+                status, out, err = make(self.folder, *targets.split(), as_a_user=True)
+                self.assertEqual((2, ""), (status, out))
+                self.assertRegex(err, r"(?m)^deps: +sudo make %s\ndeps: .*\nmake: .*\n\Z" % command)
+                self.assertNotIn("Run `make deps`", err)
 
     def test_an_unknown_part_ends_it_before_anything_is_installed(self):
         for parts in ("servrs", "unit servrs"):
@@ -152,6 +169,7 @@ class Elsewhere(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), name)
         self.assertEqual(0, self.make("--question", "all")[0], "nothing is left to do")
 
+    @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
     def test_so_do_the_programs_of_exercises(self):
         for origin in ("exercises", "solutions"):
             program = os.path.join(self.out, origin, "01_iterative", "reader")

@@ -3,9 +3,11 @@
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
+from unittest import mock
 
 import markdown
 import terminals
@@ -106,6 +108,18 @@ class Reading(unittest.TestCase):
     def test_each_line_is_printed_once_for_each_time_it_is_wanted(self):
         self.assertEqual(list(terminals.unprinted(["x 10", "...", "", "x 10"], "x 11\n")), ["x 10"])
         self.assertEqual(list(terminals.unprinted(["x 10", "x 10"], "x 11\nx 12\n")), [])
+
+    def test_lines_of_a_service_that_is_not_installed_are_not_missed(self):
+        def faults(heading):
+            page = terminals.Page("README.md", "\n".join((
+                "# A", "```console", "$ sudo tcpdump", "```", heading, "```console", "$ visit",
+                "```", "```text", "a packet", "```")), "/")
+            page.first, page.second = mock.Mock(output="", command=None), mock.Mock(output="")
+            with mock.patch.object(shutil, "which", lambda tool: tool != "tcpdump"), \
+                    mock.patch.object(terminals, "wait"), mock.patch.object(terminals, "settle"):
+                page._type_steps()
+            return len(page.faults)
+        self.assertEqual((0, 1), (faults(""), faults("# B")))
 
     def test_few_blocks_are_not_run(self):
         marked = 0
