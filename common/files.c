@@ -105,7 +105,7 @@ enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 static int walk_beneath(const char *path)
 {
     char name[256];
-    int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    int folder = dup(root);
     while (folder >= 0) {
         size_t len = strcspn(path, "/");
         bool last = path[len] == '\0';
