@@ -2,8 +2,10 @@
 
 A folder has an entry for each student, named after him or her: an archive (.zip, .tar, .tar.gz or
 .tgz), or a folder. That is a `.mine`, or holds one, or holds such archives, as Moodle's do. Only
-files are read whose chapter and name are those of an exercise. Nothing is written, no link is
-followed, and what is marked as done does not count. What was not understood is in the notes.
+files are read whose chapter and name are those of an exercise. A file in no folder needs no chapter
+if only one exercise has its name. The starting files that make has built are left out: an archive
+of the whole project has them. Nothing is written, no link is followed, and what is marked as done
+does not count. What was not understood is in the notes.
 """
 
 import gzip
@@ -47,7 +49,7 @@ def read(folder, known):
         elif entry.is_file(follow_symlinks=False) and ARCHIVE.search(entry.name):
             read_archive(one, entry.path, known)
         else:
-            one.notes.append("neither a folder nor an archive: not read")
+            one.notes.append("neither a folder nor a .zip, .tar, .tar.gz or .tgz: not read")
     if not found:
         raise Unreadable("%s is empty: there shall be a folder or an archive for each student" %
                          folder)
@@ -67,11 +69,16 @@ def keep(one, key, bytes):
         one.notes.append("%s is there twice: the first one counts" % key)
 
 
+def names(exercise, known):
+    """What its program may be called."""
+    alone = [each.name for each in known].count(exercise.name) == 1
+    return [(exercise.chapter, exercise.name + ".c")] + [(exercise.name + ".c",)] * alone
+
+
 def read_folder(one, folder, known):
     for exercise in known:
-        for beginning in (".mine", "."):
-            path = os.path.normpath(os.path.join(folder, beginning, exercise.chapter,
-                                                 exercise.name + ".c"))
+        words = names(exercise, known)
+        for path in (os.path.join(folder, *each) for each in [(".mine", *words[0]), *words]):
             if not os.path.lexists(path):
                 continue
             is_plain = os.path.isfile(path) and not leads_elsewhere(path, folder)
@@ -93,7 +100,7 @@ def read_folder(one, folder, known):
 def note_others(one, names):
     """There is no exercise among them."""
     named = ", ".join(map(plain_path, sorted(names)[:MOST_NAMED]))
-    one.notes.append("no exercise is in it, but %s" % (named or "nothing at all"))
+    one.notes.append("it has no exercise, only " + named if named else "it is empty")
 
 
 def plain_path(path):
@@ -107,13 +114,14 @@ def leads_elsewhere(path, folder):
 
 
 def read_archive(one, path, known):
-    files = {(each.chapter, each.name + ".c"): each.key for each in known}
+    files = {words: each.key for each in known for words in names(each, known)}
     others, before = [], len(one.sources)
     try:
         for name, content in members(path):
-            words = name.replace("\\", "/").split("/")
-            key = files.get(tuple(words[-2:]))
-            if not words[0] or ".." in words:
+            words = [word for word in name.replace("\\", "/").split("/") if word != "."]
+            is_start = words[-4:-2] == ["build", "exercises"]
+            key = None if is_start else files.get(tuple(words[-2:]))
+            if not all(words[:1]) or ".." in words:
                 one.notes.append("%s is not read: it leads out of its folder" %
                                  plain_path(name[-80:]))
             elif not key:

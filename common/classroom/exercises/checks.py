@@ -238,7 +238,7 @@ class Exercise:
         if error:
             seen = error.saw if isinstance(error, Missed) else str(error)
         deaths = [server.death() for server in self._servers]
-        return "; ".join(filter(None, [seen, *deaths])) or "that it is not so"
+        return "; ".join(filter(None, [seen, *deaths])) or "something else"
 
     def skip(self, why):
         """This check cannot be made here."""

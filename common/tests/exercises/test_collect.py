@@ -104,7 +104,8 @@ class Place(unittest.TestCase):
 
 class Reading(Place):
     def read(self):
-        known = [each for each in exercises.every() if each.key in (KEY, "01/reader")]
+        known = [each for each in exercises.every() if each.key in
+                 (KEY, "01/reader", "05/drain", "07/drain")]
         return {one.student: one for one in handed_in.read(self.folder, known)}
 
     def test_a_folder_is_a_mine_or_holds_one(self):
@@ -124,6 +125,21 @@ class Reading(Place):
         self.assertEqual(len(work), 5)
         for one in work.values():
             self.assertEqual((one.sources, one.notes), ({KEY: b"1"}, []))
+
+    def test_a_file_alone_needs_no_folder(self):
+        self.hand_in("anna/queue.c", "1")
+        self.hand_in("ben.zip", zipped({"queue.c": b"2"}))
+        self.hand_in("carl.tar.gz", archive([(named("./queue.c"), b"3")]))
+        self.hand_in("dora/drain.c", "of chapter 5, or of chapter 7?")
+        self.assertEqual({"anna": {KEY: b"1"}, "ben": {KEY: b"2"}, "carl": {KEY: b"3"}, "dora": {}},
+                         {name: one.sources for name, one in self.read().items()})
+
+    def test_starting_files_in_an_archive_of_the_whole_folder_are_nobodys_work(self):
+        self.hand_in("anna.zip", zipped({
+            "course/01_iterative/exercises/queue.c": b"1", "course/build/exercises/" + FILE: b"2",
+            "course/build/exercises/" + READER: b"3", "course/.mine/" + FILE: b"4"}))
+        one = self.read()["anna"]
+        self.assertEqual(({KEY: b"4"}, []), (one.sources, one.notes))
 
     def test_what_leads_out_of_an_archive_is_not_read(self):
         for name in ("../" + FILE, "/" + FILE, ".mine/../../" + FILE):
@@ -199,10 +215,10 @@ class Reading(Place):
         self.hand_in("carl.tar.gz", archive([]))
         os.mkdir(os.path.join(self.folder, "dora"))
         notes = {name: one.notes for name, one in self.read().items()}
-        self.assertEqual({"anna": ["no exercise is in it, but src/que.c"],
-                          "ben": ["no exercise is in it, but Abgabe/queue.c"],
-                          "carl": ["no exercise is in it, but nothing at all"],
-                          "dora": ["no exercise is in it, but nothing at all"]}, notes)
+        self.assertEqual({"anna": ["it has no exercise, only src/que.c"],
+                          "ben": ["it has no exercise, only Abgabe/queue.c"],
+                          "carl": ["it is empty"],
+                          "dora": ["it is empty"]}, notes)
 
     def test_a_zip_may_be_no_worse_than_another_archive(self):
         link = zipfile.ZipInfo(FILE)

@@ -147,7 +147,7 @@ class Class(unittest.TestCase):
     def setUp(self):
         self.known = [exercises.Exercise(*each) for each in KNOWN]
         work = [HandedIn("anna <b>", {"01/first": b"", "02/last": b""}, []),
-                HandedIn("ben?", {"01/first": b""}, ["no exercise is in it, but <x>"]),
+                HandedIn("ben?", {"01/first": b""}, ["it has no exercise, only <x>"]),
                 HandedIn("carl", {}, [])]
         outcomes = {("anna <b>", "01/first"): "passed", ("anna <b>", "02/last"): "does not compile",
                     ("ben?", "01/first"): "passed"}
@@ -171,7 +171,7 @@ class Class(unittest.TestCase):
         self.assertIn("C does not compile", self.page)
 
     def test_what_was_not_understood_is_told(self):
-        self.assertIn("<li>ben?: no exercise is in it, but &lt;x&gt;</li>", self.page)
+        self.assertIn("<li>ben?: it has no exercise, only &lt;x&gt;</li>", self.page)
 
     def test_it_is_one_file_and_in_order(self):
         look_at(self, self.page)
