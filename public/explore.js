@@ -136,7 +136,7 @@ function drawTable() {
   const most = Math.max(1, ...results.map((result) => result?.rate ?? 0));
   const wanted = changed().join("&");
   const stored = [...document.querySelectorAll("#stored [data-at]")].find((line) => line.dataset.at === wanted);
-  $("known").textContent = stored ? `Measured as well: ${stored.dataset.run}.`
+  $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”.`
     : "Only computed. Nobody has measured these settings, so trust the shape more than the figure.";
   $("known").className = stored ? "measured" : "computed";
   $("results").replaceChildren(...results.map((result, i) => {

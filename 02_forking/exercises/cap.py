@@ -99,7 +99,8 @@ def expect_503(ex, key, expected, client):
 
 
 def expect_room(ex, server, limit):
-    ex.expect("leaves", "%d children" % (limit - 1), lambda: len(server.children()) == limit - 1,
+    ex.expect("leaves", how_many(limit - 1, "child", "children"),
+              lambda: len(server.children()) == limit - 1,
               saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
 
 

@@ -19,6 +19,7 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 def check(ex):
     all_at_once(ex)
     before_the_parent_knows(ex)
+    after_a_refusal(ex)
 
 
 def all_at_once(ex):
@@ -80,3 +81,18 @@ def before_the_parent_knows(ex):
                   saw=lambda: "%s, %s" % (how_many(len(server.children()), "child", "children"),
                                           how_many(len(server.zombies()), "zombie")),
                   within=HELD_SECONDS + 2, hint=1, read="sigprocmask(2)")
+
+
+def after_a_refusal(ex):
+    """A signal that stays blocked where fork_child() returns early is never handled again."""
+    server = ex.serve("--timeout", "60", "--workers", "1")
+    first = ex.hold(server, 1)[0]
+    ex.expect("one place", "one child, in the only place", lambda: len(server.children()) == 1,
+              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    ex.expect("refused", "503 for a visitor without a place",
+              lambda: ex.client(server).get().status == 503, read="fork(2)")
+    first.close()
+    ex.expect("reaped after that", "the child reaped when its client has left",
+              lambda: not server.children() and not server.zombies(),
+              saw=lambda: how_many(len(server.zombies()), "zombie"), within=2, hint=3,
+              read="sigprocmask(2)")

@@ -147,7 +147,9 @@ def output_of(command, seconds=5):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=seconds, encoding="utf-8",
                               errors="replace", check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
+        raise Trouble("%s: no end within %g s" % (command[0], seconds)) from error
+    except OSError as error:
         raise Trouble("%s: %s" % (command[0], error)) from error
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]

@@ -69,7 +69,7 @@ class Explore(unittest.TestCase):
 
     def test_it_says_what_was_measured_and_what_is_only_computed(self):
         page = self.open("#clients=500")
-        self.assertRegex(page.value("document.getElementById('known').textContent"), "^Measured as well: compare")
+        self.assertRegex(page.value("document.getElementById('known').textContent"), "^Measured as well, in the stored run “compare")
         self.assertRegex(page.value("document.querySelector('#results tr').innerText"), r"measured [\d,]+ \([+\u2212]\d+\s%\)")
         page.value(MOVE % ("cores", 6))
         page.until(DONE)

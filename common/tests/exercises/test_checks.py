@@ -48,6 +48,15 @@ class Expecting(unittest.TestCase):
         self.assertEqual(self.missed(gone).saw, "nobody is there")
         self.assertEqual(self.missed(silent, saw=lambda: [][0]).saw, "nothing")
 
+    def test_a_client_that_finds_no_server_hears_how_it_ended(self):
+        def check(ex):
+            ex._servers.append(unittest.mock.Mock(death=lambda: "it has ended with signal SIGSEGV"))
+            raise checks.Missed("connects", "a connection", "refused")
+
+        with unittest.mock.patch.object(checks, "load", lambda _: unittest.mock.Mock(check=check, SAN="")):
+            missed = checks.judge(None, "/bin/echo", self.said.append)
+        self.assertEqual(missed.saw, "refused; it has ended with signal SIGSEGV")
+
     def test_what_clients_do_is_said_in_words(self):
         self.assertEqual(checks.in_words(b""), "connect, and say nothing")
         self.assertEqual(checks.in_words(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"), "ask for /a")

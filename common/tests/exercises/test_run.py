@@ -182,6 +182,9 @@ class Learner(unittest.TestCase):
         self.write(".mine/01_iterative/number.c", START.replace("41", "42"))
         status, printed = self.run_exercise("01/number")
         self.assertEqual((status, place.last_line(printed)), (0, "passed"), printed)
+        for words in ('open "When it passes" in 01_iterative/exercises/number.md',
+                      "diff .mine/01_iterative/number.c build/solutions/01_iterative/number.c"):
+            self.assertIn(words, printed)
         self.assertEqual(self.listed("01/number")[0], "done")
         self.write(".mine/01_iterative/number.c", START.replace("41", "40 + 2"))
         self.assertEqual(self.listed("01/number")[0], "begun")

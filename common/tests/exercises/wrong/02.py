@@ -28,6 +28,7 @@ ANSWERS = {
         return;
     }
 """)],
+        "it goes on as if there were a child": [(REFUSED, REFUSED.replace("        return;\n", ""))],
         "the slot is lost": [(REFUSED, REFUSED.replace("        board_release(worker->slot);\n", ""))],
         "closed twice": [(REFUSED, REFUSED.replace("        return;", "        close(client);\n        return;"))],
         "never closed": [(REFUSED, """\
@@ -111,6 +112,7 @@ ANSWERS = {
         "blocked too late": [(BLOCK, ""), (NOTE, BLOCK + NOTE)],
         "restored too early": [(RESTORE, ""), (NOTE, RESTORE + NOTE)],
         "never restored": [(RESTORE, "")],
+        "restored only if there is a child": [(RESTORE, "    if (pid > 0)\n    " + RESTORE)],
         "the kernel reaps": [(BLOCK, ""), (RESTORE, ""), (
             "    sigaction(SIGCHLD, &ended, NULL);\n", "    (void)ended;\n    signal(SIGCHLD, SIG_IGN);\n")],
         "any child, and the table stays": [(
