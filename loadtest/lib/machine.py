@@ -127,7 +127,7 @@ def sources():
     for pattern in ("0*/main.c", "common/*.[ch]", "loadtest/*.c", "templates/guestbook/*"):
         for path in sorted(glob.glob(os.path.join(TOP, pattern))):
             code = SENTENCE.sub('""', NOT_CODE.sub("", read(path)))
-            code = VERSION.sub('"0.1.0"', code)  # which the stored runs were made with
+            code = VERSION.sub("", code)
             digest.update(re.sub(r"\s+", "", code).encode())
     return digest.hexdigest()[:12]
 

@@ -308,6 +308,43 @@ ONLY_SERVER(forking, fifty_children_leave_no_zombie)
     wait_until(list_children(server_pid, children, ROOM, states) == 0, 1000, "children stay");
 }
 
+/* Page faults of all children so far that have ended: cminflt of proc_pid_stat(5). */
+static unsigned long faults_of_children(void)
+{
+    char path[40];
+    unsigned long faults = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)server_pid);
+    const char *fields = strrchr(read_whole(path, NULL), ')');
+    check(sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %*u %lu", &faults) == 1, "%s", fields);
+    return faults;
+}
+
+/* Free memory that is left in the parent's heap must not be what each child works through. */
+ONLY_SERVER(forking, a_crowd_that_has_gone_makes_no_child_dearer)
+{
+    enum { CROWD = 500, REQUESTS = 50, MORE = 5 };
+    struct client *clients[CROWD];
+    pid_t children[CROWD];
+    char states[CROWD];
+    unsigned long faults[2];
+    start_server();
+    for (int round = 0; round < 2; round++) {
+        wait_until(list_children(server_pid, children, CROWD, states) == 0, SOON_MS, "some stay");
+        unsigned long before = faults_of_children();
+        for (int i = 0; i < REQUESTS; i++)
+            check_file(get("/"), "public/index.html");
+        wait_until(list_children(server_pid, children, CROWD, states) == 0, SOON_MS, "some stay");
+        faults[round] = (faults_of_children() - before) / REQUESTS;
+        for (int i = 0; i < CROWD; i++)
+            clients[i] = dial();
+        wait_until(list_children(server_pid, children, CROWD, states) == CROWD, SOON_MS, "fewer");
+        for (int i = 0; i < CROWD; i++)
+            hang_up(clients[i]);
+    }
+    check(faults[1] <= faults[0] + MORE, "%lu page faults a child, before it %lu", faults[1],
+          faults[0]);
+}
+
 ONLY_SERVER(forking, a_child_outlives_its_parent_but_does_not_hold_the_port)
 {
     char port[16];
