@@ -117,6 +117,6 @@ bool net_out_of_resources(int error)
 
 void net_handle_accept_error(void)
 {
-    if (net_out_of_resources(errno))
+    if (net_out_of_resources(errno) || errno == EINVAL)
         poll(NULL, 0, TICK_MS);
 }

@@ -31,7 +31,8 @@ int net_accept_queue_length(int listener);
 /* Handles an error of accept4(2) on a blocking listener. Most need nothing: a tick, a signal, a
  * client that has left. If descriptors or memory have run out, it sleeps for a tick. accept4(2)
  * takes a descriptor before it looks for a client, so it would fail again at once, even if nobody
- * waits. */
+ * waits. It would also fail again if the listener has been shut down (EINVAL), and the signal to
+ * stop is still on its way. */
 void net_handle_accept_error(void);
 bool net_out_of_resources(int error); /* the same check, for a loop that must not sleep */
 

@@ -87,19 +87,21 @@ static struct usage usage_so_far(void)
     };
 }
 
-/* The program that started us may have blocked SIGTERM, and the mask survives execve(2). */
-static void unblock_signals(void)
+/* The program that started us may have blocked them, and the mask survives execve(2). */
+static void unblock_stop_signals(void)
 {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigset_t stop_signals;
+    sigemptyset(&stop_signals);
+    sigaddset(&stop_signals, SIGTERM);
+    sigaddset(&stop_signals, SIGINT);
+    sigprocmask(SIG_UNBLOCK, &stop_signals, NULL);
 }
 
-/* glibc keeps freed chunks of up to 128 bytes apart, in fastbins, and merges them when somebody asks
- * for a large one. In 02 the freed chunks are the parent's, which had one for each child, and each
- * new child would merge them: it would write to all pages that hold one, and the kernel would copy
- * these pages. Once 2,000 children had come and gone, a child had 85 page faults instead of 37.
- * Without fastbins free() merges at once (mallopt(3), M_MXFAST). */
+/* glibc keeps freed chunks of up to 128 bytes apart, in fastbins, and merges them when somebody
+ * asks for a large one. In 02 the freed chunks are the parent's, which had one for each child, and
+ * each new child would merge them: it would write to all pages that hold one, and the kernel would
+ * copy these pages. Once 2,000 children had come and gone, a child had 85 page faults instead
+ * of 37. Without fastbins free() merges at once (mallopt(3), M_MXFAST). */
 static void keep_heap_merged(void)
 {
     mallopt(M_MXFAST, 0);
@@ -109,7 +111,7 @@ static void keep_heap_merged(void)
  * Ignored, it leaves write(2) with an error. */
 void process_start(void)
 {
-    unblock_signals();
+    unblock_stop_signals();
     signal(SIGXFSZ, SIG_IGN);
     keep_heap_merged();
     raise_descriptor_limit();

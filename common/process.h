@@ -11,7 +11,8 @@ _Noreturn void process_die(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Raises the descriptor limit to what the machine allows, sets the budget of memory.h, and begins
- * the count for the statistics at the end. app_start() calls it, once. */
+ * the count for the statistics at the end. SIGTERM and SIGINT are unblocked, and SIGXFSZ is
+ * ignored. app_start() calls it, once. */
 void process_start(void);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections, or for as many

@@ -54,14 +54,15 @@ struct pace {
 static bool is_too_slow(const struct conn *conn, struct pace *pace)
 {
     enum { LEAST_RATE = 8 * 1024 }; /* bytes a second */
+    enum { LONGEST = 2 * TICK_MS }; /* between two looks, if the server itself was not held up */
     bool writes = conn->state == CONN_WRITING && conn->answering;
-    int64_t now = clock_now_ms();
-    if (writes && pace->last != 0)
-        pace->ms += now - pace->last;
+    int64_t now = clock_now_ms(), passed = now - pace->last;
+    if (pace->last != 0)
+        pace->ms += passed < LONGEST ? passed : LONGEST;
     else if (pace->ms == 0)
         pace->taken = conn->taken;
     pace->last = writes ? now : 0;
-    if (pace->ms < conn->worker->options->timeout_ms)
+    if (!writes || pace->ms < conn->worker->options->timeout_ms)
         return false;
     bool slow = (conn->taken - pace->taken) * 1000 < (uint64_t)pace->ms * LEAST_RATE;
     *pace = (struct pace){.last = pace->last, .taken = conn->taken};

@@ -153,11 +153,13 @@ static struct {
     .emptied = PTHREAD_COND_INITIALIZER,
 };
 
-static _Noreturn void *accept_for_all(void *argument)
+static void *accept_for_all(void *argument)
 {
     const int *listener = argument;
     for (;;) {
         int client = plain_accept(*listener);
+        if (client < 0 && errno == EINVAL)
+            return NULL; /* it has been shut down */
         if (client < 0)
             continue;
         pthread_mutex_lock(&waiting.lock);
