@@ -96,10 +96,10 @@ def loop(*own):
     return [
         ALONE,
         Trait(True, "every client is accepted, though none has said all",
-              lambda p: p.held.accepted == p.held.clients, CLIENTS, "The listener"),
+              lambda p: p.held.accepted == p.held.clients, CLIENTS, "The listening socket"),
         *own,
         Trait(False, "clients' descriptors do not block",
-              lambda p: p.held.nonblocking == p.held.accepted > 0, BLOCKING, "The listener"),
+              lambda p: p.held.nonblocking == p.held.accepted > 0, BLOCKING, "The listening socket"),
         ONE_REDIS, FILE, SERVED,
     ]
 

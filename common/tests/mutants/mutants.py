@@ -10,7 +10,7 @@ of them has to fail; against the server as it is, those that failed have to pass
 
       Server: epoll
       Found by: servers epoll/connection_close_closes
-      Read: 07_epoll/README.md#the-listener
+      Read: 07_epoll/README.md#the-listening-socket
 
   Found by: the program in build/plain, and a pattern of Criterion's for its --filter.
 - Each is built in build/mutants/NAME, from copies of the sources and of the objects in build/plain
