@@ -99,7 +99,8 @@ def loop(*own):
               lambda p: p.held.accepted == p.held.clients, CLIENTS, "The listening socket"),
         *own,
         Trait(False, "clients' descriptors do not block",
-              lambda p: p.held.nonblocking == p.held.accepted > 0, BLOCKING, "The listening socket"),
+              lambda p: p.held.nonblocking == p.held.accepted > 0, BLOCKING,
+              "The listening socket"),
         ONE_REDIS, FILE, SERVED,
     ]
 
