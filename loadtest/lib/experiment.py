@@ -24,7 +24,7 @@ GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": 
 
 EPILOG = """\
 Each run starts a private Redis, and ends it afterwards. With --redis, or REDIS in the environment,
-the run uses a Redis that is there already. It touches only the guestbook's two keys in that one,
+the run uses a Redis that is there already. There it touches only the guestbook's two keys,
 guestbook:visitors and guestbook:entries, and deletes them at the end. If they exist already, the
 run does not begin, unless --flush says that they may be deleted.
 
@@ -279,8 +279,8 @@ names = listed(checked(str, subjects.is_known, "none of %s" % ", ".join(
 positive = checked(int, lambda number: number > 0, "not a number from 1")
 numbers = listed(positive)
 milliseconds = listed(checked(lambda text: float(text) if "." in text else int(text),
-                              lambda ms: 0 <= ms < 1000, "no time from 0 to 999 ms"))
-seconds = checked(float, lambda number: 0.05 <= number <= 3600, "no time from 0.05 to 3600 s")
+                              lambda ms: 0 <= ms < 1000, "not a time from 0 to 999 ms"))
+seconds = checked(float, lambda number: 0.05 <= number <= 3600, "not a time from 0.05 to 3600 s")
 path_or_url = checked(str, re.compile(r"/.*|http://[^/?#\s]+(/.*)?").fullmatch,
                       "neither a path with a slash before it nor http://HOST/PATH")
 redis_address = checked(str, re.compile(r"unix:/.*|.+:\d+").fullmatch,
