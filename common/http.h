@@ -139,8 +139,8 @@ long http_decode_form(char *text, size_t len);
 void http_format_date(time_t, char date[HTTP_DATE_SIZE]);
 
 /* Reads any of the three date forms (RFC 9110, 5.6.7); -1 if it is none of them. A date before 1970
- * is negative, too, and callers ignore it. The name of the weekday may be any; the rest must be exact,
- * and a leap second is none. */
+ * is negative, too, and callers ignore it. The name of the weekday may be any; the rest must be
+ * exact, and a leap second is none. */
 time_t http_parse_date(struct span);
 
 /* One response head. Zero it, then set what applies. Strings are borrowed. */

@@ -32,12 +32,12 @@ from lib import Trouble, meter
 from outcome import Missed
 from served import Server, Traced, parse_trace
 
-WORKERS = 3, 6
+PAGES = 3
+WORKERS = PAGES + 1, 6  # one is free for a file while pages wait for Redis
 WAIT_SECONDS = 45, 90  # of its time limits: no scene takes so long
 LEAST_CLIENTS = 6
 MOST_CLIENTS = 130  # more than the hundred workers that 03 and 05 have by themselves
 MORE_CLIENTS = 4
-PAGES = 3
 ANSWER_SECONDS = 20
 MEANWHILE_SECONDS = 2  # a file that has not come by then waits for the pages before it
 SETTLED_SECONDS = 0.25

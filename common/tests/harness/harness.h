@@ -120,6 +120,9 @@ void run_under_with(const char *const *words);
  * 03 writes its own oom_score_adj.) stop_server() checks that. The environment variable
  * WATCH_OPENS=1 has every server of every test watched. */
 void watch_opens(void);
+
+/* Skips a test that counts or limits what a server writes. */
+void skip_thread_sanitizer(void);
 void let_it_look_at_itself(void); /* it is asked for its status: it may open its own in /proc */
 int watch_words(const char **words, const char *root); /* for launch(): strace's, or none */
 void check_opens(void);

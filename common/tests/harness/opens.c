@@ -11,11 +11,16 @@ static bool watched, may_look_at_itself;
 static char logs[32];   /* what the names of its logs begin with */
 static char *inside[2]; /* the folders it may open, and what is in them, once it listens */
 
-void watch_opens(void)
+void skip_thread_sanitizer(void)
 {
     const char *servers = getenv("SERVERS");
     if (servers && strstr(servers, "san-thread"))
         cr_skip_test("the thread sanitizer writes files of its own");
+}
+
+void watch_opens(void)
+{
+    skip_thread_sanitizer();
     if (system("strace -qqo /dev/null true 2>/dev/null") != 0)
         cr_skip_test("strace is not installed, or may not trace");
     watched = true;

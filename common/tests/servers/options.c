@@ -360,6 +360,7 @@ EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
  */
 EVERY_SERVER(a_log_that_may_not_grow_stops_nobody)
 {
+    skip_thread_sanitizer();
     run_under("prlimit", "--fsize=0");
     start_server();
     check_file(get("/"), "public/index.html");
