@@ -47,21 +47,24 @@ EVERY_SERVER(the_penguin_arrives_to_the_last_byte)
 /* Of a file with holes, on a file system that can hold one so large. */
 EVERY_SERVER(a_part_of_the_largest_file_names_its_whole_size)
 {
-    char root[] = "/dev/shm/zerohttpd-XXXXXX", command[200];
+    char root[] = "/dev/shm/zerohttpd-XXXXXX", make[200], unmake[100];
     if (!mkdtemp(root))
-        return;
-    snprintf(command, sizeof(command),
+        cr_skip_test("there is no /dev/shm");
+    snprintf(make, sizeof(make),
              "cp -r public templates %s && truncate -s 9223372036854775807 %s/public/huge.bin",
              root, root);
-    bool made = system(command) == 0;
+    snprintf(unmake, sizeof(unmake), "rm -r %s", root);
+    if (system(make) != 0) {
+        check(system(unmake) == 0, "%s stays", root);
+        cr_skip_test("no file may be so large here");
+    }
     start_server("--root", root);
     const struct answer *part =
         ask("GET /huge.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\nRange: bytes=-9\r\n\r\n");
-    snprintf(command, sizeof(command), "rm -r %s", root);
-    check(system(command) == 0, "%s stays", root);
+    check(system(unmake) == 0, "%s stays", root);
     const char *range = field(part, "Content-Range");
-    check(!made || (range && strcmp(range, "bytes 9223372036854775798-9223372036854775806/"
-                                           "9223372036854775807") == 0),
+    check(range && strcmp(range, "bytes 9223372036854775798-9223372036854775806/"
+                                 "9223372036854775807") == 0,
           "%s", range ? range : "no range");
 }
 

@@ -108,6 +108,14 @@ AGAINST(preforking, a_crowd_may_be_slow_to_speak)
 AGAINST(threading, a_crowd_may_be_slow_to_speak)
 AGAINST(prethreading, a_crowd_may_be_slow_to_speak)
 
+/* 02's parent looks at the queue every 50 ms, and tells the children. Nothing outside shows when it
+ * has done so. */
+static void let_it_look_at_the_queue(void)
+{
+    if (server_is("forking"))
+        poll(NULL, 0, 200);
+}
+
 /* Who has asked for more before the last answer has come may go on, while another waits; but not
  * for ever. The other is there before the first of many requests is whole. */
 static void who_pipelines_makes_way_too(void)
@@ -127,8 +135,7 @@ static void who_pipelines_makes_way_too(void)
     wait_until(is_read(greedy), SOON_MS, "it was not read");
     struct client *patient = dial();
     say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    if (server_is("forking"))
-        poll(NULL, 0, 200); /* its parent looks at the queue every 50 ms, and tells the children */
+    let_it_look_at_the_queue();
     say(greedy, requests + 10);
     while (hear(greedy)->kept)
         check(++heard <= MOST, "%d requests, and somebody waits", MOST);
@@ -158,8 +165,7 @@ static void who_has_only_begun_the_next_request_makes_way(void)
     wait_until(is_read(greedy), SOON_MS, "it was not read");
     struct client *patient = dial();
     say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    if (server_is("forking"))
-        poll(NULL, 0, 200); /* its parent looks at the queue every 50 ms, and tells the children */
+    let_it_look_at_the_queue();
     say(greedy, request + 10);
     while (hear(greedy)->kept) {
         check(++heard <= MOST, "%d requests, and somebody waits", MOST);
@@ -197,9 +203,7 @@ static void who_fills_a_buffer_with_a_begun_request_makes_way(void)
         wait_until(is_read(greedy), SOON_MS, "it was not read");
         struct client *patient = dial();
         say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-        if (server_is("forking"))
-            poll(NULL, 0,
-                 200); /* its parent looks at the queue every 50 ms, and tells the children */
+        let_it_look_at_the_queue();
         say_bytes(greedy, bytes + 10, size - 10);
         check(!hear(greedy)->kept, "%zu bytes: somebody waits, and the next request is not there",
               size);
