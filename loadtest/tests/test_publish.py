@@ -64,6 +64,13 @@ class Remaining(Publish):
             self.assertFalse(publish.why(RUN))
         self.assertIn("noisy", publish.why(RUN))
 
+    def test_one_in_which_a_server_or_a_level_is_missing(self):
+        self.stored(table="What a clock ended, as a worker's tick, is left out.")
+        self.assertFalse(publish.why(RUN))
+        for words in ("floor is left out: floor is not built.", "1,000 clients are left out: no ports."):
+            self.stored(table="Three rounds. " + words)
+            self.assertEqual(publish.why(RUN), "incomplete: " + words)
+
     def test_every_run_has_a_name_of_its_own_and_a_program(self):
         self.assertEqual(len({run[0] for run in publish.RUNS}), len(publish.RUNS))
         for run in publish.RUNS:
