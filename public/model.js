@@ -46,21 +46,21 @@ export const SETTINGS = {
 
 // ---- costs -------------------------------------------------------------------------------------
 
-export const COST_RUN = "make cost, 22 November 2026, AMD EPYC, 2 cores, Linux 6.18";
+export const COST_RUN = "make cost, 23 November 2026, AMD EPYC, 2 cores, Linux 6.18";
 
 /** Of each server, over new connections (ab) and then over kept ones (wrk), for 1, 100 and 1,000 clients:
  * CPU microseconds of a page, how often it waits (null: not counted), and microseconds of the other core.
  * digest() makes it from a run's cells.tsv. */
 export const MEASURED = {
-  iterative: [87.2, 4.02, 117.5, 79.4, 3.03, 120.4, 71.2, 3.01, 114.3, 73, 4.01, 71.9, 66.3, 3.04, 102.6, 74.5, 3.07, 113.3],
-  forking: [333.6, null, 178.9, 305.8, null, 136.7, 302.6, null, 120, 81.6, 4.02, 79.9, 38.9, 4.05, 35.7, 82.1, 4.14, 53.2],
-  preforking: [90.6, 4.03, 119.8, 70.2, 5.48, 80.3, 59.1, 3.33, 82.5, 81.3, 4.11, 80.6, 39.1, 4.05, 36.2, 66, 3.67, 78.7],
-  threading: [97, null, 115.8, 68.6, null, 72.1, 69.3, null, 70, 74.1, null, 86, 28.9, null, 28.7, 55.2, null, 43.3],
-  prethreading: [91.1, 4.04, 123.3, 66, 5.54, 81, 56.4, 4.08, 82.9, 78, 4.1, 71.9, 30.8, 4.05, 30.4, 61.1, 4.15, 82.4],
-  poll: [91.8, 4, 127.9, 43.9, 0.62, 54.9, 46.1, 0.01, 53.2, 89, 3.99, 77.6, 8.1, 0.03, 9.1, 9.5, 0, 9.4],
-  epoll: [91.8, 4, 133.4, 33.2, 0.65, 55.9, 31.7, 0.57, 59.6, 80.8, 3.99, 77.2, 8.4, 0.05, 10.2, 10.2, 0.01, 10.6],
-  floor: [36, 1, 60.7, 22.2, 0.19, 42.3, 23.3, 0.27, 46.1, 23.5, 1, 21.3, 6.2, 0.04, 7.1, 6.4, 0.01, 8.8],
-  waking: [3.8],
+  iterative: [76.4, 4.05, 116.4, 68.1, 3.02, 104.1, 67.2, 3.02, 105.5, 86.3, 4.01, 74.5, 66.1, 3.05, 101.4, 68.6, 3.07, 108.2],
+  forking: [314.6, null, 133.2, 297.4, null, 116.2, 294.6, null, 116.8, 73.2, 4.01, 75.8, 41, 4.05, 37.1, 73.1, 4.12, 48.5],
+  preforking: [90.3, 4.02, 114.3, 63.9, 5.77, 76.4, 61.6, 4.19, 80.3, 75.6, 4.11, 82.1, 40.2, 4.06, 36.2, 57.6, 4.19, 78.5],
+  threading: [98.9, null, 121.9, 59.5, null, 65.3, 65.7, null, 66.7, 85.2, null, 79.5, 31.3, null, 30.9, 58.6, null, 46.7],
+  prethreading: [86.1, 4.07, 121.7, 56.6, 5.7, 78.3, 54.5, 4.25, 79.3, 72.5, 4.1, 77.4, 34.5, 4.1, 34.6, 53.2, 4.24, 76],
+  poll: [88.9, 4, 111.6, 42.6, 0.64, 55, 45.4, 0.01, 47.4, 87.9, 3.99, 74.3, 8.4, 0.04, 9.3, 9.5, 0, 9.3],
+  epoll: [81.8, 4, 111.1, 35.5, 0.95, 59.6, 31.5, 0.87, 58.4, 87.7, 3.99, 80.2, 8.1, 0.04, 8.9, 9.7, 0.01, 9.8],
+  floor: [34.9, 1, 58.1, 24.1, 0.23, 43.6, 22.5, 0.28, 45.5, 21.6, 1, 22.5, 5.9, 0.05, 7.1, 6.6, 0.01, 8.5],
+  waking: [3.7],
 };
 const [ALONE, BUSY, CROWD, CPU, WAITS, OTHER] = [0, 1, 2, 0, 1, 2]; // the levels, and the figures of each
 /** MiB at rest and of each worker, KiB of each connection: memory.tsv of the same run. */
@@ -70,9 +70,9 @@ const MEMORY = {
 };
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const middle = (values) => values.sort((a, b) => a - b)[(values.length - 1) >> 1];
 
-/** MEASURED, from the cells.tsv of a run of `make cost`: of its rounds the least, because what others
- * on the machine add is no cost of the server's. Throws if a cell is missing. */
+/** MEASURED, from the cells.tsv of a run of `make cost`: the median of its rounds. Throws if a cell is missing. */
 export function digest(text) {
   const [header, ...lines] = text.trim().split("\n").map((line) => line.split("\t"));
   const cells = lines.map((line) => Object.fromEntries(header.map((name, i) => [name, line[i]])));
@@ -80,12 +80,12 @@ export function digest(text) {
     const found = cells.filter((cell) => cell.subject === name && cell.generator === tool
       && cell.clients === clients && cell.requests && !cell.wrong);
     if (!found.length) throw new Error(`no cell of ${name}, ${tool}, ${clients} clients`);
-    const least = (figure, digits = 1) => Number(Math.min(...found.map(figure)).toFixed(digits));
+    const median = (figure, digits = 1) => Number(middle(found.map(figure)).toFixed(digits));
     const isOne = ({ client_core_busy, redis_core_busy }) => client_core_busy === redis_core_busy; // core for both
     const busy = (cell) => Number(cell.client_core_busy) + (isOne(cell) ? 0 : Number(cell.redis_core_busy));
-    const waits = found[0].voluntary_switches ? least((cell) => cell.voluntary_switches / cell.requests, 2) : null;
-    return [least((cell) => cell.server_cpu_us / cell.requests), waits,
-      least((cell) => (busy(cell) * 1e4) / cell.requests_per_second), least((cell) => 1e6 / cell.requests_per_second)];
+    const waits = found[0].voluntary_switches ? median((cell) => cell.voluntary_switches / cell.requests, 2) : null;
+    return [median((cell) => cell.server_cpu_us / cell.requests), waits,
+      median((cell) => (busy(cell) * 1e4) / cell.requests_per_second), median((cell) => 1e6 / cell.requests_per_second)];
   };
   const idle = []; // how long neither core works, of a page for one client
   const row = (name) => ["ab", "wrk"].flatMap((tool) => ["1", "100", "1000"].flatMap((clients) => {
