@@ -110,6 +110,9 @@ class Panels:
         rows = math.ceil(self._count / columns)
         left, right, top = EDGE + left + 8, WIDTH - EDGE - right - 16, self._down + above + 14
         self._across, self.pixels = across, right - left
+        widest = max(width(across.text(tick)) for tick in across.ticks(self._few[0]))
+        room = (self.pixels - (columns - 1) * GAP) / columns / (widest + 12)
+        self._few = max(2, min(self._few[0], int(room))), self._few[1]
         self._down = top + rows * height + (rows - 1) * BETWEEN
         self.label(across.axis.title, _on_paper((left + right) / 2, self._down + 1.9 * LINE),
                    "center", FAINT)

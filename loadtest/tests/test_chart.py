@@ -10,7 +10,7 @@ from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import chart, gnuplot, scale
+from lib import chart, gnuplot, panels, scale
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
@@ -299,6 +299,15 @@ class Bars(Picture):
             xs = [float(place.split(",")[0]) for place in bar.get("points").split()]
             lengths.append(max(xs) - min(xs))
         self.assertAlmostEqual(lengths[0], 2 * lengths[1], delta=0.1)
+
+    def test_numbers_of_the_axis_keep_apart_however_long_the_names_are(self):
+        for name in ("poll", "threading, and all that was taken back", "x" * 50):
+            texts = self.read(chart.bars("x", "t", UP, {"": {name: 113076}}))
+            down = self.words[texts.index("0")][1][1]
+            ticks = sorted((x, text) for text, (x, y), _ in self.words if y == down)
+            self.assertGreater(len(ticks), 1)
+            for (left, before), (right, text) in zip(ticks, ticks[1:]):
+                self.assertGreater(right - left, (panels.width(before) + panels.width(text)) / 2)
 
     def test_marks_are_named(self):
         texts = self.read(chart.histogram("x", "t", LOG, UP, [(0.1, 1, 5), (1, 10, 7)],
