@@ -9,6 +9,7 @@
 #include "unit.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 static struct options options;
@@ -402,6 +403,60 @@ Test(status, a_child_sees_the_whole_family)
     take_in_a_child();
     expect_number("their slots are not taken for theirs", json_number(&json, "processes"), 2);
     cr_expect(cpu_ms() >= ms + 150, "what they used is forgotten");
+}
+
+static void burn_for_200_ms(void (*some)(void))
+{
+    struct timespec used = {0};
+    while (used.tv_sec == 0 && used.tv_nsec < 200 * 1000 * 1000) {
+        some();
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    }
+}
+
+static void count(void)
+{
+    for (volatile int i = 0; i < 1000 * 1000; i++)
+        ;
+}
+
+static void burn_user_time(void)
+{
+    burn_for_200_ms(count);
+}
+
+static void clear_pages(void)
+{
+    enum { SIZE = 8 << 20 };
+    void *memory =
+        mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED || munmap(memory, SIZE) != 0)
+        _exit(1);
+}
+
+static void burn_system_time(void)
+{
+    burn_for_200_ms(clear_pages);
+}
+
+Test(status, user_and_system_time_are_the_sums_of_all_processes)
+{
+    void (*const burn[])(void) = {burn_user_time, burn_system_time, NULL};
+    enum { WORKERS = sizeof(burn) / sizeof(burn[0]) };
+    pid_t workers[WORKERS];
+    start_as(STATUS_PROCESSES, 8);
+    take_in_a_child();
+    long long user = json_number(&json, "cpu_ms.user"), system = cpu_ms() - user;
+    for (int i = 0; i < WORKERS; i++)
+        workers[i] = add_worker(board_claim(board, getpid()), burn[i]);
+    take_in_a_child();
+    user = json_number(&json, "cpu_ms.user") - user;
+    system = json_number(&json, "cpu_ms.system") - system;
+    cr_expect(user >= 100 && system >= 100, "%lld ms user, %lld ms system", user, system);
+    for (int i = 0; i < WORKERS; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < WORKERS; i++)
+        wait_for(workers[i]);
 }
 
 static void burn_less_than_a_tick(void)
