@@ -464,6 +464,39 @@ Test(serve, a_reader_that_is_too_slow_makes_way_for_somebody_who_waits)
     cr_expect(ms >= TIMEOUT_MS && ms < LIMIT_MS, "after %lld ms", (long long)ms);
 }
 
+static void be_held_up(int unused)
+{
+    (void)unused;
+    poll(NULL, 0, 3000);
+}
+
+/* It takes 16 KB a second, twice as much as it has to. */
+Test(serve, a_reader_is_not_blamed_for_the_time_in_which_the_server_was_held_up)
+{
+    enum { SOME_BYTES = 4000, EVERY_MS = 250, BEFORE = 8000, ALL = 3 * 16000 };
+    static const char page[ALL / 3]; /* it is sent from memory */
+    char bytes[SOME_BYTES];
+    size_t got = 0;
+    ssize_t n = 0;
+    bool held_up = false;
+    options.timeout_ms = 1000;
+    crowd = 1;
+    signal(SIGUSR1, be_held_up);
+    scratch_bytes("public/page", page, sizeof(page));
+    open_slow_client();
+    begin();
+    say(client, GET("/page") GET("/page") GET("/page"));
+    while (got < ALL && (n = recv(client, bytes, sizeof(bytes), 0)) > 0) {
+        got += (size_t)n;
+        if (got > BEFORE && !held_up)
+            held_up = pthread_kill(thread, SIGUSR1) == 0;
+        poll(NULL, 0, EVERY_MS);
+    }
+    cr_expect(got >= ALL, "after %zu bytes: %s", got, n < 0 ? strerror(errno) : "the end");
+    close(client);
+    end();
+}
+
 Test(serve, a_request_in_the_making_is_not_given_up)
 {
     crowd = 1;
