@@ -1,8 +1,10 @@
 """knee: which rate to offer next, to find the highest that is served well.
 
 The rate is doubled until it is too much. Then it is halfway between the highest that was served and
-the lowest that was too much, until they are close. A rate is too much if it failed twice: the
-second try forgives a hiccup of the machine.
+the lowest that was too much, until they are close. A rate is too much if it failed twice, and no
+higher one was served. The second try forgives a hiccup of the machine. And the first rate that
+fails twice is doubled once more, because it may be just the one at which a server keeps falling
+asleep between two connections: then the load generator has to wake it, and falls behind.
 """
 
 TRIES = 2
@@ -26,9 +28,8 @@ class Search:
 
     @property
     def knee(self):
-        """The highest rate that was served, and is below all that were too much; None if there is
-        none."""
-        return max((rate for rate in self._good if rate < self.ceiling), default=None)
+        """The highest rate that was served; None if there is none."""
+        return max(self._good, default=None)
 
     @property
     def ceiling(self):
@@ -36,13 +37,20 @@ class Search:
         return min((rate for rate in self._bad if self._too_much(rate)), default=float("inf"))
 
     def _too_much(self, rate):
-        return self._bad.get(rate, 0) >= self._tries and rate not in self._good
+        return self._bad.get(rate, 0) >= self._tries and rate > (self.knee or 0)
+
+    def _is_doubted(self, rate):
+        """Is a rate that was too much the highest that was tried? (Who gives each rate one try
+        believes a failure.)"""
+        return self._tries > 1 and 2 * rate <= self._most and rate == max(self._bad)
 
     def next_rate(self):
         """The rate to offer next. None: the knee is found, or there is none in reach."""
         knee, ceiling = self.knee or 0, self.ceiling
         if ceiling == float("inf"):
             rate = min(2 * knee, self._most) if knee else self._first
+        elif self._is_doubted(ceiling):
+            rate = 2 * ceiling
         elif ceiling - knee <= self._close * knee or ceiling <= GIVE_UP * self._first:
             return None
         else:

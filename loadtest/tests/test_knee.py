@@ -22,7 +22,7 @@ def searched(is_good, first=1000, most=64000, close=0.1):
 class Knee(unittest.TestCase):
     def test_it_doubles_then_halves_what_is_between(self):
         search, offered = searched(lambda rate, _: rate <= 9999)
-        self.assertEqual(offered, [1000, 2000, 4000, 8000, 16000, 16000, 12000, 12000,
+        self.assertEqual(offered, [1000, 2000, 4000, 8000, 16000, 16000, 32000, 12000, 12000,
                                    10000, 10000, 9000, 9500])
         self.assertEqual((search.knee, search.ceiling), (9500, 10000))
 
@@ -46,13 +46,19 @@ class Knee(unittest.TestCase):
     def test_what_serves_nothing_has_no_knee(self):
         search, offered = searched(lambda *_: False)
         self.assertIsNone(search.knee)
-        self.assertEqual(offered, [1000, 1000, 500, 500, 250, 250, 125, 125])
+        self.assertEqual(offered, [1000, 1000, 2000, 500, 500, 250, 250, 125, 125])
 
-    def test_a_good_one_above_a_bad_one_does_not_count(self):
-        search = knee.Search(1000, 64000, 0.1)
-        for rate, is_good in ((1000, True), (4000, True), (2000, False), (2000, False)):
-            search.tell(rate, is_good)
-        self.assertEqual(search.knee, 1000)
+    def test_a_rate_below_one_that_was_served_is_not_too_much(self):
+        search, offered = searched(lambda rate, _: rate <= 30000 and rate != 4000)
+        self.assertEqual(offered[:7], [1000, 2000, 4000, 4000, 8000, 16000, 32000])
+        self.assertEqual(search.knee, 30000)
+
+    def test_with_one_try_a_failure_is_believed(self):
+        search, offered = knee.Search(1000, 64000, 0.1, tries=1), []
+        while search.next_rate() is not None:
+            offered.append(search.next_rate())
+            search.tell(offered[-1], offered[-1] < 4000)
+        self.assertEqual(offered[:4], [1000, 2000, 4000, 3000])
 
     def test_of_rates_given_each_counts_at_once(self):
         search = knee.Search(100, 400, 0.1, tries=1)
