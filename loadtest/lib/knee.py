@@ -28,8 +28,9 @@ class Search:
 
     @property
     def knee(self):
-        """The highest rate that was served; None if there is none."""
-        return max(self._good, default=None)
+        """The highest rate that was served, and is below all that were too much; None if there is
+        none."""
+        return max((rate for rate in self._good if rate < self.ceiling), default=None)
 
     @property
     def ceiling(self):
@@ -37,7 +38,8 @@ class Search:
         return min((rate for rate in self._bad if self._too_much(rate)), default=float("inf"))
 
     def _too_much(self, rate):
-        return self._bad.get(rate, 0) >= self._tries and rate > (self.knee or 0)
+        refuted = self._tries > 1 and rate <= max(self._good, default=0)
+        return self._bad.get(rate, 0) >= self._tries and not refuted
 
     def _is_doubted(self, rate):
         """Is a rate that was too much the highest that was tried? (Who gives each rate one try

@@ -126,13 +126,6 @@ class Limit:
         verdicts = [step.reading.verdict() for step in self.ends if step.reading]
         return statistics.mode(verdicts) if verdicts else "-"
 
-    def lines(self, figure):
-        """(rate, figure) of each rate that is not void."""
-        points = {step.rate: (step.rate, *figure(step)) for step in reversed(self.steps)
-                  if step.report and not step.void}
-        points.update((step.rate, (step.rate, *figure(step))) for step in self.best)
-        return [points[rate] for rate in sorted(points)]
-
 
 FIELDS = [name for _, names in httperf.LINES for name in names.split() if name != "_"]
 COLUMNS = ["round", "subject", "offered", *FIELDS, "not_2xx", *httperf.ERROR_KINDS, "failed",

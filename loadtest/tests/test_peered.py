@@ -92,10 +92,6 @@ class TheLimit(unittest.TestCase):
         self.assertEqual(limit.median(lambda each: each.rate), 1500)
         self.assertEqual((limit.end, limit.bound), ("not reached", "-"))
 
-    def test_void_steps_are_in_no_line(self):
-        limit = self.limit(step(1000), step(2000, fd_unavail=1), step(2000, mean=1500))
-        self.assertEqual(limit.lines(lambda each: each.replies[:1]), [(1000, 1000), (2000, 1500)])
-
     def test_who_served_no_rate_makes_the_status_1(self):
         program_ = connections.Connections("")
         good, bad = step(1000), offered.Step("poll", 1000, 1, step(1, fd_unavail=1).report)
