@@ -18,7 +18,8 @@ common/*.c in every way that it knows, and COUNT of these mutants are drawn and 
   out, and tries those that survived once more.
 - Needs build/universalmutator, and what is tried and tries: `make mutants SAMPLE=COUNT` makes them.
 - A line for each, and the change of those that survived. The last line: N of M found. Status 1 if any
-  survived, or if equivalent.tsv has an entry whose line is no longer there.
+  survived, if a case failed without a mutant, because then the cases behind it were not run, or if
+  equivalent.tsv has an entry whose line is no longer there.
 """
 
 import collections
@@ -258,6 +259,9 @@ def run(stage, folder, built, cases, *options):
                     if result.outcome == criterion.FAILED]
 
 
+useless = set()  # cases that failed without a mutant, too
+
+
 def found_by(stage, folder):
     """What fails, or None."""
     for _ in range(TRIES):
@@ -272,6 +276,8 @@ def found_by(stage, folder):
         as_it_is, _ = yield from run(stage, folder, TOP, failed[0])
         if again != 0 and as_it_is == 0:
             return failed[0]
+        if as_it_is != 0:
+            useless.add(failed[0])
     return None
 
 
@@ -326,9 +332,11 @@ def report(count, seed):
     gone = stale(known)
     for entry in gone:
         print("stale in %s: %s, %s(): %s" % (os.path.relpath(EQUIVALENT, TOP), *entry[:3]))
+    for case in sorted(useless):
+        print("%s fails without a mutant, too; the cases behind it were not run" % case)
     print("%d more are equivalent" % len(explained))
     print("%d of %d found" % (found, found + len(survived)))
-    return 1 if survived or gone else 0
+    return 1 if survived or gone or useless else 0
 
 
 def main(count, seed="1"):

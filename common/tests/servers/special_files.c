@@ -175,8 +175,9 @@ EVERY_SERVER(what_is_no_regular_file_is_not_waited_for)
           "%s", strerror(errno));
     int writer = open(place("root/public/fifo-with-a-writer"), O_RDWR | O_CLOEXEC);
     check(write(writer, SECRET, strlen(SECRET)) > 0, "%s", strerror(errno));
-    bool has_devices = /* which only root may make, and not everywhere */
-        mknod(place("root/public/zero"), S_IFCHR | 0600, makedev(1, 5)) == 0;
+    bool has_devices = /* which only root may make, and not everywhere; nor open (mount's nodev) */
+        mknod(place("root/public/zero"), S_IFCHR | 0600, makedev(1, 5)) == 0 &&
+        close(open(place("root/public/zero"), O_RDONLY | O_CLOEXEC)) == 0;
 
     start_server("--root", root);
     int64_t start = now_ms();

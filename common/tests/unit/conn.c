@@ -473,6 +473,18 @@ Test(conn, a_request_that_has_come_already_is_answered_though_somebody_waits)
     close_pair();
 }
 
+Test(conn, the_beginning_of_a_request_does_not_count_while_somebody_waits)
+{
+    static const char *const requests[] = {GET("/a.txt") "G", GET("/a.txt") "GET / HTTP/1.1\r\n"};
+    crowd = true;
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        open_pair();
+        tell(requests[i]);
+        expect_part(requests[i], heard(), "\r\nConnection: close\r\n");
+        close_pair();
+    }
+}
+
 Test(conn, a_hundred_requests_at_most_are_answered_while_somebody_waits)
 {
     static char requests[150 * sizeof(HEAD("/"))];
@@ -824,6 +836,21 @@ Test(conn, rule_11_a_continue_behind_a_response_waits_for_room)
         close_pair();
     }
     cr_expect(cut_off == 0, "cut off behind %d files, the last of %d bytes", cut_off, last);
+}
+
+Test(conn, rule_11_a_continue_waits_in_a_socket_that_is_full)
+{
+    open_narrow();
+    while (send(conn.fd, large, 100, MSG_DONTWAIT) > 0)
+        ;
+    say(client, POST_HEAD(30, "Expect: 100-continue\r\n"));
+    expect_number("no room", conn_advance(&conn), CONN_WRITING);
+    while (recv(client, large, sizeof(large), MSG_DONTWAIT) > 0)
+        ;
+    go();
+    expect_state("room", CONN_READING);
+    expect_text("room", heard(), "HTTP/1.1 100 Continue\r\n\r\n");
+    close_pair();
 }
 
 /* ---- refusing and lingering ---------------------------------------------------------------- */

@@ -1052,6 +1052,22 @@ Test(http, a_year_of_two_digits_is_at_most_fifty_years_ahead)
     }
 }
 
+Test(http, fifty_years_are_fifty_times_365_days)
+{
+    enum { HOUR = 3600, YEAR = 365 * 86400 };
+    time_t now = time(NULL), limit = now + (time_t)50 * YEAR;
+    for (int hours = -1; hours <= 1; hours += 2) {
+        time_t when = limit + hours * HOUR;
+        struct tm utc;
+        char date[40];
+        gmtime_r(&when, &utc);
+        strftime(date, sizeof(date), "%A, %d-%b-%y %H:%M:%S GMT", &utc);
+        time_t read = http_parse_date(span_of(date));
+        cr_expect((read == when) == (hours < 0) && (read < now) == (hours > 0), "%s: %lld", date,
+                  (long long)read);
+    }
+}
+
 Test(http, reads_back_the_dates_it_formats)
 {
     for (time_t when = 0; when < 8000000000; when += 86400 * 31 + 3607) {

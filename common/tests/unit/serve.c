@@ -544,6 +544,21 @@ Test(serve, a_busy_server_says_so)
     end();
 }
 
+/* It takes more than one read. */
+Test(serve, a_busy_server_says_so_to_a_long_request)
+{
+    char field[3000];
+    memset(field, 'x', sizeof(field) - 1);
+    field[sizeof(field) - 1] = '\0';
+    say(client, "GET / HTTP/1.1\r\nHost: a\r\nX: ");
+    say(client, field);
+    say(client, "\r\n\r\n");
+    begin_busy();
+    const char *text = heard();
+    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+    end();
+}
+
 Test(serve, a_busy_server_says_so_once)
 {
     say(client, GET("/a.txt") GET("/a.txt"));
