@@ -47,6 +47,14 @@ class Explore(unittest.TestCase):
                                   stderr=subprocess.STDOUT, encoding="utf-8")
         self.assertEqual(done.returncode, 0, done.stdout)
 
+    @unittest.skipUnless(shutil.which("node"), "node is not installed")
+    def test_the_page_says_how_wrong_the_model_is(self):
+        done = subprocess.run([os.path.join(machine.TOP, "loadtest", "explore")], check=True,
+                              stdout=subprocess.PIPE, encoding="utf-8")
+        errors = done.stdout.splitlines()[-1]
+        with open(PAGE, encoding="utf-8") as file:
+            self.assertIn(" stored cells: %s. " % errors, file.read(), "loadtest/explore --page writes it")
+
     def test_the_page_shows_the_stored_runs(self):
         with open(PAGE, encoding="utf-8") as file:
             rows = ROW.findall(file.read())
