@@ -71,6 +71,17 @@ bool server_is_ours(void)
     return !getenv("CALLS_ITSELF");
 }
 
+bool server_has_sanitizer(void)
+{
+    char path[4096];
+    size_t len = 0;
+    const char *directory = getenv("SERVERS");
+    snprintf(path, sizeof(path), "%s/%s", directory ? directory : ".", server_name);
+    const char *program = read_whole(path, &len);
+    return program &&
+           (memmem(program, len, "__asan_init", 11) || memmem(program, len, "__tsan_init", 11));
+}
+
 bool server_has_workers(void)
 {
     return strstr(server_name, "ing") != NULL;

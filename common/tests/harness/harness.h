@@ -102,8 +102,9 @@ extern char server_host[64]; /* where it listens: "127.0.0.1", "[::1]" */
 extern int server_port;
 
 bool server_is(const char *name);
-bool server_is_ours(void);     /* one of the seven, which is not graded */
-bool server_has_workers(void); /* knows --workers */
+bool server_is_ours(void);       /* one of the seven, which is not graded */
+bool server_has_workers(void);   /* knows --workers */
+bool server_has_sanitizer(void); /* which has memory and calls of its own */
 
 /* Starts the server, on a free port and with our Redis' socket: start_server("-v", "-k", "0"), and
  * waits until it is ready. Chapters 3 and 5 get 8 workers, unless the options say otherwise. */

@@ -204,18 +204,6 @@ static unsigned server_bit(void)
     return 1U << i;
 }
 
-/* A sanitizer's own allocations are not to fail. */
-static bool has_sanitizer(void)
-{
-    char path[4096];
-    size_t len = 0;
-    const char *directory = getenv("SERVERS");
-    snprintf(path, sizeof(path), "%s/%s", directory ? directory : ".", server_name);
-    const char *program = read_whole(path, &len);
-    return program &&
-           (memmem(program, len, "__asan_init", 11) || memmem(program, len, "__tsan_init", 11));
-}
-
 static void start_with_one_worker(void)
 {
     if (server_is("preforking") || server_is("prethreading"))
@@ -521,7 +509,7 @@ static void check_row(const struct fault *fault)
 EVERY_SERVER(whatever_a_system_call_answers_the_next_client_is_served)
 {
     int rows = (int)(sizeof(table) / sizeof(table[0]));
-    bool sanitizer = has_sanitizer();
+    bool sanitizer = server_has_sanitizer(); /* its own allocations are not to fail */
     start_redis();
     start_with_one_worker();
     get("/guestbook");
@@ -588,7 +576,7 @@ static void preload(const char *source, const char *setting)
         "sh",    "-c", "exec ${CC:-cc} \"$@\"", "sh",   "-std=gnu11", "-D_GNU_SOURCE", "-shared",
         "-fPIC", "-o", place("library"),        source, NULL};
     char *variable = NULL, *scarce = NULL;
-    if (has_sanitizer())
+    if (server_has_sanitizer())
         cr_skip_test("a sanitizer has taken these calls' names");
     pid_t pid = spawn(words, log, log);
     close(log);

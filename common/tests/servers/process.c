@@ -337,6 +337,8 @@ ONLY_SERVER(forking, a_crowd_that_has_gone_makes_no_child_dearer)
     pid_t children[CROWD];
     char states[CROWD];
     unsigned long faults[2];
+    if (server_has_sanitizer())
+        cr_skip_test("a sanitizer has pages of its own");
     start_server();
     for (int round = 0; round < 2; round++) {
         wait_until(list_children(server_pid, children, CROWD, states) == 0, SOON_MS, "some stay");
