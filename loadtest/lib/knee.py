@@ -3,8 +3,8 @@
 The rate is doubled until it is too much. Then it is halfway between the highest that was served and
 the lowest that was too much, until they are close. A rate is too much if it failed twice, and no
 higher one was served. The second try forgives a hiccup of the machine. And the first rate that
-fails twice is doubled once more, because it may be just the one at which a server keeps falling
-asleep between two connections: then the load generator has to wake it, and falls behind.
+fails twice is doubled once more, because some servers have failed at a rate, and then served twice
+as many.
 """
 
 TRIES = 2

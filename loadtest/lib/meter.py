@@ -261,6 +261,12 @@ def core_between(before, after):
                 user=100.0 * (user + nice) / work if work else None)
 
 
+def at_least(percent, core):
+    """The kernel samples how busy a core is, and may miss work that ends between two of its ticks.
+    The CPU time of the processes there is measured."""
+    return core if core.busy is None else core._replace(busy=max(core.busy, min(100.0, percent)))
+
+
 def others_percent(seconds=0.3):
     """How busy the machine is while we do nothing. Then other work is running, which will disturb
     the figures. (The load average would not do: it includes our own last minute.)"""
@@ -393,6 +399,8 @@ class Meter:
             self._before, accounts)
         shares = machine.Cores(*map(core_between, cores_before, cores_after))
         used = max(0.0, cpu - cpu_before)
+        of_its_cores = used / max(1, len(self._cores.server)) / (ended - began)
+        shares = shares._replace(server=at_least(100 * of_its_cores, shares.server))
         shared = machine.shared(self._cores)
         user = None if shared else shares.server.user
         threads = threads_between(threads_before, threads)
@@ -406,8 +414,8 @@ class Meter:
             threads=self._memory.threads,
             cores=shares,
             kernel=more_of(record, record_before),
-            own=100 * max([used / max(1, len(self._cores.server)),
-                           *(thread.seconds for thread in threads)]) / (ended - began),
+            own=100 * max([of_its_cores,
+                           *(thread.seconds / (ended - began) for thread in threads)]),
             shared=shared)
 
 

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -156,6 +157,13 @@ class CoreShares(unittest.TestCase):
         core = meter.core_between([0] * 8, [0, 0, 0, 100, 0, 0, 0, 0])
         self.assertEqual(core, meter.Core(0.0, 0.0, None))
 
+    def test_work_between_two_ticks_counts(self):
+        idle, full = meter.Core(7.0, 0.0, 50.0), meter.Core(99.0, 0.0, 50.0)
+        self.assertEqual(meter.at_least(37.0, idle).busy, 37.0)
+        self.assertEqual(meter.at_least(101.0, full).busy, 100.0)
+        self.assertEqual(meter.at_least(37.0, full), full)
+        self.assertEqual(meter.at_least(37.0, meter.UNKNOWN), meter.UNKNOWN)
+
 
 class KernelsRecord(FakeProc):
     TEXT = ("TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPSynRetrans\n"
@@ -261,6 +269,18 @@ class Alive(unittest.TestCase):
             self.assertGreater(reading.busy.server + reading.cores.server.steal, 80)
             self.assertEqual(reading.shared, bool(cores.client))
             self.assertEqual(reading.cpu_user_us is None, reading.shared)
+
+    def test_a_core_is_at_least_as_busy_as_the_server_on_it(self):
+        process = self.start("print(flush=True); burn(60)")
+        process.stdout.readline()
+        idle = meter.Core(0.0, 0.0, None)
+        with unittest.mock.patch.object(meter, "core_between", return_value=idle), \
+                meter.Meter(process.pid, machine.Cores((0,), (1,), (1,))) as measured:
+            time.sleep(0.3)
+        reading = measured.reading
+        self.assertGreater(reading.busy.server, 20)
+        self.assertAlmostEqual(reading.busy.server, reading.cpu_us / reading.seconds / 1e4, delta=1)
+        self.assertEqual(reading.busy.client, 0)
 
     def test_looking_at_a_crowd_costs_little(self):
         process = self.start("import os\nfor _ in range(500):\n"

@@ -46,14 +46,14 @@ class Unsteady(unittest.TestCase):
             os.makedirs(os.path.dirname(os.path.join(self.folder, name)))
             shutil.copy(os.path.join(book.TOP, name), os.path.join(self.folder, name))
         self.write("common/tests/book/test_flaky.py", FLAKY)
-        self.write("bin/make", MAKE)
-        os.chmod(os.path.join(self.folder, "bin", "make"), 0o755)
+        self.write("bin/make", MAKE, 0o755)
 
-    def write(self, name, text):
+    def write(self, name, text, mode=0o644):
         path = os.path.join(self.folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
+        os.chmod(path, mode)
 
     def ci(self, fails, history="", second=""):
         """Returns CI's status, and what it says below its steps."""
@@ -97,6 +97,13 @@ class Unsteady(unittest.TestCase):
         status, said = self.ci(1, second="test SAN=thread PARTS=servers ONLY=*threading/*")
         self.assertEqual(1, status, said)
         self.assertIn("\n%s was unsteady, 2 times so far. Mend it" % CASE, said)
+
+    def test_a_machine_that_stands_still_is_noticed(self):
+        self.write("bin/sleep", "#!/bin/sh\nexec /bin/sleep 7\n", 0o755)
+        self.write("bin/make", "#!/bin/sh\n[ \"$*\" != lint ] || exec /bin/sleep 8\n", 0o755)
+        status, said = self.ci(0)
+        self.assertEqual(0, status, said)
+        self.assertRegex(said, r"\nUntil [\d:]{8} the machine stood still for [678] seconds\.\n")
 
     def test_a_case_that_fails_again_is_not_unsteady(self):
         status, said = self.ci(2)

@@ -2,6 +2,7 @@
 
 import os
 import unittest
+import unittest.mock
 
 import sample
 
@@ -28,6 +29,34 @@ class Equivalent(unittest.TestCase):
     def test_a_line_that_is_gone_is_noticed(self):
         entries = [("common/http_uri.c", "encode", line, "") for line in ("size_t n = 0;", "gone;")]
         self.assertEqual(sample.stale(entries), entries[1:])
+
+
+class Stage(unittest.TestCase):
+    """What is said of a stage: whether a mutant fails it, and whether its cases are of use."""
+
+    def found_by(self, with_mutant, without):
+        """The cases that fail with the mutant, and those that fail without it."""
+        def run(_stage, _folder, program_from, _cases, *options):
+            yield from ()
+            failing = without if program_from == sample.TOP else with_mutant
+            return (1 if failing else 0), list(failing)
+
+        stage = unittest.mock.Mock(cases="*", seconds=1)
+        with unittest.mock.patch.object(sample, "run", run), \
+                unittest.mock.patch.object(sample, "useless", set()):
+            try:
+                steps = sample.found_by(stage, "a mutant's folder")
+                while True:
+                    next(steps)
+            except StopIteration as end:
+                return end.value, sample.useless
+
+    def test_a_case_that_fails_with_the_mutant_alone_finds_it(self):
+        self.assertEqual(self.found_by(["a/case"], []), ("a/case", set()))
+        self.assertEqual(self.found_by([], []), (None, set()))
+
+    def test_a_case_that_fails_without_it_too_finds_nothing_and_is_named(self):
+        self.assertEqual(self.found_by(["a/case"], ["a/case"]), (None, {"a/case"}))
 
 
 if __name__ == "__main__":
