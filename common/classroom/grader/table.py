@@ -37,7 +37,7 @@ FILES = {
     "servers/wire.c": Place("http", SHARED, "`http`: bytes become a request"),
     "servers/special_files.c": Place("http", SHARED, "`page` and `files`: what is sent"),
     "servers/entries.c": Place("http", SHARED, "`guestbook`: a small machine of five steps"),
-    "servers/clients.c": Place("weather", SHARED, "Blocking lives in the descriptor"),
+    "servers/clients.c": Place("weather", SHARED, "Blocking lives in the socket"),
     "servers/deadlines.c": Place("weather", SHARED, "Deadlines"),
     "servers/faults.c": Place("weather", OWN, "Where it breaks"),
     "servers/polite.c": Place("weather", "03_preforking/README.md", "Where it breaks"),
