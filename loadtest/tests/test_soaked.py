@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 from collections import Counter
+from types import SimpleNamespace
 
 import programs
 from lib import machine, soaked
@@ -75,6 +76,25 @@ class Causes(unittest.TestCase):
 
     def test_what_the_mix_asks_for_needs_no_explanation(self):
         self.assertEqual(soak.troubles([Turn("epoll", 1, statuses=Counter(soaked.EXPECTED))]), [])
+
+
+class Share(unittest.TestCase):
+    def left(self, *requests):
+        """How many turns a server needs after such turns, if its share is a million."""
+        cells = [Turn("epoll", 1, answers={"2xx": each}) for each in requests]
+        options = SimpleNamespace(requests=7000000)
+        return soak.left(SimpleNamespace(cells=cells, options=options, servers="1234567"), "epoll")
+
+    def test_the_first_turns_are_as_many_as_a_verdict_needs(self):
+        self.assertEqual(self.left(), soaked.QUARTERS)
+        self.assertEqual(self.left(5000000), soaked.QUARTERS - 1)
+
+    def test_then_it_depends_on_how_fast_they_were(self):
+        self.assertEqual(self.left(*[100000] * 5), 5)
+        self.assertEqual(self.left(*[100000] * 9, 99000), 1)
+
+    def test_a_last_turn_that_was_much_faster_than_the_others_is_the_last(self):
+        self.assertEqual(self.left(*[200000] * 4, 199999, 700000), 0)
 
 
 def rows_of(folder):
