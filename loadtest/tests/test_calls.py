@@ -156,7 +156,7 @@ class Alive(unittest.TestCase):
     def test_a_new_connection_is_accepted_and_closed(self):
         found = self.per_request("iterative", "new page")
         for name in ("accept4", "close", "sendmsg"):
-            self.assertAlmostEqual(found[name], 1, delta=0.02, msg=name)
+            self.assertAlmostEqual(found[name], 1, delta=0.05, msg=name)  # a tick may add some
 
 
 if __name__ == "__main__":
