@@ -227,6 +227,11 @@ class Version(unittest.TestCase):
             with self.subTest(path):
                 self.assertEqual(version, re.search(pattern, read(path)).group(1))
 
+    def test_its_date_is_the_same_in_both(self):
+        cited = re.search(r"(?m)^date-released: (.+)$", read("CITATION.cff"))
+        newest = re.search(r"(?m)^## \S+ - (.+)$", read("CHANGELOG.md")).group(1)
+        self.assertEqual(cited and cited.group(1), None if newest == "unreleased" else newest)
+
 
 class Container(unittest.TestCase):
     def test_its_steps_are_those_that_elsewhere_runs(self):
