@@ -53,11 +53,12 @@ static struct outcome feed(const uint8_t *bytes, size_t size, const uint8_t *cut
         o.len += more;
         fed += more;
         o.verdict = http_parse(&parser, o.buffer, &o.len, &o.request);
-        size_t head = parser.fields ? o.len - parser.fields : 0; /* its field lines, so far */
+        /* its field lines so far, and the first byte of the empty line behind them */
+        size_t head = parser.fields ? o.len - parser.fields : 0;
         must(o.verdict != 0 || o.len <= HTTP_MAX_REQUEST);
         must(o.verdict != 0 || parser.fields ||
              o.len <= 2 * HTTP_MAX_EMPTY_LINES + HTTP_MAX_REQUEST_LINE + 1);
-        must(o.verdict != 0 || parser.body || head <= HTTP_MAX_FIELD_BYTES);
+        must(o.verdict != 0 || parser.body || head <= HTTP_MAX_FIELD_BYTES + 1);
     }
     o.used = o.verdict > 0 ? fed - (o.len - (size_t)o.verdict) : 0;
     o.continue_due = parser.continue_due;
