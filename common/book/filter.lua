@@ -246,6 +246,15 @@ local function image(el)
   return el, false
 end
 
+-- The mark of a note stays on the line of its figure.
+local function marks(inlines)
+  for i = 1, #inlines - 1 do
+    local mark = inlines[i + 1].text
+    if inlines[i].t == 'Space' and (mark == '*' or mark == '†') then inlines[i] = pandoc.Str '\u{a0}' end
+  end
+  return inlines
+end
+
 -- A page of ours may have no style= in it: the alignment of columns becomes a class.
 local function columns(el)
   local specs, classes = {}, {}
@@ -254,7 +263,7 @@ local function columns(el)
     specs[i] = { 'AlignDefault' }
   end
   el.colspecs, el.attr = specs, pandoc.Attr('', classes)
-  return pandoc.Div({ el }, pandoc.Attr('', { 'table' }, { tabindex = '0' }))
+  return pandoc.Div({ el:walk { Inlines = marks } }, pandoc.Attr('', { 'table' }, { tabindex = '0' }))
 end
 
 local first = {

@@ -7,6 +7,7 @@ Without pandoc, WeasyPrint, Chromium, epubcheck or axe-core, what needs it is sk
 import collections
 import html.parser
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,12 @@ class Files(unittest.TestCase):
 
     def test_pictures_have_a_text_in_their_place(self):
         self.each(lambda path, page: [each["src"] for each in page.pictures if not each.get("alt")])
+
+    def test_a_figure_and_the_mark_of_its_note_stay_together(self):
+        with open(os.path.join(BOOK, "loadtest", "index.html"), encoding="utf-8") as file:
+            cells = re.findall(r"<td>([^<]*[*\u2020])</td>", file.read())
+        self.assertTrue(cells)
+        self.assertEqual([cell for cell in cells if re.search(r"[ \n][*\u2020]", cell)], [])
 
     def test_headings_are_in_order(self):
         def faults(_, page):
