@@ -10,6 +10,7 @@ import time
 import unittest
 from collections import Counter
 from types import SimpleNamespace
+from unittest import mock
 
 import programs
 from lib import machine, soaked
@@ -95,6 +96,26 @@ class Share(unittest.TestCase):
 
     def test_a_last_turn_that_was_much_faster_than_the_others_is_the_last(self):
         self.assertEqual(self.left(*[200000] * 4, 199999, 700000), 0)
+
+    def test_a_run_that_has_come_to_its_end_is_as_long_as_was_planned(self):
+        """The last turn does the work of three."""
+        run = SimpleNamespace(cells=[], servers=["epoll"], began="", seconds=1, wrong=[],
+                              options=SimpleNamespace(requests=700000))
+        turns_of = iter([100000] * 4 + [300000])
+        subject = mock.MagicMock(server=None)
+        subject.__enter__.return_value = subject
+        subject.name = "epoll"
+        subject.turn = lambda _: Turn("epoll", 1, answers={"2xx": next(turns_of)})
+        record = mock.MagicMock()
+        record.__enter__.return_value = record
+        record.recall.return_value = None
+        record.keep = lambda turn, _: run.cells.append(turn)
+        with mock.patch.object(soak, "Record", return_value=record), \
+                mock.patch.object(soak.soaked, "Subject", return_value=subject), \
+                mock.patch.object(soak.subjects, "end", return_value=[]):
+            soak.Soak("").measure(run)
+        self.assertEqual(len(run.cells), 5)
+        self.assertEqual(record.plan.call_args, mock.call(5))
 
 
 def rows_of(folder):
