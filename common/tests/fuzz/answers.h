@@ -6,7 +6,8 @@
  *    read the request line by then does it know of HEAD, and leave out the content.
  *  - Each response is well-formed, whole, and as long as it says; none to HEAD,
  *    204 and 304 has content, an interim one comes only where it was waited for.
- *  - A refusal has the parser's status (or 408), closes, and is the last.
+ *  - A refusal has the parser's status (or 408), closes, and is the last. Only where a part of
+ *    100 Continue has gone out the connection ends without it.
  */
 #ifndef FUZZ_ANSWERS_H
 #define FUZZ_ANSWERS_H
@@ -63,6 +64,13 @@ static bool take_answer(struct answers *all, bool to_head, struct answer *answer
     return true;
 }
 
+/* Is this the beginning of 100 Continue? */
+static bool is_broken_off(struct span heard)
+{
+    return heard.len > 0 && heard.len < strlen(HTTP_CONTINUE) &&
+           memcmp(heard.at, HTTP_CONTINUE, heard.len) == 0;
+}
+
 /* Takes all of them apart, and returns how many there were, interim ones not counted. sent[0, len)
  * ends with the last byte that the server had read when it answered 408, if it did. */
 static size_t must_answer(struct answers *all, char *sent, size_t len)
@@ -91,7 +99,8 @@ static size_t must_answer(struct answers *all, char *sent, size_t len)
         len -= verdict > 0 ? (size_t)verdict : 0;
     }
     must(answer.close ? all->heard.len == 0
-                      : all->cut_short || (all->heard.len == 0 && verdict == 0));
+                      : all->cut_short || (verdict < 0 && is_broken_off(all->heard)) ||
+                            (all->heard.len == 0 && verdict == 0));
     return count;
 }
 

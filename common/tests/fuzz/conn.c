@@ -10,8 +10,6 @@
  *    "Connection: close".
  *  - If nobody leaves or loses patience, every request has its response at the end.
  *  - No descriptor stays open; the leak sanitizer sees to memory.
- *  - What it does not reach: a write(2) that takes a part of a response. That needs TCP, and
- *    is the unit tests' business.
  *
  * Run it where public/ and templates/ are.
  */
@@ -19,11 +17,7 @@
 #include "answers.h"
 #include "fuzz.h"
 #include "options.h"
-
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "socket.h"
 
 #define X10   "<x>&\"'x\n\xc3\xa4"
 #define X100  X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
@@ -54,12 +48,10 @@ static const unsigned may_follow[CONN_STATES] = {
 static struct options options;
 static struct worker worker;
 static struct conn conn;
-static int client;
-static bool crowd, impatient; /* somebody waits; a response may be cut short, or missing */
-enum { LONGEST = 8192 };      /* bytes: more requests than that for tux.png fill `heard` */
-static char sent[LONGEST], heard[1 << 24];
-static size_t sent_len, heard_len;
-static size_t in_time; /* bytes of `sent` that the server had read when it answered 408 */
+static bool crowd, impatient;   /* somebody waits; a response may be cut short, or missing */
+enum { LONGEST = 8192 };        /* bytes; more requests for /tux.png than fit would fill `heard` */
+static const char *said, *last; /* ends of what the client has said, and of all that it will say */
+static const char *answered;    /* end of what the server had read when it answered 408 */
 
 static int claim_waiting_clients(const struct worker *unused)
 {
@@ -79,30 +71,11 @@ static void must_be_legal(enum conn_state before)
     must(conn.state != CONN_WRITING || conn.answering || conn.in.len > 0);
 }
 
-static void hear(size_t most)
+static void say(size_t most)
 {
-    ssize_t n;
-    while (most > 0 && (n = recv(client, heard + heard_len, most, MSG_DONTWAIT)) > 0) {
-        heard_len += (size_t)n;
-        most -= (size_t)n;
-    }
-}
-
-static void hear_all(void)
-{
-    hear(sizeof(heard) - heard_len);
-    must(heard_len < sizeof(heard));
-}
-
-static void say(const uint8_t **at, const uint8_t *end, size_t most)
-{
-    size_t left = (size_t)(end - *at), len = most < left ? most : left;
-    ssize_t n = send(client, *at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n <= 0)
-        return;
-    memcpy(sent + sent_len, *at, (size_t)n);
-    sent_len += (size_t)n;
-    *at += n;
+    size_t left = wire.has_ended ? 0 : (size_t)(last - said), len = most < left ? most : left;
+    said += len;
+    wire.unread_len += len;
 }
 
 /* Reads a reply the way Redis would have sent it; NULL for the numbers behind the last. */
@@ -123,32 +96,32 @@ static void reply(unsigned number)
 /* The deadline passes. If the answer is 408, notes what it answers: all that has been read. */
 static void expire(void)
 {
-    int unread = 0;
     conn_expire(&conn);
-    must(ioctl(conn.fd, FIONREAD, &unread) == 0);
     if (conn.state == CONN_WRITING && conn.answering && conn.app.response.status == 408)
-        in_time = sent_len - (size_t)unread;
+        answered = wire.unread;
 }
 
 /* One step of the script. */
-static void step(uint8_t what, const uint8_t **at, const uint8_t *end)
+static void step(uint8_t what)
 {
     enum conn_state before = conn.state;
     unsigned number = what & 31;
     if (conn.state == CONN_ASKING)
         reply(number % (REPLIES + 2));
     else if (what >= 128)
-        say(at, end, number < 31 ? number + 1 : 8192);
+        say(number < 31 ? number + 1 : LONGEST);
     else if (what >= 96)
-        hear(number * 999 + 1);
-    else if (what >= 5)
+        wire.room += number < 16 ? number + 1 : number * 999;
+    else if (what >= 6)
         conn_advance(&conn);
+    else if (what == 5)
+        impatient = wire.is_gone = true;
     else if (what == 4)
         conn.refuse_with = conn.state == CONN_FRESH ? 503 : conn.refuse_with;
     else if (what == 3)
         crowd = !crowd;
     else if (what == 2)
-        impatient = shutdown(client, SHUT_WR) == 0 || impatient;
+        impatient = wire.has_ended = true;
     else if (conn.state != CONN_DONE) {
         impatient = true;
         if (what == 1)
@@ -161,65 +134,70 @@ static void step(uint8_t what, const uint8_t **at, const uint8_t *end)
 
 /* Everything the client still has to say, and everything there is to hear: until the server waits
  * for more, or is done. */
-static void finish(const uint8_t *at, const uint8_t *end)
+static void finish(void)
 {
     bool quiet = false;
+    say(LONGEST);
+    wire.room = HEARD;
     while (!quiet) {
         enum conn_state before = conn.state;
-        hear_all();
-        size_t said = sent_len;
-        if (at < end && conn.state != CONN_DONE)
-            say(&at, end, SIZE_MAX);
         if (conn.state == CONN_ASKING)
             reply(REPLIES);
         else
             conn_advance(&conn);
         must_be_legal(before);
-        quiet =
-            conn.state == CONN_DONE || (conn.silent && conn.state == before && said == sent_len);
+        quiet = conn.state == CONN_DONE || (conn.silent && conn.state == before);
     }
-    hear_all();
+}
+
+static struct board *board;
+
+static void start(void)
+{
+    if (board)
+        return;
+    options =
+        (struct options){.name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
+    app_start(&options);
+    must((board = board_open(1)));
+    worker = (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};
+    must((worker.slot = board_claim(board, 1)));
+}
+
+/* Plays the input. */
+static void play(const char *data, size_t size)
+{
+    const char *cut = memrchr(data, 255, size);
+    wire = (struct wire){.is_open = true, .unread = data, .room = 1};
+    said = data;
+    last = answered = cut ? cut : data + size;
+    crowd = impatient = false;
+    conn_open(&conn, THE_SOCKET, &worker);
+    for (const char *at = data + size; cut && --at > cut;)
+        step((uint8_t)*at);
+    finish();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct board *board;
-    if (!board) {
-        options = (struct options){
-            .name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
-        app_start(&options);
-        must((board = board_open(1)));
-        worker =
-            (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};
-        must((worker.slot = board_claim(board, 1)));
-    }
+    static char sent[LONGEST]; /* the parser changes it */
+    start();
     if (size > LONGEST)
         return 0;
-    int ends[2], room = 1;
-    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-    setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)); /* as little as there is */
     int next = dup(0); /* the descriptor that is free now */
     close(next);
-    client = ends[1];
-    crowd = impatient = false;
-    sent_len = heard_len = 0;
-    in_time = SIZE_MAX;
     uint64_t before = board_requests(board);
-    conn_open(&conn, ends[0], &worker);
+    play((const char *)data, size);
 
-    const uint8_t *cut = memrchr(data, 255, size), *end = cut ? cut : data + size, *at = data;
-    for (const uint8_t *next_step = data + size; cut && --next_step > cut;)
-        step(*next_step, &at, end);
-    finish(at, end);
-    struct answers answers = {{heard, heard_len}, impatient, conn.refuse_with != 0};
+    const char *end = answered < said ? answered : said;
+    memcpy(sent, data, (size_t)(end - (const char *)data));
+    struct answers answers = {{heard, wire.heard_len}, impatient, conn.refuse_with != 0};
     must(board_requests(board) - before >=
-         must_answer(&answers, sent, sent_len < in_time ? sent_len : in_time));
+         must_answer(&answers, sent, (size_t)(end - (const char *)data)));
     conn_close(&conn);
     for (int state = 0; state < BOARD_STATES; state++)
         must(worker.slot->connections_by_state[state] == 0);
-    must(dup(0) == ends[0] && dup(0) == next); /* free again, both */
-    close(ends[0]);
+    must(!wire.is_open && dup(0) == next); /* no file stays open */
     close(next);
-    close(client);
     return 0;
 }
