@@ -16,7 +16,7 @@
  * If several clients come and go, the floor naps before each round. The load generator is busy all
  * the time, and to wake a sleeping process costs it some microseconds. If it had to wake the floor
  * for every connection, it would get less done than with a server that is kept awake by its work
- * (README, "From 20 clients to 15,000"). A nap ends by itself.
+ * (README, "Who wakes the server"). A nap ends by itself.
  *
  * It is for measuring only: there are no deadlines, a client that does not read is cut off, and
  * without a free descriptor it spins until there is one.

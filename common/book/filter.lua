@@ -266,6 +266,12 @@ local function columns(el)
   return pandoc.Div({ el:walk { Inlines = marks } }, pandoc.Attr('', { 'table' }, { tabindex = '0' }))
 end
 
+-- A drawing is not shrunk until nobody can read it: on a phone it scrolls, like a table.
+local function drawing(el)
+  if mode ~= 'site' or #el.content ~= 1 or el.content[1].t ~= 'Image' then return end
+  return pandoc.Div({ el }, pandoc.Attr('', { 'drawing' }, { tabindex = '0' }))
+end
+
 local first = {
   traverse = 'topdown', -- what returns false as well is not looked into
   Header = heading,
@@ -280,7 +286,7 @@ local first = {
 function Pandoc(doc)
   if source == CUT then doc.blocks = cut(doc.blocks) end
   if mode == 'site' then put_headings_in_order(doc.blocks) end
-  doc.blocks = doc.blocks:walk(first):walk { Table = columns }
+  doc.blocks = doc.blocks:walk(first):walk { Table = columns, Para = drawing }
   if mode == 'book' then return doc end
   local title = text_of(doc.blocks[1].content or {})
   doc.meta.pagetitle, doc.meta.root = title, paper and 'common/book/' or root

@@ -204,6 +204,16 @@ class Seen(unittest.TestCase):
                     self.assertLessEqual(self.page.value("document.documentElement.scrollWidth"), width)
                     self.shoot("book-%s-%d" % (name, width))
 
+    def test_the_words_in_a_drawing_can_be_read_on_a_phone(self):
+        self.page.resize(*PHONE)
+        for name in ("01_iterative/index", "loadtest/index"):
+            with self.subTest(name):
+                self.open_book(name)
+                shrunk = self.page.value("""Array.from(document.querySelectorAll('main img'),
+                    each => each.clientWidth / each.naturalWidth)""")
+                self.assertGreater(len(shrunk), 1)
+                self.assertGreater(12 * min(shrunk), 10)  # pixels; 12 is what the drawings have
+
     def test_search_finds_a_section(self):
         self.open_book("01_iterative/index")
         self.page.type("#search", "dropped SYN wire")
