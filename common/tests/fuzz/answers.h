@@ -18,7 +18,7 @@
 struct answers {
     struct span heard; /* what is not taken apart yet */
     bool cut_short;    /* the last may be missing, or end too early */
-    bool refused;      /* each request, whatever it is */
+    bool refused;      /* each request with 503; if it waits for 100 Continue, before its body */
 };
 
 struct answer {
@@ -93,7 +93,7 @@ static size_t must_answer(struct answers *all, char *sent, size_t len)
         bool at_the_head = all->refused && parser.continue_due; /* its body is not waited for */
         must(answer.status != 100);
         must((answer.status == 408) == (verdict == 0 && !at_the_head));
-        must(verdict >= 0 || answer.status == -verdict);
+        must(verdict >= 0 || answer.status == -verdict || (at_the_head && answer.status == 503));
         must(answer.close || (verdict > 0 && !all->refused));
         sent += verdict > 0 ? verdict : 0;
         len -= verdict > 0 ? (size_t)verdict : 0;
