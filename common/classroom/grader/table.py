@@ -80,7 +80,7 @@ LEFT_OUT = {
     "a_page_of_a_million_entries_is_there_in_50_ms_and_takes_no_more_memory": LOAD,
 }
 
-CASE = re.compile(r"^(EVERY_SERVER|CONCURRENT_SERVERS|ONLY_SERVER|AGAINST|RULE)"
+CASE = re.compile(r"^(EVERY_SERVER|CONCURRENT_SERVERS|BLOCKING_SERVERS|ONLY_SERVER|AGAINST|RULE)"
                   r"\((?:(\w+), )?(\w+)\)", re.MULTILINE)
 
 
@@ -92,7 +92,8 @@ def suite_files():
 
 def cases_in(text):
     """(case, models) of one source."""
-    every = {"EVERY_SERVER": MODELS, "CONCURRENT_SERVERS": MODELS[1:], "RULE": MODELS}
+    every = {"EVERY_SERVER": MODELS, "CONCURRENT_SERVERS": MODELS[1:],
+             "BLOCKING_SERVERS": MODELS[:5], "RULE": MODELS}
     found = {}
     for macro, model, name in CASE.findall(text):
         name = "rule_%s_holds" % name if macro == "RULE" else name

@@ -72,10 +72,12 @@ class Pointers(unittest.TestCase):
 class Cases(unittest.TestCase):
     def test_are_read_from_the_sources(self):
         text = ("EVERY_SERVER(one)\n{\n}\nCONCURRENT_SERVERS(two)\nONLY_SERVER(poll, three)\n"
+                "BLOCKING_SERVERS(five)\n{\n}\n"
                 "static void four(void)\nAGAINST(epoll, four)\nAGAINST(forking, four)\n"
                 "RULE(5)\n")
         self.assertEqual({"one": places.MODELS, "two": places.MODELS[1:], "three": ["poll"],
-                          "four": ["epoll", "forking"], "rule_5_holds": places.MODELS},
+                          "four": ["epoll", "forking"], "five": places.MODELS[:5],
+                          "rule_5_holds": places.MODELS},
                          table.cases_in(text))
 
 

@@ -35,14 +35,21 @@
 /* Defines one case: EVERY_SERVER(a_sentence_that_should_be_true) { ... } */
 #define EVERY_SERVER(sentence)                                                                     \
     static void sentence(void);                                                                    \
-    AGAINST(iterative, sentence)                                                                   \
-    AGAINST_CONCURRENT(sentence)                                                                   \
+    AGAINST_BLOCKING(sentence)                                                                     \
+    AGAINST_LOOPS(sentence)                                                                        \
     static void sentence(void)
 
 /* The same for the six that serve more than one client at once. */
 #define CONCURRENT_SERVERS(sentence)                                                               \
     static void sentence(void);                                                                    \
-    AGAINST_CONCURRENT(sentence)                                                                   \
+    AGAINST_WORKERS(sentence)                                                                      \
+    AGAINST_LOOPS(sentence)                                                                        \
+    static void sentence(void)
+
+/* The same for the five whose workers block, each with one client. */
+#define BLOCKING_SERVERS(sentence)                                                                 \
+    static void sentence(void);                                                                    \
+    AGAINST_BLOCKING(sentence)                                                                     \
     static void sentence(void)
 
 /* The same for one of them. */
@@ -51,11 +58,17 @@
     AGAINST(server, sentence)                                                                      \
     static void sentence(void)
 
-#define AGAINST_CONCURRENT(sentence)                                                               \
+#define AGAINST_BLOCKING(sentence)                                                                 \
+    AGAINST(iterative, sentence)                                                                   \
+    AGAINST_WORKERS(sentence)
+
+#define AGAINST_WORKERS(sentence)                                                                  \
     AGAINST(forking, sentence)                                                                     \
     AGAINST(preforking, sentence)                                                                  \
     AGAINST(threading, sentence)                                                                   \
-    AGAINST(prethreading, sentence)                                                                \
+    AGAINST(prethreading, sentence)
+
+#define AGAINST_LOOPS(sentence)                                                                    \
     AGAINST(poll, sentence)                                                                        \
     AGAINST(epoll, sentence)
 

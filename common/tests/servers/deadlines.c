@@ -245,26 +245,16 @@ static void check_slow_reader(int64_t size, int requests)
     close(slow.fd);
 }
 
-static void who_reads_too_slowly_makes_way(void)
+BLOCKING_SERVERS(who_reads_too_slowly_makes_way)
 {
     check_slow_reader(64 * 1024 * 1024, 1);
 }
-AGAINST(iterative, who_reads_too_slowly_makes_way)
-AGAINST(forking, who_reads_too_slowly_makes_way)
-AGAINST(preforking, who_reads_too_slowly_makes_way)
-AGAINST(threading, who_reads_too_slowly_makes_way)
-AGAINST(prethreading, who_reads_too_slowly_makes_way)
 
 /* Each response by itself is taken within a second, but a hundred of them are not. */
-static void who_reads_small_responses_too_slowly_makes_way(void)
+BLOCKING_SERVERS(who_reads_small_responses_too_slowly_makes_way)
 {
     check_slow_reader(4000, 99);
 }
-AGAINST(iterative, who_reads_small_responses_too_slowly_makes_way)
-AGAINST(forking, who_reads_small_responses_too_slowly_makes_way)
-AGAINST(preforking, who_reads_small_responses_too_slowly_makes_way)
-AGAINST(threading, who_reads_small_responses_too_slowly_makes_way)
-AGAINST(prethreading, who_reads_small_responses_too_slowly_makes_way)
 
 /* ---- lingering ----------------------------------------------------------------------------- */
 

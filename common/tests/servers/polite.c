@@ -84,7 +84,7 @@ ONLY_SERVER(iterative, a_spare_connection_costs_the_next_client_a_fifth_of_a_sec
 }
 
 /* Whoever connects so many times at once comes to speak for each of them only after a while. */
-static void a_crowd_may_be_slow_to_speak(void)
+BLOCKING_SERVERS(a_crowd_may_be_slow_to_speak)
 {
     enum { MANY = 150, LONG_MS = 700 }; /* three ticks, and a bit */
     struct client *crowd[MANY];
@@ -102,11 +102,6 @@ static void a_crowd_may_be_slow_to_speak(void)
         hang_up(crowd[i]);
     }
 }
-AGAINST(iterative, a_crowd_may_be_slow_to_speak)
-AGAINST(forking, a_crowd_may_be_slow_to_speak)
-AGAINST(preforking, a_crowd_may_be_slow_to_speak)
-AGAINST(threading, a_crowd_may_be_slow_to_speak)
-AGAINST(prethreading, a_crowd_may_be_slow_to_speak)
 
 /* 02's parent looks at the queue every 50 ms, and tells the children. Nothing outside shows when it
  * has done so. */
@@ -118,7 +113,7 @@ static void let_it_look_at_the_queue(void)
 
 /* Who has asked for more before the last answer has come may go on, while another waits; but not
  * for ever. The other is there before the first of many requests is whole. */
-static void who_pipelines_makes_way_too(void)
+BLOCKING_SERVERS(who_pipelines_makes_way_too)
 {
     enum { MANY = 400, MOST = 150 };
     static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -143,15 +138,10 @@ static void who_pipelines_makes_way_too(void)
     check_file(hear(patient), "public/index.html");
     hang_up(patient);
 }
-AGAINST(iterative, who_pipelines_makes_way_too)
-AGAINST(forking, who_pipelines_makes_way_too)
-AGAINST(preforking, who_pipelines_makes_way_too)
-AGAINST(threading, who_pipelines_makes_way_too)
-AGAINST(prethreading, who_pipelines_makes_way_too)
 
 /* Each request comes with the first byte of the next one, which so has begun whenever a response is
  * done. A beginning is not a request, and keeps nobody waiting. */
-static void who_has_only_begun_the_next_request_makes_way(void)
+BLOCKING_SERVERS(who_has_only_begun_the_next_request_makes_way)
 {
     enum { MOST = 3 };
     static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nO"; /* PTIONS... */
@@ -175,16 +165,11 @@ static void who_has_only_begun_the_next_request_makes_way(void)
     check_file(hear(patient), "public/index.html");
     hang_up(patient);
 }
-AGAINST(iterative, who_has_only_begun_the_next_request_makes_way)
-AGAINST(forking, who_has_only_begun_the_next_request_makes_way)
-AGAINST(preforking, who_has_only_begun_the_next_request_makes_way)
-AGAINST(threading, who_has_only_begun_the_next_request_makes_way)
-AGAINST(prethreading, who_has_only_begun_the_next_request_makes_way)
 
 /* A read that fills the server's buffer may end in the middle of the next request. The rest of that
  * request may be in the socket, or it may come much later. The first request and the beginning of
  * the next one are 2, 4, 8 and 16 KiB together: buffers have such sizes. */
-static void who_fills_a_buffer_with_a_begun_request_makes_way(void)
+BLOCKING_SERVERS(who_fills_a_buffer_with_a_begun_request_makes_way)
 {
     enum { LONGEST = 16384 };
     static const char head[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\nX: ";
@@ -212,11 +197,6 @@ static void who_fills_a_buffer_with_a_begun_request_makes_way(void)
         hang_up(patient);
     }
 }
-AGAINST(iterative, who_fills_a_buffer_with_a_begun_request_makes_way)
-AGAINST(forking, who_fills_a_buffer_with_a_begun_request_makes_way)
-AGAINST(preforking, who_fills_a_buffer_with_a_begun_request_makes_way)
-AGAINST(threading, who_fills_a_buffer_with_a_begun_request_makes_way)
-AGAINST(prethreading, who_fills_a_buffer_with_a_begun_request_makes_way)
 
 /* ---- the cap ------------------------------------------------------------------------------- */
 

@@ -376,7 +376,7 @@ ONLY_SERVER(forking, a_child_outlives_its_parent_but_does_not_hold_the_port)
     wait_until(waitpid(-parent, NULL, WNOHANG) > 0, 2000, "the child stays without a client");
 }
 
-ONLY_SERVER(forking, at_its_cap_idle_children_make_way)
+static void at_its_cap_idle_clients_make_way(void)
 {
     struct client *silent[4];
     start_server("--workers", "4");
@@ -388,19 +388,8 @@ ONLY_SERVER(forking, at_its_cap_idle_children_make_way)
     for (int i = 0; i < 4; i++)
         hang_up(silent[i]);
 }
-
-ONLY_SERVER(threading, at_its_cap_idle_threads_make_way)
-{
-    struct client *silent[4];
-    start_server("--workers", "4");
-    for (int i = 0; i < 4; i++)
-        silent[i] = dial();
-    int64_t start = now_ms();
-    check_file(get("/"), "public/index.html");
-    check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
-    for (int i = 0; i < 4; i++)
-        hang_up(silent[i]);
-}
+AGAINST(forking, at_its_cap_idle_clients_make_way)
+AGAINST(threading, at_its_cap_idle_clients_make_way)
 
 ONLY_SERVER(preforking, a_worker_that_dies_is_replaced_within_a_second)
 {

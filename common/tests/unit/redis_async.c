@@ -126,15 +126,20 @@ static void accept_redis(void)
     cr_assert(peer >= 0);
 }
 
+static void send_once_connected(void)
+{
+    while (!redis.connected)
+        cr_assert(turn(PATIENCE_MS));
+    redis_async_flush(&redis);
+}
+
 /* Connects, with `count` commands of the first askers sent. */
 static void connect_and_ask(int count)
 {
     for (int who = 0; who < count; who++)
         ask(who);
     accept_redis();
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     for (int who = 0; who < count; who++)
         cr_assert(hear(peer, PING));
 }
@@ -149,9 +154,7 @@ static void connect_with_password(int count)
     for (int who = 0; who < count; who++)
         ask(who);
     accept_redis();
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     cr_assert(hear(peer, AUTH));
     for (int who = 0; who < count; who++)
         cr_assert(hear(peer, PING));
@@ -258,9 +261,7 @@ Test(redis_async, nothing_leaves_before_the_connection_is_made)
     cr_expect(!redis.connected);
     accept_redis();
     cr_expect(!comes(peer, POLLIN, 0));
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     cr_expect(hear(peer, PING));
     redis_async_close(&redis);
 }
@@ -380,9 +381,7 @@ Test(redis_async, a_lost_connection_is_a_503_for_all)
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
     turn_until_told(0);
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     cr_assert(hear(peer, PING), "the new question only: what was lost is not sent again");
     say(peer, "+OK\r\n");
     turn_until_told(1);
@@ -438,9 +437,7 @@ static void expect_new_connection(int who)
 {
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     cr_assert(hear(peer, PING));
     say(peer, "+well\r\n");
     turn_until_told(1);
@@ -756,9 +753,7 @@ Test(redis_async, whoever_hears_of_a_lost_connection_may_ask_again_at_once)
     cr_expect(redis.fd >= 0);
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     say(peer, "+again 0\r\n+again 2\r\n");
     turn_until_told(2);
     expect_told(0, "again 0");
@@ -777,9 +772,7 @@ Test(redis_async, whoever_hears_of_an_overdue_reply_may_ask_again_at_once)
     expect_silence();
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
-    while (!redis.connected)
-        cr_assert(turn(PATIENCE_MS));
-    redis_async_flush(&redis);
+    send_once_connected();
     say(peer, "+again 0\r\n+again 1\r\n");
     turn_until_told(2);
     expect_told(0, "again 0");

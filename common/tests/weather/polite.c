@@ -79,7 +79,7 @@ static void check_contentment(const char *(*run)(void), bool (*is_content)(const
     check(is_content(said), "%d times: %s", ATTEMPTS, said);
 }
 
-static void three_hundred_keep_alive_clients_see_no_error(void)
+BLOCKING_SERVERS(three_hundred_keep_alive_clients_see_no_error)
 {
     if (access("/usr/bin/wrk", X_OK) < 0 || access("/usr/bin/ab", X_OK) < 0)
         cr_skip_test("wrk and ab are not both installed");
@@ -90,8 +90,3 @@ static void three_hundred_keep_alive_clients_see_no_error(void)
     check_contentment(run_wrk, wrk_is_content);
     check_contentment(run_ab, ab_is_content);
 }
-AGAINST(iterative, three_hundred_keep_alive_clients_see_no_error)
-AGAINST(forking, three_hundred_keep_alive_clients_see_no_error)
-AGAINST(preforking, three_hundred_keep_alive_clients_see_no_error)
-AGAINST(threading, three_hundred_keep_alive_clients_see_no_error)
-AGAINST(prethreading, three_hundred_keep_alive_clients_see_no_error)
