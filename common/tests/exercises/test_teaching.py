@@ -44,16 +44,19 @@ def sections(text):
     return list(found.items())
 
 
-def free_port():
-    """The first of PORTS free ones in a row."""
+def reserve_ports():
+    """The first of PORTS free ones in a row, and what keeps them: our sockets are bound to them
+    without listening. The kernel gives such a port to nobody who wants any free one, but a server
+    that asks for it with SO_REUSEADDR may listen there. socket(7)"""
     while True:
         with contextlib.ExitStack() as held, contextlib.suppress(OSError, OverflowError):
-            first = held.enter_context(socket.socket())
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            for number in range(port + 1, port + PORTS):
-                held.enter_context(socket.socket()).bind(("127.0.0.1", number))
-            return port
+            port = 0
+            for number in range(PORTS):
+                holder = held.enter_context(socket.socket())
+                holder.bind(("127.0.0.1", port and port + number))
+                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                port = port or holder.getsockname()[1]
+            return port, held.pop_all()
 
 
 @place.with_git
@@ -66,7 +69,8 @@ class Teaching(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.copy = os.path.join(cls.folder, "course")
-        cls.port = free_port()
+        cls.port, reserved = reserve_ports()
+        cls.addClassCleanup(reserved.close)
         with open(os.path.join(place.TOP, PAGE), encoding="utf-8") as file:
             text = file.read()
         for word, here in (("../course", cls.copy), ("8000", str(cls.port)),
