@@ -6,8 +6,8 @@
  *    read the request line by then does it know of HEAD, and leave out the content.
  *  - Each response is well-formed, whole, and as long as it says; none to HEAD,
  *    204 and 304 has content, an interim one comes only where it was waited for.
- *  - A refusal has the parser's status (or 408), closes, and is the last. Only where a part of
- *    100 Continue has gone out the connection ends without it.
+ *  - A refusal has the parser's status (or 408), closes, and is the last.
+ *  - If a part of 100 Continue has gone out, no refusal can follow it: the connection just ends.
  */
 #ifndef FUZZ_ANSWERS_H
 #define FUZZ_ANSWERS_H

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { THE_SOCKET = 1 << 20, HEARD = 1 << 24 };
+enum { THE_SOCKET = 1 << 20, HEARD = 1 << 24 /* bytes */ };
 
 static struct wire {
     bool is_open, is_shut;   /* by the server */
