@@ -1,7 +1,9 @@
-"""Does one of the seven get everything, and who never begins nothing? From the command line."""
+"""Does each of the seven get everything, and a program that never begins nothing?"""
 
+import concurrent.futures
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,9 +17,8 @@ SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
 SILENT = "#!/bin/sh\n[ \"$1\" = --help ] || sleep 600\n"
 
 
-def grade(*arguments):
-    """Patiently: the machine has other tests to run meanwhile."""
-    return subprocess.run([GRADE, *arguments], env={**os.environ, "PATIENCE": "3"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def grade(*arguments, environment=()):
+    return subprocess.run([GRADE, *arguments], env={**os.environ, **dict(environment)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", check=False)
 
 
@@ -32,13 +33,30 @@ class Usage(unittest.TestCase):
         self.assertEqual(2, grade(GRADE, "select").returncode)
 
 
+    def test_a_grader_that_is_broken_gives_no_points(self):
+        """The Redis that it wants to start is none."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(shutil.which("false"), os.path.join(folder, "redis-server"))
+            done = grade(os.path.join(SERVERS, "epoll"), "epoll",
+                         environment={"PATH": folder + ":" + os.environ["PATH"]})
+        self.assertEqual((2, ""), (done.returncode, done.stdout))
+        self.assertRegex(done.stderr, r"(?m)^grade: the grader is broken, so there are no points\.")
+        self.assertIn("no Redis could be started", done.stderr)
+
+
 @unittest.skipIf("build/san-" in SERVERS, "what is graded is built plainly")
 @unittest.skipUnless(shutil.which("strace") and shutil.which("ab"), "needs strace and ab")
 class Graded(unittest.TestCase):
-    def result(self, server, model, *options):
-        done = grade("--json", *options, server, model)
+    """As its page says to type it."""
+
+    def make_grade(self, server, model, *words):
+        """What `make grade` prints. Patiently: the machine has other tests to run meanwhile."""
+        done = subprocess.run(["make", "-s", "grade", "SERVER=" + server, "MODEL=" + model, *words],
+                              cwd=places.TOP, env={**os.environ, "PATIENCE": "3"},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              check=False)
         self.assertEqual(0, done.returncode, done.stderr)
-        return json.loads(done.stdout)
+        return done.stdout
 
     def script(self, text):
         folder = tempfile.TemporaryDirectory()
@@ -49,18 +67,33 @@ class Graded(unittest.TestCase):
         os.chmod(path, 0o755)
         return path
 
-    def test_one_of_the_seven_gets_everything(self):
-        with tempfile.TemporaryDirectory() as folder:
-            lanes = os.path.join(folder, "lanes", "epoll.svg")
-            result = self.result(os.path.join(SERVERS, "epoll"), "epoll", "--lanes", lanes)
-            with open(lanes, encoding="utf-8") as file:
-                self.assertIn("epoll", file.read())
-            self.assertEqual(lanes, os.path.abspath(result["lanes"]))
-        self.assertEqual((100, 100), (result["points"], result["of"]),
-                         json.dumps(result["failures"], indent=1))
+    def test_each_of_the_seven_gets_everything(self):
+        """Two at a time: a case mostly waits."""
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            graded = dict(zip(places.MODELS, pool.map(
+                lambda name: self.make_grade(os.path.join(SERVERS, name), name), places.MODELS)))
+        for name, said in graded.items():
+            with self.subTest(server=name):
+                self.assertIn(", as %s: 100 of 100 points\n" % name, said, said)
+                lanes = re.search(r"waited for: (build/lanes/%s-as-%s\.svg)" % (name, name), said)
+                self.assertIsNotNone(lanes, said)
+                with open(os.path.join(places.TOP, lanes[1]), encoding="utf-8") as file:
+                    self.assertIn(name, file.read())
+
+    def test_the_page_shows_what_a_wrong_pair_gets(self):
+        """All 42 pairs are in test_models."""
+        with open(os.path.join(place.GRADER, "README.md"), encoding="utf-8") as file:
+            shown = json.loads(re.search(r"(?m)^    \{\"server\": .*\n(?:     .*\n)+", file.read())[0]
+                               .replace(", ...", ""))
+        result = json.loads(self.make_grade("./poll", "epoll", "JSON=1", "SEED=4711"))
+        self.assertEqual(4711, result["seed"])
+        for field in ("server", "model", "points", "of"):
+            self.assertEqual(shown[field], result[field], json.dumps(result["failures"], indent=1))
+        self.assertEqual(shown["sections"][0].items() - result["sections"][0].items(), set())
+        self.assertIn(shown["failures"][0]["case"], [each["case"] for each in result["failures"]])
 
     def test_who_never_begins_gets_nothing_and_soon(self):
-        result = self.result(self.script(SILENT), "forking")
+        result = json.loads(self.make_grade(self.script(SILENT), "forking", "JSON=1"))
         self.assertEqual(0, result["points"])
         self.assertIn("did not serve its first client", result["failures"][0]["evidence"])
         self.assertEqual([20, 25, 25, 20, 10], [section["of"] for section in result["sections"]])

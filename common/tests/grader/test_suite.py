@@ -1,9 +1,13 @@
 """Is what Criterion writes understood, whatever a server has made of its messages?"""
 
 import os
+import tempfile
 import unittest
+from unittest import mock
 
 import place  # noqa: F401  (finds the grader)
+import cage
+import places
 import suite  # finds criterion
 import criterion
 
@@ -78,9 +82,64 @@ class Stopped(unittest.TestCase):
                          suite.complete("epoll", ["one"], reported, self.printed, None))
 
 
-class Pattern(unittest.TestCase):
-    def test_names_all_of_them(self):
+class Portions(unittest.TestCase):
+    def test_a_pattern_names_all_of_them(self):
         self.assertEqual("poll/@(one|two)", suite.pattern("poll", {"two", "one"}))
+
+    def test_no_portion_is_longer_than_criterion_can_read(self):
+        for count in (0, 1, 64, 65, 99, 1000):
+            found = suite.portions("case_%d" % number for number in range(count))
+            self.assertEqual({"case_%d" % number for number in range(count)}, set(sum(found, [])))
+            self.assertEqual(count, sum(map(len, found)))
+            self.assertLess(max(map(len, found), default=0), 99)
+
+
+class OurProgram(unittest.TestCase):
+    """A program of ours that breaks is not the server's failure."""
+
+    def run_suite(self, script, seconds=60):
+        """The result for 150 cases of a program in place of the suite's."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "servers")
+            with open(program, "w", encoding="ascii") as file:
+                file.write("#!/usr/bin/env python3\nimport os, re, sys, time\n"
+                           "words = dict(zip(sys.argv, sys.argv[1:]))\n"
+                           "cases = re.findall(r'\\w+', words['--filter'])[1:]\n"
+                           "tap = next(word[6:] for word in sys.argv if word.startswith('--tap='))\n"
+                           "report = open(tap, 'w')\n" + script)
+            os.chmod(program, 0o755)
+            with mock.patch.object(places, "PROGRAMS", folder):
+                return suite.run("servers", "poll", {"case_%d" % number for number in range(150)},
+                                 folder, folder, lambda: seconds, os.environ)
+
+    def test_all_portions_are_run(self):
+        results, why = self.run_suite("for case in cases:\n"
+                                      "    report.write('ok - poll::%s  (0.01s)\\n' % case)\n")
+        self.assertIsNone(why)
+        self.assertEqual(150, sum(each.outcome == "passed" for each in results.values()))
+
+    def test_it_ends_before_its_time(self):
+        with self.assertRaisesRegex(suite.Broken, "status -6.*case_1.*\n.*Assertion `tmp' failed"):
+            self.run_suite("print(\"servers: Assertion `tmp' failed.\", flush=True)\nos.abort()\n")
+
+    def test_it_leaves_a_case_out(self):
+        with self.assertRaisesRegex(suite.Broken, "status 0.*case_"):
+            self.run_suite("for case in cases[1:]:\n"
+                           "    report.write('ok - poll::%s  (0.01s)\\n' % case)\n")
+
+    def test_a_case_crashes(self):
+        with self.assertRaisesRegex(suite.Broken, "case_"):
+            self.run_suite("for case in cases:\n    report.write("
+                           "'not ok - poll::%s unexpected signal after a.c:27\\n' % case)\n")
+
+    def test_a_case_or_the_program_that_is_not_done_in_time_has_failed(self):
+        results, why = self.run_suite("for case in cases:\n    report.write("
+                                      "'not ok - poll::%s timed out after a.c:9 (40.00s)\\n' % case)\n")
+        self.assertIsNone(why)
+        self.assertEqual({"failed"}, {each.outcome for each in results.values()})
+        results, why = self.run_suite("time.sleep(600)\n", seconds=0.2)
+        self.assertIn(cage.TOO_LONG, why)
+        self.assertEqual(150, sum(each.outcome == "failed" for each in results.values()))
 
 
 if __name__ == "__main__":
