@@ -355,6 +355,31 @@ void thaw_redis(void)
     check(kill(redis_pid, SIGCONT) == 0, "%s", strerror(errno));
 }
 
+/* Asked on a connection of its own, and without much patience. */
+static void record_reply(FILE *out, const char *command)
+{
+    const struct timeval limit = {.tv_usec = 500000};
+    redisContext *context = redisConnectUnixWithTimeout(place("redis"), limit);
+    redisReply *reply = NULL;
+    if (context && !context->err && redisSetTimeout(context, limit) == REDIS_OK)
+        reply = redisCommand(context, command);
+    fprintf(out, "  Redis, %s: %.2000s\n", command,
+            reply && reply->str ? reply->str : "no answer in half a second");
+    freeReplyObject(reply);
+    redisFree(context);
+}
+
+void record_redis(FILE *out, bool may_ask)
+{
+    if (redis_pid == 0)
+        return;
+    record_process(out, redis_pid);
+    if (may_ask) {
+        record_reply(out, "CLIENT LIST");
+        record_reply(out, "EVAL return(cjson.encode(redis.call('SLOWLOG','GET',5))) 0");
+    }
+}
+
 static redisReply *redis_with(const char *command, va_list arguments)
 {
     redisReply *reply = redisvCommand(redis_context, command, arguments);

@@ -113,9 +113,7 @@ struct client *dial(void)
 /* Sleeps until the socket is ready for one of the events. */
 static void await(const struct client *c, short events, int64_t limit)
 {
-    struct pollfd fd = {.fd = c->fd, .events = events};
-    int64_t left = limit - now_ms();
-    check(left > 0 && poll(&fd, 1, (int)left) > 0, "the server neither %s",
+    check(wait_for(c, events, limit), "the server neither %s",
           events & POLLOUT ? "reads nor closes" : "answers nor closes");
 }
 

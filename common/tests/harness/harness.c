@@ -42,7 +42,7 @@ int64_t patience(int64_t ms)
 
 const char *describe(const char *condition, const char *format, ...)
 {
-    static char text[8192];
+    static char text[24 * 1024];
     va_list arguments;
     int n = snprintf(text, sizeof(text), "%s: not true: %s: ", server_name, condition);
     va_start(arguments, format);
@@ -52,7 +52,9 @@ const char *describe(const char *condition, const char *format, ...)
         n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", last_exchange());
     const char *errors = server_errors();
     if (*errors && (size_t)n < sizeof(text))
-        snprintf(text + n, sizeof(text) - (size_t)n, "\nThe server said: %s", errors);
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "\nThe server said: %s", errors);
+    if ((size_t)n < sizeof(text))
+        snprintf(text + n, sizeof(text) - (size_t)n, "%s", last_record());
     for (char *at = text; *at; at++) /* what a test sends is not fit for every terminal */
         if (*at != '\n' && !isprint((unsigned char)*at))
             *at = '?';
@@ -384,3 +386,4 @@ SUITE(threading);
 SUITE(prethreading);
 SUITE(poll);
 SUITE(epoll);
+SUITE(harness);

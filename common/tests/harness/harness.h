@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* ---- a case -------------------------------------------------------------------------------- */
@@ -291,6 +292,14 @@ bool has_heard(const struct client *);           /* is there something to hear r
  * where nobody has said anything. */
 const char *last_exchange(void);
 
+/* Waits until the client's socket is ready for one of the events; false: the time is over. What the
+ * processes and sockets did after two seconds of a wait, and at the end of one in vain, is the last
+ * record, which stands behind the message of a failure. */
+bool wait_for(const struct client *, short events, int64_t limit);
+const char *last_record(void);
+void record_process(FILE *, pid_t);
+void record_redis(FILE *, bool may_ask);
+
 void hang_up(struct client *); /* closes, and frees */
 void reset(struct client *);   /* the same, the rude way */
 
@@ -321,7 +330,7 @@ const struct answer *post(const char *form);
 
 const char *field(const struct answer *, const char *name); /* its value; NULL: not there */
 bool says_when(const struct answer *);                      /* Date: now, within a minute */
-bool says_by_whom(const struct answer *);                   /* Server: ZeroHTTPd/1.0.0 (epoll) */
+bool says_by_whom(const struct answer *);                   /* Server: ZeroHTTPd/1.1.0 (epoll) */
 bool says_if_kept(const struct answer *);                   /* Connection: keep-alive, or close */
 bool says_charset(const struct answer *);                   /* if it is a text */
 bool body_has(const struct answer *, const char *text);
