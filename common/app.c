@@ -18,9 +18,10 @@
 
 /* ---- what all requests share: set at start, read afterwards -------------------------------- */
 
-static const char *name; /* "epoll" */
-static int work_us;      /* of --work */
-static char server[64];  /* "ZeroHTTPd/1.0.0 (epoll)" */
+static const char *name;    /* "epoll" */
+static int work_us;         /* of --work */
+static bool status_for_all; /* of --status */
+static char server[64];     /* "ZeroHTTPd/1.1.0 (epoll)" */
 
 const char *app_server(void)
 {
@@ -60,11 +61,36 @@ static struct template *const templates[] = {
 };
 enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
 
+/* Our pages run no script but our own files, fetch nothing from another host, and are shown in no
+ * frame of another page. */
+#define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
+#define SAFE_FIELDS_AND(more)                                                                      \
+    NOSNIFF                                                                                        \
+    "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "           \
+    "frame-ancestors 'none'" more "\r\n"
+#define SAFE_FIELDS SAFE_FIELDS_AND("")
+/* The wall's script fetches the status of the other six servers. They are other origins: other
+ * ports of this machine, under the name that the wall was fetched by. (A policy cannot name
+ * [::1].) With --status all that may be any address of this machine, too many for a policy. */
+#define WALL_FIELDS      SAFE_FIELDS_AND("; connect-src 'self' http://127.0.0.1:* http://localhost:*")
+#define OPEN_WALL_FIELDS SAFE_FIELDS_AND("; connect-src 'self' http:")
+#define ANY_ORIGIN       "Access-Control-Allow-Origin: *\r\n"
+#define NOT_KEPT         "Cache-Control: no-store\r\n"
+#define RETRY_AFTER      "Retry-After: 1\r\n"
+#define ACCEPT_RANGES    "Accept-Ranges: bytes\r\n"
+
+/* The fields of files in HTML. */
+static const char *const safe_fields = SAFE_FIELDS ACCEPT_RANGES;
+static const char *wall_fields = WALL_FIELDS ACCEPT_RANGES;
+
 void app_start(const struct options *o)
 {
     process_start();
     name = o->name;
     work_us = o->work_us;
+    status_for_all = o->status_for_all;
+    if (status_for_all)
+        wall_fields = OPEN_WALL_FIELDS ACCEPT_RANGES;
     snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, name);
     int root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
@@ -89,27 +115,10 @@ struct route {
     unsigned methods;
     enum effect (*request)(struct app *, const struct http_request *, const char *path);
     enum effect (*reply)(struct app *, const redisReply *, int why); /* to app.ask; NULL: none */
-    const char *html_fields;                                         /* of a file that is HTML */
+    const char *const *html_fields;                                  /* of a file that is HTML */
 };
 
 /* ---- answers ------------------------------------------------------------------------------- */
-
-/* Our pages run no script but our own files, fetch nothing from another host, and are shown in no
- * frame of another page. */
-#define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
-#define SAFE_FIELDS_AND(more)                                                                      \
-    NOSNIFF                                                                                        \
-    "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'self'; "           \
-    "frame-ancestors 'none'" more "\r\n"
-#define SAFE_FIELDS SAFE_FIELDS_AND("")
-/* The wall's script fetches the status of the other six servers. They are other origins: other
- * ports of this machine, under the name that the wall was fetched by. (A policy cannot name
- * [::1].) */
-#define WALL_FIELDS   SAFE_FIELDS_AND("; connect-src 'self' http://127.0.0.1:* http://localhost:*")
-#define ANY_ORIGIN    "Access-Control-Allow-Origin: *\r\n"
-#define NOT_KEPT      "Cache-Control: no-store\r\n"
-#define RETRY_AFTER   "Retry-After: 1\r\n"
-#define ACCEPT_RANGES "Accept-Ranges: bytes\r\n"
 
 static const char html[] = "text/html; charset=utf-8";
 
@@ -261,8 +270,9 @@ static void describe_file(struct app *app, int status)
     response->content_range = app->range[0] ? app->range : NULL;
     response->last_modified = file->last_modified[0] ? file->last_modified : NULL;
     response->etag = file->etag;
-    response->fields = response->type && strcmp(response->type, html) == 0 ? app->route->html_fields
-                                                                           : NOSNIFF ACCEPT_RANGES;
+    response->fields = response->type && strcmp(response->type, html) == 0
+                           ? *app->route->html_fields
+                           : NOSNIFF ACCEPT_RANGES;
 }
 
 /* Chooses the bytes to send. Those of a small file are in memory already. If only the description
@@ -312,15 +322,15 @@ static void write_json(struct status *status, struct buffer *out)
     status_write_json(status, out);
 }
 
-/* Refuses clients on other machines: the scoreboard tells much about this machine, and about the
- * requests of other clients. */
+/* Refuses clients on other machines, except with --status all: the scoreboard tells much about this
+ * machine, and about the requests of other clients. */
 static enum effect respond_scoreboard(struct app *app, const struct http_request *request,
                                       void (*write)(struct status *, struct buffer *))
 {
     struct status status;
-    if (!origin_host_is_loopback(request))
+    if (origin_host(request) < (status_for_all ? ORIGIN_ADDRESS : ORIGIN_LOOPBACK))
         return respond_error(app, 421);
-    if (!net_peer_is_local(app->client))
+    if (!status_for_all && !net_peer_is_local(app->client))
         return respond_error(app, 403);
     if (!status_snapshot(&status))
         return respond_error(app, 503);
@@ -356,8 +366,8 @@ static const struct route routes[] = {
     {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook, NULL},
     {"/status", HTTP_GET | HTTP_HEAD, show_status, NULL, NULL},
     {"/status.json", HTTP_GET | HTTP_HEAD, show_status_as_json, NULL, NULL},
-    {"/wall.html", HTTP_GET | HTTP_HEAD, send_file, NULL, WALL_FIELDS ACCEPT_RANGES},
-    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL, SAFE_FIELDS ACCEPT_RANGES},
+    {"/wall.html", HTTP_GET | HTTP_HEAD, send_file, NULL, &wall_fields},
+    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL, &safe_fields},
 };
 
 /* Paths begin with a slash, and most differ in the next byte. That spares most of the comparing. */

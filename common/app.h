@@ -43,7 +43,7 @@ void app_start(const struct options *);
  * parent that does it before it forks spares its children the check (chapter 2). */
 void app_check_templates(void);
 
-/* The value of the Server field: "ZeroHTTPd/1.0.0 (epoll)". */
+/* The value of the Server field: "ZeroHTTPd/1.1.0 (epoll)". */
 const char *app_server(void);
 
 /* Takes a whole request. Its bytes must stay in place until the response is made. */

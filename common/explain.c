@@ -13,7 +13,8 @@ static const struct {
 } statuses[] = {
     {400, "The request does not follow the rules of HTTP, so it was not understood."},
     {403, "Not everybody may see this: it is a file that this server is not permitted to "
-          "read, or the scoreboard, which is shown on the server's own machine only."},
+          "read, or the scoreboard, which is shown on the server's own machine only, unless the "
+          "server was started with --status all."},
     {404, "There is nothing under this address."},
     {405, "This address does not support that method. The Allow field of this response lists "
           "the methods that it supports."},
@@ -25,7 +26,8 @@ static const struct {
     {416, "The file ends before the range that was asked for."},
     {417, "The only expectation this server can meet is 100-continue."},
     {421, "The server's own status is shown only under a name that always means the machine "
-          "it runs on: localhost, or an address such as 127.0.0.1."},
+          "it runs on: localhost, or an address such as 127.0.0.1. With --status all, the server "
+          "shows it under every address of that machine, but under no other name."},
     {431, "The request has more fields, or longer ones, than this server takes."},
     {501, "This server does not know the method, or the transfer coding, of the request."},
     {503, "Something that this server needs is missing at the moment. For the guestbook that is "

@@ -25,6 +25,8 @@ static const char help[] =
     "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
     "  -W, --work MS         CPU time that every guestbook page uses up, to see what work\n"
     "                        does to each architecture; fractions are allowed (0)\n"
+    "  -s, --status WHO      who may see /status and the wall: local, the clients on this\n"
+    "                        machine, or all, everybody who can reach the port (local)\n"
     "  -v, --verbose         one line for each request, in Common Log Format; lines are\n"
     "                        dropped while standard output is a full pipe\n"
     "  -h, --help            this text\n"
@@ -37,12 +39,13 @@ static const struct option long_options[] = {
     {"port", required_argument, NULL, 'p'},
     {"bind", required_argument, NULL, 'b'},
     {"redis", required_argument, NULL, 'r'},
-    {"workers", required_argument, NULL, 'w'},
+    {"workers", required_argument, NULL, 'w'}, /* not of every server */
     {"root", required_argument, NULL, 'd'},
     {"keep-alive", required_argument, NULL, 'k'},
     {"timeout", required_argument, NULL, 't'},
     {"backlog", required_argument, NULL, 'l'},
     {"work", required_argument, NULL, 'W'},
+    {"status", required_argument, NULL, 's'},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
@@ -131,6 +134,11 @@ static void one_option(struct options *o, int option, const char *value, int wor
     case 'W':
         o->work_us = thousandths(o->name, "--work", value, "milliseconds", 0, MOST_WORK_MS);
         break;
+    case 's':
+        o->status_for_all = strcmp(value, "all") == 0;
+        if (!o->status_for_all && strcmp(value, "local") != 0)
+            options_bad_value(o->name, "--status", value, "local or all");
+        break;
     case 'v':
         o->verbose = true;
         break;
@@ -141,7 +149,7 @@ static void one_option(struct options *o, int option, const char *value, int wor
     }
 }
 
-static const char short_options[] = ":p:b:r:w:d:k:t:l:W:vhV";
+static const char short_options[] = ":p:b:r:w:d:k:t:l:W:s:vhV";
 
 /* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`). Or the whole word, if
  * there is no letter (`--bogus`), or one that is known (`--verbose=3`). */

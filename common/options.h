@@ -4,24 +4,25 @@
 
 #include <stdbool.h>
 
-#define ZEROHTTPD_VERSION "1.0.0"
+#define ZEROHTTPD_VERSION "1.1.0"
 
 /* The workers that 03 and 05 create beforehand, and the connections to Redis that the threads of 04
  * share. It is one number, so that a table compares the models and not their constants. */
 enum { OPTIONS_TEAM = 100 };
 
 struct options {
-    const char *name;  /* of this server: "epoll" */
-    int port;          /* 0: a free one */
-    const char *bind;  /* IPv4 or IPv6 address */
-    const char *redis; /* host:port, redis://:password@host:port, or unix:path */
-    int workers;       /* processes or threads; 0: this server has no such option */
-    const char *root;  /* where public/ and templates/ are */
-    int keep_alive_ms; /* 0: close after every response */
-    int timeout_ms;    /* for a whole request, and for a response without progress */
-    int work_us;       /* CPU time that each guestbook page uses up, for experiments */
-    int backlog;       /* finished handshakes that may wait for accept(2). listen(2) limits it */
-    bool verbose;      /* a line for each request on standard output, if that has room */
+    const char *name;    /* of this server: "epoll" */
+    int port;            /* 0: a free one */
+    const char *bind;    /* IPv4 or IPv6 address */
+    const char *redis;   /* host:port, redis://:password@host:port, or unix:path */
+    int workers;         /* processes or threads; 0: this server has no such option */
+    const char *root;    /* where public/ and templates/ are */
+    int keep_alive_ms;   /* 0: close after every response */
+    int timeout_ms;      /* for a whole request, and for a response without progress */
+    int work_us;         /* CPU time that each guestbook page uses up, for experiments */
+    int backlog;         /* finished handshakes that may wait for accept(2). listen(2) limits it */
+    bool status_for_all; /* the status is for every client, and not for this machine's only */
+    bool verbose;        /* a line for each request on standard output, if that has room */
 };
 
 /* Times that follow --timeout (10 s), so that one option makes a whole test quick. */

@@ -51,7 +51,7 @@ bool origin_is_cross_site(const struct http_request *request)
                           is_same(page.port, here.port));
 }
 
-static bool is_loopback(struct span host)
+static enum origin_host kind_of(struct span host)
 {
     char text[INET6_ADDRSTRLEN];
     struct in_addr ipv4;
@@ -60,22 +60,26 @@ static bool is_loopback(struct span host)
     if (in_brackets)
         host = (struct span){host.at + 1, host.len - 2};
     if (span_is_nocase(host, "localhost"))
-        return !in_brackets;
+        return in_brackets ? ORIGIN_NAME : ORIGIN_LOOPBACK;
     if (host.len >= sizeof(text))
-        return false;
+        return ORIGIN_NAME;
     snprintf(text, sizeof(text), "%.*s", (int)host.len, host.at);
-    if (in_brackets)
-        return inet_pton(AF_INET6, text, &ipv6) == 1 && IN6_IS_ADDR_LOOPBACK(&ipv6);
-    return inet_pton(AF_INET, text, &ipv4) == 1 && ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (inet_pton(in_brackets ? AF_INET6 : AF_INET, text, in_brackets ? (void *)&ipv6 : &ipv4) != 1)
+        return ORIGIN_NAME;
+    bool is_loopback =
+        in_brackets ? IN6_IS_ADDR_LOOPBACK(&ipv6) : ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET;
+    return is_loopback ? ORIGIN_LOOPBACK : ORIGIN_ADDRESS;
 }
 
-bool origin_host_is_loopback(const struct http_request *request)
+enum origin_host origin_host(const struct http_request *request)
 {
-    return is_loopback(authority_of(request->host).host);
+    return kind_of(authority_of(request->host).host);
 }
 
 bool origin_is_this_machine(const struct http_request *request)
 {
     struct authority page;
-    return read_origin(http_field(request, "Origin"), &page) && is_loopback(page.host);
+    return read_origin(http_field(request, "Origin"), &page) &&
+           (kind_of(page.host) == ORIGIN_LOOPBACK ||
+            is_same(page.host, authority_of(request->host).host));
 }

@@ -1,4 +1,4 @@
-"""The wall in Chromium, and `make load`: all seven at once, on ports that follow each other."""
+"""The wall in Chromium, `make load` and `make serve`: all seven at once, on ports that follow each other."""
 
 import contextlib
 import os
@@ -6,15 +6,20 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import unittest
+import urllib.error
+import urllib.request
 
 import chromium
 from browser import the_browser
-from case import ENVIRONMENT, SOON_SECONDS, TOP, Server, patience
-from lib import servers
+from case import ENVIRONMENT, FOLDER, SOON_SECONDS, TOP, Server, patience
+from lib import processes, servers
 from status import hold, let_go, look_at
 
 LOAD = os.path.join(TOP, "common", "tools", "load")
+SERVE = os.path.join(TOP, "common", "tools", "serve")
+FOR_ALL = "    Everybody who can reach these ports sees /status and the wall.\n"
 BASES = range(20000, 32000, 10)  # below the ports that the kernel picks for others
 CARD = "document.getElementById('%s').closest('.server')"
 RUNNING = CARD + ".querySelector('.word').textContent === 'running'"
@@ -44,6 +49,26 @@ def free_base():
     raise AssertionError("there are no seven free ports")
 
 
+def outer_address():
+    """An IPv4 address of this machine that is not of its loopback interface, or None. A client that
+    connects to it comes from there, too."""
+    printed = subprocess.run(["ip", "-4", "-oneline", "address", "show", "up", "scope", "global"],
+                             check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    found = re.search(r" inet ([\d.]+)", printed)
+    return found and found.group(1)
+
+
+def status_of(url, host):
+    """How the server there answers a client that names it so."""
+    request = urllib.request.Request(url + "/status.json", headers={"Host": host})
+    try:
+        with urllib.request.urlopen(request, timeout=patience(SOON_SECONDS)) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
 class Wall(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -54,11 +79,14 @@ class Wall(unittest.TestCase):
             cls.addClassCleanup(cls.servers[name].end)
 
     def open(self, query="", name="epoll"):
+        return self.open_at(self.servers[name].url + "/wall.html" + query)
+
+    def open_at(self, url):
         if not chromium.find():
             self.skipTest("Chromium is not installed")
         page = chromium.Page(the_browser())
         self.addCleanup(page.close)
-        page.open(self.servers[name].url + "/wall.html" + query)
+        page.open(url)
         return page
 
     def hold(self, name, number):
@@ -230,3 +258,44 @@ class Wall(unittest.TestCase):
         status, out, err = self.load(SERVER="poll", HELD="50", LOAD_SECONDS="1")
         self.assertEqual((status, err), (0, ""), out)
         self.assertIn("\npoll          50 idle clients: 50 answers, 0 connections ended by the server\n", out)
+
+    # ---- make serve -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def serve(self, bind):
+        """The base of its ports, and what it has printed when all seven are ready."""
+        base = free_base()
+        environment = {**ENVIRONMENT, "BASE": str(base), "BIND": bind,
+                       "SERVERS": os.environ.get("SERVERS", "."),
+                       "LOGS": tempfile.mkdtemp(prefix="serve.", dir=FOLDER)}
+        process = processes.start([SERVE], env=environment, cwd=TOP, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, encoding="utf-8")
+        said = ""
+        with process.stdout:
+            while not said.endswith("Ctrl-C ends them all.\n"):
+                line = process.stdout.readline()
+                self.assertTrue(line, "it ended: " + said)
+                said += line
+            yield base, said
+            self.assertEqual(processes.end(process), 0)
+
+    def test_serve_shows_the_status_to_all_if_other_machines_can_reach_it(self):
+        for bind, at, status in (("", "127.0.0.1", 421), ("127.0.0.2", "127.0.0.2", 421),
+                                 ("0.0.0.0", "127.0.0.1", 200)):
+            with self.subTest(bind), self.serve(bind) as (base, said):
+                self.assertEqual(FOR_ALL in said, status == 200, said)
+                for chapter in range(1, 8):
+                    url = "http://%s:%d" % (at, base + chapter)
+                    self.assertEqual(status_of(url, "192.0.2.7"), status, url)
+                    self.assertEqual(status_of(url, "rebound.example"), 421, url)
+                    self.assertEqual(status_of(url, "localhost"), 200, url)
+
+    def test_serve_shows_the_wall_to_a_browser_on_another_machine(self):
+        address = outer_address()
+        if not address:
+            self.skipTest("this machine has no address but its loopback's")
+        with self.serve("0.0.0.0") as (base, _):
+            page = self.open_at("http://%s:%d/wall.html" % (address, base + 7))
+            self.await_all(page)
+            look_at(self, page, "wall-elsewhere")
+            self.assertEqual(page.errors(), [])

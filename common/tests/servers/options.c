@@ -83,6 +83,14 @@ EVERY_SERVER(workers_are_an_option_only_where_there_are_any)
     }
 }
 
+EVERY_SERVER(the_status_is_for_local_clients_or_for_all)
+{
+    check(run_server("--status", "nobody") == 2, "nobody may see it");
+    check_complaint("--status 'nobody': local or all");
+    check(!*server_output(), "%s", server_output());
+    check(run_server("--help") == 0 && strstr(server_output(), "--status"), "%s", server_output());
+}
+
 EVERY_SERVER(a_port_that_is_taken_is_named)
 {
     char port[16], what[32];

@@ -573,6 +573,49 @@ EVERY_SERVER(the_status_answers_to_names_of_this_machine_only)
                "public/index.html");
 }
 
+/* Asks for both, as a page of http://ORIGIN:8007 has its visitor's browser do. */
+static void check_status_of(const char *host, const char *origin, int status, bool may_read)
+{
+    static const char *const targets[] = {"/status", "/status.json"};
+    for (int i = 0; i < 2; i++) {
+        char request[300];
+        snprintf(request, sizeof(request),
+                 "GET %s HTTP/1.1\r\nHost: %s:8001\r\nOrigin: http://%s:8007\r\n"
+                 "Connection: close\r\n\r\n",
+                 targets[i], host, origin);
+        const struct answer *a = ask(request);
+        check(a->status == status, "%s of %s: %d", targets[i], host, a->status);
+        check(a->status == 200 || !body_has(a, "pid"), "%s", a->body);
+        bool allowed = field(a, "Access-Control-Allow-Origin") != NULL;
+        check(allowed == (i == 1 && may_read), "%s of %s for %s", targets[i], host, origin);
+    }
+}
+
+/* Rule 24, with --status. */
+EVERY_SERVER(with_status_all_clients_from_elsewhere_may_see_it)
+{
+    char address[INET_ADDRSTRLEN];
+    if (!find_outer_address(address))
+        cr_skip_test("this machine has no address but its loopback's");
+    start_server("--bind", "0.0.0.0", "--status", "local");
+    snprintf(server_host, sizeof(server_host), "%s", address);
+    check_status_of("localhost", "localhost", 403, false);
+    check_status_of(address, address, 421, false);
+    stop_server();
+
+    let_it_look_at_itself();
+    start_server("--bind", "0.0.0.0", "--status", "all");
+    snprintf(server_host, sizeof(server_host), "%s", address);
+    check_status_of(address, address, 200, true);
+    check_status_of("localhost", "localhost", 200, true);
+    check_status_of("[fd00::2]", "[fd00::2]", 200, true);
+    check_status_of(address, "rebound.example", 200, false);
+    check_status_of(address, "192.0.2.99", 200, false);
+    check_status_of("rebound.example", "rebound.example", 421, false);
+    check_status_of("192.0.2.99.example", "192.0.2.99.example", 421, false);
+    check(ask("GET /status HTTP/1.0\r\n\r\n")->status == 421, "no name at all will do");
+}
+
 EVERY_SERVER(clients_over_ipv6_loopback_may_see_it)
 {
     int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -18,6 +18,14 @@ static void start(void)
     app_start(&options);
 }
 
+static void start_with_status_for_all(void)
+{
+    scratch_site();
+    options = unit_options();
+    options.status_for_all = true;
+    app_start(&options);
+}
+
 TestSuite(app, .timeout = 60, .init = start, .fini = scratch_remove);
 
 /* ---- asking -------------------------------------------------------------------------------- */
@@ -564,6 +572,63 @@ Test(app, shows_the_scoreboard_to_nobody_else)
         expect_no_part(lines[i], content(), "asking");
         expect_no_part(lines[i], app.response.fields, "Access-Control");
     }
+    app_clear(&app, 0);
+}
+
+/* Rule 24, with --status all. A name may still lead anywhere, and a page of another host is still
+ * another site's. */
+Test(app, shows_the_scoreboard_to_all_under_every_address, .init = start_with_status_for_all)
+{
+    static const struct {
+        const char *host, *origin;
+        int status;
+        bool may_read;
+    } rows[] = {
+        {"192.0.2.7:8001", "http://192.0.2.7:8007", 200, true},
+        {"192.0.2.7", "http://192.0.2.7", 200, true},
+        {"0.0.0.0:8001", "http://0.0.0.0:8007", 200, true},
+        {"[2001:db8::7]:8001", "http://[2001:db8::7]:8007", 200, true},
+        {"localhost:8001", "http://localhost:8007", 200, true},
+        {"127.0.0.1:8001", "http://localhost:8007", 200, true},
+        {"192.0.2.7:8001", "http://192.0.2.8:8007", 200, false},
+        {"192.0.2.7:8001", "http://192.0.2.7.example:8001", 200, false},
+        {"192.0.2.7:8001", "https://192.0.2.7:8001", 200, false},
+        {"192.0.2.7:8001", "http://example.org", 200, false},
+        {"192.0.2.7:8001", "null", 200, false},
+        {"example.org", "http://example.org", 421, false},
+        {"192.0.2.7.example:8001", "http://192.0.2.7.example:8001", 421, false},
+        {"a.localhost", "http://a.localhost", 421, false},
+        {"192.0.2", "http://192.0.2", 421, false},
+        {"3221225991", "http://3221225991", 421, false},
+    };
+    come_from_here();
+    for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+        const char *host = rows[i / 2].host;
+        char field[100];
+        int here = app.client;
+        snprintf(field, sizeof(field), "Origin: %s\r\n\r\n", rows[i / 2].origin);
+        app.client = i % 2 ? -1 : here; /* whoever asks */
+        ask_of(host, "GET /status", field);
+        expect_number(host, app.response.status, rows[i / 2].status);
+        expect_no_part(host, app.response.fields, "Access-Control");
+        ask_of(host, "GET /status.json", field);
+        expect_number(host, app.response.status, rows[i / 2].status);
+        cr_expect(!strstr(app.response.fields, "Access-Control") == !rows[i / 2].may_read,
+                  "%s for %s: %s", host, rows[i / 2].origin, app.response.fields);
+        app.client = here;
+    }
+    app_clear(&app, 0);
+}
+
+/* A policy cannot name all of the addresses that the wall may be fetched from. */
+Test(app, with_status_for_all_the_wall_may_connect_to_any_address,
+     .init = start_with_status_for_all)
+{
+    scratch_file("public/wall.html", "wall");
+    ask("GET /wall.html", "");
+    expect_part("wall", app.response.fields, "; connect-src 'self' http:\r\n");
+    ask("GET /", "");
+    expect_no_part("another page", app.response.fields, "connect-src");
     app_clear(&app, 0);
 }
 
