@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import os
 import re
-import shlex
 import shutil
 import sys
 from urllib.parse import urlsplit
@@ -240,6 +239,8 @@ def check_tools(tools, options):
         needed += [redis.CLI] if options.redis else [redis.CLI, redis.SERVER]
     if options.lab:
         needed += ["curl"]
+    if options.command:
+        needed += ["ss"]
     missing = [tool for tool in needed if not shutil.which(tool)]
     if missing:
         raise Trouble("missing: %s. `make deps` brings it" % ", ".join(missing))
@@ -253,7 +254,7 @@ def named(text):
     name, _, value = text.partition("=")
     if not re.fullmatch(r"[\w.-]+", name) or name in [*servers.NAMES, *peers.NAMES, "floor"]:
         raise argparse.ArgumentTypeError("'%s' is no name for another server" % name)
-    if not shlex.split(value):
+    if not value.strip():
         raise argparse.ArgumentTypeError("'%s=' says nothing of it" % name)
     return name, value
 

@@ -124,8 +124,9 @@ def give_names(lanes):
         lane.name = ", ".join(names) or first
 
 
-def build(calls, ends, redis):
-    """Watched. `redis`: where it is, as unix:PATH or host:port."""
+def build(calls, ends, redis, root=None):
+    """Watched. `redis`: where it is, as unix:PATH or host:port. `root`: the server's first process,
+    if another one has started it."""
     builder = _Builder(redis)
     moments = [(call.start, 1, builder.begin, call) for call in calls]
     moments += [(call.end, 0, builder.finish, call) for call in calls if call.end]
@@ -134,7 +135,8 @@ def build(calls, ends, redis):
     for tid, end in ends.items():
         if tid in builder.lanes:
             builder.lanes[tid].died, builder.lanes[tid].how = end
-    lanes = sorted(builder.lanes.values(), key=lambda lane: lane.born)
+    lanes = sorted((lane for lane in builder.lanes.values() if builder.is_below(root, lane.pid)),
+                   key=lambda lane: lane.born)
     give_names(lanes)
     return Watched(lanes, builder.clients)
 
@@ -149,8 +151,15 @@ class _Builder:
         self._redis = 'sun_path="%s"' % rest if kind == "unix" else "htons(%s)" % rest
         self.lanes = {}
         self.clients = []
+        self._parents = {}  # of a process
         self._things = {}  # of a thread: {descriptor: Thing}, shared by the threads of a process
         self._serves = defaultdict(set)  # by a thread: Clients that it has not closed yet
+
+    def is_below(self, root, pid):
+        """Is the process `root`, or did it come from it? All did, if there is no root."""
+        while root and pid not in (root, None):
+            pid = self._parents.get(pid)
+        return pid == root or not root
 
     def begin(self, call):
         tid = call.tid
@@ -159,6 +168,8 @@ class _Builder:
         if call.name in MAKES and call.result and call.result > 0:
             pid = lane.pid if "CLONE_THREAD" in call.arguments else call.result
             self.lanes[call.result] = Lane(call.result, pid, call.start)
+            if pid != lane.pid:
+                self._parents[pid] = lane.pid
             self._things[call.result] = things if "CLONE_FILES" in call.arguments else dict(things)
         thing = things.setdefault(first_number(call), Thing())
         if call.name == "connect" and self._redis in call.arguments:

@@ -18,7 +18,7 @@ import socket
 import string
 from urllib.parse import urlsplit
 
-from lib import Trouble, load, machine, processes, servers
+from lib import Trouble, load, machine, meter, processes, servers
 
 NAMES = ["lighttpd", "nginx", "apache"]
 SPARE_DESCRIPTORS = 128  # for logs, and for files that are being sent
@@ -31,6 +31,18 @@ APACHE_MODULES = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/
 # because the project and a run's folder may be where only root may look. capabilities(7)
 NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override",
             "--ambient-caps=+dac_override"]
+# In the command line of any other server.
+MARK = re.compile(r"(?<!\$)\{(port|redis|redis_port)\}")
+OUR_OPTIONS = " --port {port} --redis {redis}"
+FORM = ("a command line for sh, with {port}, {redis} and {redis_port} filled in; if it has none of "
+        "these, it is given --port and --redis")
+HINT = ("; it was given --port and --redis: if it takes other options, write {port} where its port "
+        "belongs")
+NOT_RUN = (126, 127)  # sh found no such program, or may not run it
+# These start a server, and are no part of it.
+SHELLS = {"sh", "dash", "bash", "ash", "busybox", "ksh", "mksh", "zsh", "timeout"}
+COMMAND_SECONDS = 10.0  # until it listens: it may be compiled first
+
 FLOOR = os.path.join(machine.PLAIN, "loadtest", "floor")
 
 
@@ -42,11 +54,13 @@ class EndsWithUs(servers.Started):
 
     def end(self):
         """Returns its exit status. It is 0 if the server ended when asked to. (lighttpd then
-        returns 1 if there were still connections, and the floor ends by SIGTERM.)"""
+        returns 1 if there were still connections, and the floor ends by SIGTERM, which a shell
+        makes 128 + 15.)"""
         if self._status is None:
             lived = not processes.has_ended(self._process)
             status = super().end()
-            self._status = 0 if lived and status in (1, -signal.SIGTERM) else status
+            ended = 1, -signal.SIGTERM, 128 + signal.SIGTERM
+            self._status = 0 if lived and status in ended else status
         return self._status
 
     def start(self, command, rights=()):
@@ -62,22 +76,122 @@ class EndsWithUs(servers.Started):
 
 
 class Command(EndsWithUs):
-    """Any server, given by the command that starts it, with {port}, {redis} and {redis_port} in it.
-    Its port is free again when it starts, because not every server sets SO_REUSEADDR."""
+    """Any server, started by a command_line(), which sh(1) runs in the folder where we were
+    started. It is ready when it listens, whatever it prints. Its port is free again when it starts,
+    because not every server sets SO_REUSEADDR. `under`: see run.Run.open().
 
-    def __init__(self, name, command, cores, log, redis):
-        super().__init__(name, cores, log, command=command)
+    sh may stay as the server's parent, and does not pass a signal on. So the server is found by its
+    listening socket. That process is measured and asked to end, and the rest of the line is killed
+    after it. If we are killed, timeout(1) gets a SIGTERM, and passes it on to all of the line. (Its
+    0 is no limit.)"""
+
+    folder = None
+
+    def __init__(self, name, line, cores, log, redis, under=()):
+        super().__init__(name, cores, log)
+        self._line = line
         self._redis = redis
+        self._under = under
+        self._port = None  # the port on which it has to listen; None: any
+        self._ports = {}  # where processes of the line listen: {port: (host, pid)}
+        self._server = None  # its pid, as soon as it listens
 
     def __enter__(self):
         with _reserved_port() as port:
-            self.url = "http://127.0.0.1:%d" % port
-        for mark, value in (("{port}", str(port)), ("{redis}", self._redis),
-                            ("{redis_port}", self._redis.rpartition(":")[2])):
-            self._command = self._command.replace(mark, value)
-        self.start(shlex.split(self._command))
-        self.await_ready(self._listens)
+            values = {"port": str(port), "redis": self._redis,
+                      "redis_port": self._redis.rpartition(":")[2]}
+        if "port" in MARK.findall(self._line) and not self._is_given_ours():
+            self._port = port
+        line = MARK.sub(lambda mark: values[mark[1]], self._line)
+        self.start(["timeout", "0", *self._under, "sh", "-c", line])
+        try:
+            self.await_ready(self._listens, COMMAND_SECONDS)
+        except Trouble as trouble:
+            hint = self._is_given_ours() and self._status not in NOT_RUN
+            raise Trouble("%s%s" % (trouble, HINT if hint else "")) from None
         return self
+
+    def _is_given_ours(self):
+        """Such a server may ignore the options, as `bare` does, whose port is fixed."""
+        return self._line.endswith(OUR_OPTIONS)
+
+    @property
+    def pid(self):
+        return self._server or super().pid
+
+    def end(self):
+        if self._status is None:
+            line = set(meter.Tree(self._process.pid).pids()) - {self._process.pid}
+            super().end()
+            for pid in line:  # it may have left the group
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        return self._status
+
+    def _listens(self):
+        everybody = meter.everybody()
+        line = meter.family(self._process.pid, everybody)
+        self._ports = listening(line)
+        port = self._port or next(iter(self._ports), None)
+        if port not in self._ports:
+            return False
+        host, pid = self._ports[port]
+        self.url = "http://%s:%d" % ("[%s]" % host if ":" in host else host, port)
+        self._server = below_shells(pid, {stat.pid: stat.parent for stat in everybody
+                                          if stat.pid in line})
+        return True
+
+    def _lacks(self):
+        where = "port %d, and not on %d" % (min(self._ports), self._port) if self._ports else (
+            "no TCP port")
+        return servers.LAST_WORDS.join([": it listens on " + where, *self._last_line()])
+
+    def _last_words(self, status):
+        return super()._last_words(status) + (
+            "" if status else "; it has to stay in the foreground")
+
+
+def command_line(text):
+    """The line to run for a server that somebody has given. It is given the options of the seven,
+    unless it has a placeholder."""
+    return text if MARK.search(text) else text + OUR_OPTIONS
+
+
+def name_of(line):
+    """The name of the program that a command line gives a port, or else of the last one."""
+    parts = re.split("&&|;", line)
+    with contextlib.suppress(ValueError):  # a quote is not closed
+        for word in shlex.split(next(filter(MARK.search, parts), parts[-1])):
+            if word != "exec" and not re.match(r"\w+=", word):
+                return os.path.basename(word)
+    return "server"
+
+
+def listening(pids):
+    """Where these processes accept clients: {port: (host, pid of one of them)}."""
+    own = {"0.0.0.0": "127.0.0.1", "*": "127.0.0.1", "::": "::1"}
+    found = {}
+    for line in machine.output_of(["ss", "-Hltnp"]).splitlines():
+        host, _, port = line.split()[3].rpartition(":")
+        host = host.strip("[]").split("%")[0]
+        for pid in pids.intersection(map(int, re.findall(r"pid=(\d+)", line))):
+            found[int(port)] = own.get(host, host), pid
+    return found
+
+
+def below_shells(pid, parents):
+    """The server that `pid` belongs to: its oldest ancestor in `parents` with no shell between. (A
+    server's workers may listen, and their parent may not.)"""
+    while pid in parents and parents[pid] in parents and not is_shell(parents[pid]):
+        pid = parents[pid]
+    return pid
+
+
+def is_shell(pid):
+    try:
+        return os.path.basename(os.readlink("/proc/%d/exe" % pid)) in SHELLS
+    except OSError:
+        return False  # it is gone, or not ours
 
 
 class Floor(EndsWithUs):

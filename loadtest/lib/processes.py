@@ -97,12 +97,13 @@ def wait(process, seconds=None):
     return True
 
 
-def end(process):
-    """SIGTERM, patience, then SIGKILL for the rest of its group. Returns the exit
-    status; -N means that signal N ended it."""
+def end(process, asked=None):
+    """SIGTERM, to the process `asked` if it is another, patience, then SIGKILL for the rest of its
+    group. Returns the exit status; -N means that signal N ended it."""
     if process.returncode is None:
         if not has_ended(process):
-            os.kill(process.pid, signal.SIGTERM)  # terminate() would reap it, if it ends just now
+            with contextlib.suppress(ProcessLookupError):  # `asked` may be gone
+                os.kill(asked or process.pid, signal.SIGTERM)  # terminate() might reap it
             wait(process, PATIENCE_SECONDS)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

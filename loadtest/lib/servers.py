@@ -11,6 +11,7 @@ from lib import Trouble, machine, processes
 
 NAMES = ["iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll"]
 START_SECONDS = 5.0
+LAST_WORDS = "; its last words: "
 
 
 class Started:
@@ -20,6 +21,7 @@ class Started:
     not read could block it. `launch` starts it, here or on another host."""
 
     other_pids = ()  # it has one instance
+    folder = machine.TOP  # it is started there; None: where we were
 
     def __init__(self, name, cores, log, errors=None, launch=processes.start, command=()):
         self.name = name
@@ -51,17 +53,17 @@ class Started:
 
     def end(self):
         """Ends it, if it has not ended. Returns its exit status."""
-        return processes.end(self._process)
+        return processes.end(self._process, self.pid)
 
     def start(self, command):
         with open(self._log, "wb") as log, open(self._errors or os.devnull, "wb") as errors:
-            self._process = self._launch(command, self._cores, cwd=machine.TOP, stdout=log,
+            self._process = self._launch(command, self._cores, cwd=self.folder, stdout=log,
                                          stderr=errors if self._errors else subprocess.STDOUT,
                                          stdin=subprocess.DEVNULL)
 
-    def await_ready(self, is_ready):
+    def await_ready(self, is_ready, seconds=START_SECONDS):
         """Waits until it is ready. Trouble if it ends before that, or takes too long."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + seconds
         while True:
             over = processes.has_ended(self._process)  # first: after its end it prints no more
             if is_ready():
@@ -70,8 +72,13 @@ class Started:
                 raise Trouble("%s did not start: %s" % (self.name, self._last_words(self.end())))
             if time.monotonic() > deadline:
                 self.end()
-                raise Trouble("%s was not ready within %g s" % (self.name, START_SECONDS))
+                raise Trouble("%s was not ready within %g s%s" % (
+                    self.name, seconds, self._lacks()))
             time.sleep(processes.POLL_SECONDS)
+
+    def _lacks(self):
+        """What it has not done in time, if that is known."""
+        return ""
 
     def await_banner(self):
         """Waits for its first line, which says that it is ready, and where."""
@@ -84,9 +91,13 @@ class Started:
     def _last_words(self, status):
         """Its last words, or else how it ended. Of one that a signal ended, both: it could not say
         so itself."""
-        words = processes.printed(self._errors or self._log).strip().splitlines()[-1:]
+        words = self._last_line()
         how = [how_it_ended(status)] if status < 0 or not words else []
-        return "; its last words: ".join(how + words)
+        return LAST_WORDS.join(how + words)
+
+    def _last_line(self):
+        """In a list, which is empty if it printed nothing."""
+        return processes.printed(self._errors or self._log).strip().splitlines()[-1:]
 
 
 class Server(Started):

@@ -11,14 +11,16 @@ import contextlib
 import os
 import re
 import shlex
-import shutil
 import signal
 import statistics
 import string
+import subprocess
+import tempfile
 import time
 from typing import List, NamedTuple, Optional
+from urllib.parse import urlsplit
 
-from lib import Trouble, delay, lanes, machine, meter, picture, processes, servers, trace
+from lib import Trouble, delay, lanes, machine, peers, picture, processes, servers, trace
 
 NAMES = string.ascii_uppercase  # of clients; there are no more
 WORKERS = 4  # of a server that keeps some
@@ -147,31 +149,23 @@ def total(guests):
 
 
 class Program:
-    """One of the seven by its name, anybody's by its path, or a whole command. A command may have
-    {redis} in it. Others are given --port and --redis, and what their --help has of the rest."""
+    """One of the seven by its name, or any server by a command line (see peers.command_line). If it
+    takes our options, it is also given those that its --help has."""
 
     def __init__(self, text):
-        path = servers.path_of(text) if text in servers.NAMES else text
-        program, *self._options = [path] if os.path.isfile(path) else shlex.split(text) or [""]
-        self._path = shutil.which(program)
-        if not self._path:
-            raise Trouble("there is no server %s: SERVER is one of the seven, a path, or a command "
-                          "with its options" % text)
-        self._path = os.path.abspath(self._path)
-        self.name = os.path.basename(program)
-        self._help = ""
-        if not self._options:
-            with contextlib.suppress(Trouble):
-                self._help = machine.output_of([self._path, "--help"], HELP_SECONDS)
+        is_ours = text in servers.NAMES
+        own = "cd %s && exec %s" % tuple(map(shlex.quote, (
+            machine.TOP, servers.path_of(text)))) if is_ours else text
+        self._line = own + " --port 0 --redis {redis}" if is_ours else peers.command_line(text)
+        self.name = text if is_ours else peers.name_of(text)
+        self._help = help_of(own) if own != self._line else ""
 
     def knows(self, option):
         return "--%s " % option in self._help
 
-    def command(self, where, plan):
-        if self._options:
-            return [self._path, *(word.replace("{redis}", where) for word in self._options)]
+    def line(self, plan):
         usual = re.search(r"--workers .*\((\d+)\)", self._help)
-        options = {"port": 0, "redis": where}
+        options = {}
         if self.knows("workers") and not (usual and int(usual.group(1)) > MOST_KEPT):
             options["workers"] = WORKERS
         if plan.work and not self.knows("work"):
@@ -180,44 +174,22 @@ class Program:
             options["work"] = plan.work
         if plan.slow and self.knows("timeout"):  # of which Redis gets a fifth
             options["timeout"] = max(0.3, plan.delay / 100)
-        return [self._path, *(word for name, value in options.items()
-                              for word in ("--" + name, str(value)))]
+        return self._line + "".join(" --%s %s" % option for option in options.items())
 
 
-class Server(servers.Started):
-    """A program from its start to its end. It is ready when it listens, whatever it prints."""
-
-    address = None
-
-    def __init__(self, program, where, plan, log, under=()):
-        super().__init__(program.name, None, log)
-        self._command = [*under, *program.command(where, plan)]
-
-    def __enter__(self):
-        self.start(self._command)
-        try:
-            self.await_ready(self._listens)
-        except Trouble as trouble:
-            raise Trouble("%s; it has to listen on a TCP port. If it takes other options than "
-                          "--port and --redis, give it with them: SERVER='%s -p 8080'"
-                          % (trouble, self.name)) from None
-        return self
-
-    def _listens(self):
-        self.address = listening({stat.pid for stat in meter.everybody()
-                                  if stat.session == self.pid})
-        return self.address
+def help_of(line):
+    """What a server prints for --help. It may know no such option, and serve."""
+    with tempfile.TemporaryFile() as said:
+        process = processes.start(["sh", "-c", line + " --help"], stdin=subprocess.DEVNULL,
+                                  stdout=said, stderr=subprocess.DEVNULL)
+        processes.wait(process, HELP_SECONDS)
+        processes.end(process)
+        said.seek(0)
+        return said.read().decode("utf-8", "replace")
 
 
-def listening(pids):
-    """(host, port) where one of these processes accepts clients, or None."""
-    for line in machine.output_of(["ss", "-Hltnp"]).splitlines():
-        if any(int(pid) in pids for pid in re.findall(r"pid=(\d+)", line)):
-            host, _, port = line.split()[3].rpartition(":")
-            host = host.strip("[]").split("%")[0]
-            own = {"0.0.0.0": "127.0.0.1", "*": "127.0.0.1", "::": "::1"}
-            return own.get(host, host), int(port)
-    return None
+def started(program, where, plan, log, under=()):
+    return peers.Command(program.name, program.line(plan), None, log, where, under)
 
 
 # ---- tracing --------------------------------------------------------------------------------
@@ -230,20 +202,22 @@ def shots(program, where, plan, folder, levels, tries=TRIES):
     save_as = os.path.join(folder, "%s-%d-%d" % (program.name, plan.delay, plan.work))
     plain = [None] * len(plans)
     if tries > 1 and not plan.crash:  # without a record nobody knows whom to kill
-        with Server(program, where, plan, save_as + "-untraced.log") as server:
+        with started(program, where, plan, save_as + "-untraced.log") as server:
             plain = [statistics.median(map(total, visits))
-                     for visits in visit_all(server.address, plans, tries)]
+                     for visits in visit_all(server.url, plans, tries)]
     record = save_as + ".strace"
-    with Server(program, where, plan, save_as + ".log", trace.command(record)) as server:
-        seen = visit_all(server.address, plans, tries, Killer(record, plan).look)
-    watched = lanes.build(*trace.read(processes.printed(record).splitlines()), where)
+    with started(program, where, plan, save_as + ".log", trace.command(record)) as server:
+        seen = visit_all(server.url, plans, tries, Killer(record, plan).look)
+        root = server.pid
+    watched = lanes.build(*trace.read(processes.printed(record).splitlines()), where, root)
     median = [sorted(visits, key=total)[len(visits) // 2] for visits in seen]
     return [Shot(program.name, guests, watched, first(guests), total(guests), untraced)
             for guests, untraced in zip(median, plain)]
 
 
-def visit_all(address, plans, tries, look=None):
+def visit_all(url, plans, tries, look=None):
     """The visits of each plan. A first one does not count: every worker meets Redis."""
+    address = urlsplit(url).hostname, urlsplit(url).port
     visit(address, plans[0]._replace(clients=WORKERS, slow=False, crash=False))
     seen = []
     for plan in plans:
@@ -275,4 +249,5 @@ class Killer:
 def lanes_svg(server, store, folder, plan=Plan()):
     """The lanes of one server as a picture, for a program that has a redis.Redis already."""
     with delay.SlowRedis(store, plan.delay, None, folder) as slow:
-        return picture.draw(shots(Program(server), slow.where, plan, folder, [plan.clients]), plan)
+        program = Program(shlex.quote(server))
+        return picture.draw(shots(program, slow.where, plan, folder, [plan.clients]), plan)

@@ -267,12 +267,14 @@ from lib import peers
 started = [peers.Peer(name, %r, None, "%s." + name) for name in peers.NAMES
            if not peers.missing(name)]
 started += [] if peers.missing("floor") else [peers.Floor(None, "%s.floor")]
+started += [peers.Command("it", "cd / && %s -m http.server {port}; true", None, "%s.it", "")]
 print(*[each.__enter__().pid for each in started], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
     def test_nothing_outlives_who_started_it(self):
-        script = self.SCRIPT % (os.path.dirname(HERE), PUBLIC, self.log, self.log)
+        script = self.SCRIPT % (os.path.dirname(HERE), PUBLIC, self.log, self.log, sys.executable,
+                                self.log)
         done = subprocess.run([sys.executable, "-B", "-c", script], stdout=subprocess.PIPE,
                               encoding="utf-8", check=False)
         self.assertEqual(done.returncode, -signal.SIGKILL)

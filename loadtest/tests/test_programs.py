@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "common/
 import browser
 import chromium
 
-from lib import machine, peers
+from lib import machine, peers, servers
 
 LOADTEST = os.path.join(machine.TOP, "loadtest")
 
@@ -72,10 +72,12 @@ class Programs(unittest.TestCase):
         self.run_briefly("compare", "--quick --seconds 0.1 --work 0,0.5 --servers epoll", ["wrk"])
 
     def test_compare_with_servers_of_another_kind(self):
-        other = '%s "%s/another.py" {port}' % (sys.executable, HERE)
+        other = 'cd "%s" && %s another.py {port}' % (HERE, sys.executable)
         text = self.run_briefly(
-            "compare", "--quick --levels 20 --servers epoll --command 'old=%s {redis_port}' "
-            "--command 'file=%s' --page file=/x" % (other, other), ["ab", "wrk"])
+            "compare", "--quick --levels 20 --servers epoll --command 'old=%s {redis_port}; true' "
+            "--command 'file=%s' --page file=/x --command 'mine=cd . && %s'" % (
+                other, other, servers.path_of("epoll")), ["ab", "wrk"])
+        self.assertEqual(len(re.findall(r"^\| mine ", text, re.MULTILINE)), 2)
         self.assertEqual(len(re.findall(r"^\| old ", text, re.MULTILINE)), 1)
         self.assertEqual(len(re.findall(r"^\| file ", text, re.MULTILINE)), 2)
         for said in ("old is asked by ab alone", "file keeps no connection", "work not counted",

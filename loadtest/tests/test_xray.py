@@ -7,6 +7,7 @@ keeps some.
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -18,7 +19,8 @@ import xml.etree.ElementTree
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from lib import Trouble, lanes, machine, picture, processes, redis, servers, trace, xray
+from lib import Trouble, lanes, machine, peers, picture, processes, redis, servers, trace
+from lib import xray
 from lib.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
 
 WHERE = "unix:/tmp/redis.sock"
@@ -270,7 +272,7 @@ class Alive(unittest.TestCase):
         with open(path, "w", encoding="ascii") as file:
             file.write("#!/bin/sh\n" + text)
         os.chmod(path, stat.S_IRWXU)
-        return path
+        return shlex.quote(path)
 
     def run_xray(self, server, **environment):
         """Its status; and its last line, or one of the pictures."""
@@ -282,7 +284,7 @@ class Alive(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
         if done.returncode:
             return done.returncode, done.stderr.strip().splitlines()[-1]
-        path = os.path.join(into, os.path.basename(server) + ".svg")
+        path = os.path.join(into, peers.name_of(server) + ".svg")
         with open(path, encoding="utf-8") as file:
             return 0, file.read()
 
@@ -294,10 +296,29 @@ class Alive(unittest.TestCase):
         self.assertGreaterEqual(svg.count('<rect class="redis"'), 4 * 3)
 
     def test_a_server_of_ones_own(self):
-        serve = ('exec python3 -c "\nimport socket\ns = socket.create_server((\'127.0.0.1\', 0))\nwhile True:\n'
-                 '    c = s.accept()[0]; c.recv(999); c.send(b\'HTTP/1.0 200 OK\\r\\n\\r\\n\'); c.close()"\n')
-        status, svg = self.run_xray(self.program(serve))
-        self.assertEqual((status, svg.count('class="answer"')), (0, 2 + 1), svg)
+        self.program("""exec python3 -c "
+import re, socket, sys
+numbers = [int(number) for number in re.findall('[0-9]+', sys.argv[1])]
+s = socket.create_server(('127.0.0.1', numbers[0] if numbers else 0))
+while True:
+    c = s.accept()[0]
+    c.recv(999)
+    if len(numbers) > 1:
+        with socket.create_connection(('127.0.0.1', numbers[-1])) as redis:
+            redis.send(b'PING\\r\\n')
+            redis.recv(999)
+    c.send(b'HTTP/1.0 200 OK\\r\\n\\r\\n')
+    c.close()
+" "$*"
+""")
+        begin = "cd %s && './my server'" % shlex.quote(self.folder)
+        for line, asks in ((begin, True), (begin + " {port} {redis_port}; true", True),
+                           (begin + " #", False)):
+            with self.subTest(line=line):
+                status, svg = self.run_xray(line)
+                self.assertEqual((status, svg.count('class="answer"')), (0, 2 + 1), svg)
+                self.assertEqual('<rect class="redis"' in svg, asks)
+                self.assertIn(">process<", svg)  # and not "child 1", of a shell
 
     def test_a_worker_that_is_killed_takes_only_its_client_along(self):
         _, svg = self.run_xray("forking", CRASH="1", DELAY="30")
@@ -326,9 +347,8 @@ class Alive(unittest.TestCase):
         os.chmod(os.path.join(bin_, "strace"), stat.S_IRWXU)
         _, last = self.run_xray("epoll", PATH=bin_)
         self.assertRegex(last, "^xray: .*not permitted. In a container: .*--cap-add=SYS_PTRACE$")
-        for text, work, words in (("", "", "there is no server nothing"),
-                                  ("echo no such luck >&2; exit 1\n", "", "no such luck"),
-                                  ("exec sleep 60\n", "", "has to listen on a TCP port.*SERVER="),
+        for text, work, words in (("", "", "nothing did not start: .*not found$"),
+                                  ("echo no such luck >&2; exit 1\n", "", "no such luck; .*{port}"),
                                   ("exit 0\n", "5", "has no option --work")):
             status, last = self.run_xray(self.program(text) if text else "nothing", WORK=work)
             self.assertEqual(status, 1)

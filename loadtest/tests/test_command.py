@@ -1,0 +1,207 @@
+"""A server that is somebody else's, started by a command line as a shell takes it."""
+
+import os
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+
+from lib import Trouble, machine, meter, peers, processes
+from proc import gone_within
+
+REDIS = "127.0.0.1:6379"  # nobody asks it
+
+# Says what it was given, and serves: each page computes for a while. SIGTERM lets it say goodbye.
+SERVER = """#!%s
+import http.server, os, signal, sys, time
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        until = time.process_time() + 0.1
+        while time.process_time() < until:
+            pass
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(os.getcwd().encode())
+
+def stop(*_):
+    print("goodbye", flush=True)
+    sys.exit(0)
+
+signal.signal(signal.SIGTERM, stop)
+ports = [int(word) for word in sys.argv[1:] if word.isdigit()]
+server = http.server.HTTPServer(("127.0.0.1", ports[0] if ports else 0), Page)
+print("given", *sys.argv[1:], flush=True)
+server.serve_forever()
+""" % sys.executable
+
+
+class Lines(unittest.TestCase):
+    def test_a_line_that_asks_for_nothing_is_given_our_options(self):
+        for line in ("./mine", "cd 'a b' && ./mine -v", "./mine 8000", "./mine '#'", "./a#",
+                     "port=1; ./mine ${port}"):
+            self.assertEqual(peers.command_line(line), line + " --port {port} --redis {redis}")
+
+    def test_any_other_line_stays_as_it_is(self):
+        for line in ("./mine {port}", "./mine -r {redis}", "R={redis_port} ./mine"):
+            self.assertEqual(peers.command_line(line), line)
+
+    def test_its_name_is_that_of_the_program_with_a_port_or_of_the_last(self):
+        for line, name in (("./mine", "mine"), ("python3 -m http.server {port}", "python3"),
+                           ("cd x && ./mine {port}", "mine"), ("cd x; A=1 exec ../b/mine", "mine"),
+                           ("'/tmp/my server'", "my server"), ("./mine 2>&1 | tee x", "mine"),
+                           ("a; ./mine {port}; true", "mine"), ("A=1", "server"),
+                           ("echo 'x", "server")):
+            self.assertEqual(peers.name_of(line), name)
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        self.log = os.path.join(self.folder, "log")
+        self.write("server", SERVER)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(path, 0o700)
+        return path
+
+    def open(self, line):
+        line = line.replace("FOLDER", shlex.quote(self.folder))
+        return peers.Command("it", peers.command_line(line), None, self.log, REDIS)
+
+    def said(self):
+        return processes.printed(self.log).split("\n")
+
+    def fetch(self, server):
+        with urllib.request.urlopen(server.url, timeout=5) as answer:
+            return answer.read().decode()
+
+    def check(self, line, status=0):
+        """It serves, and is asked to end itself; then nothing is left. Returns what it was given,
+        its port before that."""
+        with self.open(line) as server:
+            self.assertEqual(self.fetch(server), self.folder)
+            everybody = meter.Tree(server._process.pid).pids()
+            self.assertEqual(server.end(), status)
+        for pid in everybody:
+            self.assertTrue(gone_within(2, pid))
+        self.assertIn("goodbye", self.said())
+        given = next(line for line in self.said() if line.startswith("given"))
+        return server.url.rpartition(":")[2], given.split()[1:]
+
+    def test_cd_and_a_server(self):
+        port, given = self.check("cd FOLDER && ./server {port} {redis} {redis_port}")
+        self.assertEqual(given, [port, REDIS, "6379"])
+
+    def test_a_server_in_the_folder_where_we_are(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        self.check("./server {port}")
+
+    def test_a_server_that_is_given_our_options(self):
+        port, given = self.check("cd FOLDER && ./server -v")
+        self.assertEqual(given, ["-v", "--port", port, "--redis", REDIS])
+
+    def test_a_server_that_ignores_our_options_is_found_where_it_listens(self):
+        self.write("fixed", "#!/bin/sh\nexec ./server\n")
+        self.assertEqual(self.check("cd FOLDER && ./fixed")[1], [])
+
+    def test_others_on_the_line_end_with_it(self):
+        for line in ("cd FOLDER; sleep 60 & ./server {port}",
+                     "cd FOLDER && setsid sleep 60 & cd FOLDER && ./server {port}",
+                     "cd FOLDER && ./server {port} | cat",
+                     "cd FOLDER && sh -c './server {port}; true'"):
+            with self.subTest(line=line):
+                self.check(line)
+
+    def test_a_line_that_runs_on_is_killed(self):
+        before, processes.PATIENCE_SECONDS = processes.PATIENCE_SECONDS, 0.5
+        self.addCleanup(setattr, processes, "PATIENCE_SECONDS", before)
+        self.check("cd FOLDER && ./server {port}; sleep 60", -signal.SIGKILL)
+
+    def test_the_server_is_measured_and_not_its_shell(self):
+        with self.open("cd FOLDER && ./server {port}; true") as server:
+            shell = server._process.pid
+            self.assertNotEqual(server.pid, shell)
+            with meter.Meter(server.pid, machine.Cores((), (), ())) as watched:
+                self.fetch(server)
+            self.assertGreaterEqual(watched.reading.cpu_us, 1e5)
+            self.assertEqual(watched.reading.processes, 1)
+            self.assertNotIn(shell, meter.Tree(server.pid).pids())
+
+    def test_workers_that_listen_for_themselves_are_measured_together(self):
+        self.write("workers", """#!%s
+import os, socket, sys, time
+for _ in range(2):
+    if not os.fork():
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        s.bind(("127.0.0.1", int(sys.argv[1])))
+        s.listen()
+        time.sleep(60)
+time.sleep(60)
+""" % sys.executable)
+        with self.open("cd FOLDER && ./workers {port}; true") as server:
+            parents = {stat.pid: stat.parent for stat in meter.everybody()}
+            self.assertTrue(peers.is_shell(parents[server.pid]))
+            tree = meter.Tree(server.pid).pids()
+            self.assertEqual(len(tree), 3)
+        for pid in tree:
+            self.assertTrue(gone_within(2, pid))
+
+    def test_one_that_ends_under_load_is_noticed(self):
+        with self.open("cd FOLDER && ./server {port}") as server:
+            os.kill(server.pid, signal.SIGKILL)
+            self.assertTrue(processes.wait(server._process, 2))
+            with self.assertRaisesRegex(Trouble, "it ended under load"):
+                server.must_live()
+
+    def must_fail(self, line, words):
+        with self.assertRaisesRegex(Trouble, words) as raised:
+            with self.open(line):
+                self.fail("it started")
+        self.assertNotIn("\n", str(raised.exception))
+
+    def test_one_line_says_why_it_did_not_start(self):
+        self.must_fail("cd FOLDER && ./serve {port}",  # two shells' words
+                       r"^it did not start: .*\./serve: (not found|No such file or directory)$")
+        self.must_fail("cd FOLDER/nowhere && ./server", "^it did not start: .*cd: ")
+        self.must_fail("echo 'no such luck' >&2; exit 3 # {port}",
+                       "^it did not start: no such luck$")
+        self.must_fail("%s -m http.server 80" % sys.executable, "^it did not start: .*unrecognized "
+                       "arguments: --port .*; it was given --port and --redis: .*{port}")
+        self.must_fail("./it '{port}", "^it did not start: .*(Unterminated|unexpected EOF)")
+        self.must_fail("true", "^it did not start: status 0.*foreground; it was given --port")
+
+    def test_one_line_says_that_nobody_listens_where_it_should(self):
+        before, peers.COMMAND_SECONDS = peers.COMMAND_SECONDS, 0.5
+        self.addCleanup(setattr, peers, "COMMAND_SECONDS", before)
+        with socket.create_server(("127.0.0.1", 0)):  # of another process
+            self.must_fail("sleep 60; :", r"^it was not ready within 0\.5 s: it listens on no TCP "
+                           "port; it was given --port")
+        self.must_fail("cd FOLDER && ./server # {port}", "^it was not ready within")
+        server = self.open("./server {port}")
+        server._ports, server._port = {8000: ("127.0.0.1", 1)}, 41234
+        self.write("log", "hello\nhere I am\n")
+        self.assertEqual(server._lacks(), ": it listens on port 8000, and not on 41234; its last "
+                         "words: here I am")
+
+
+def tearDownModule():
+    for process in list(processes._running):
+        processes.end(process)
+
+
+if __name__ == "__main__":
+    unittest.main()
