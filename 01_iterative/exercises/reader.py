@@ -2,6 +2,7 @@
 
 import string
 
+from idle import Ticks
 from words import how_many
 
 REASON = "few"
@@ -12,7 +13,6 @@ USUAL = (b"GET /guestbook HTTP/1.1\r\nHost: here\r\nUser-Agent: check\r\nAccept:
 HEAD_MAX = 4096
 MOST_READS = 3
 READS = {"recvfrom", "recvmsg", "read", "readv"}
-LOOKS = 10  # in a row, at a server that sleeps: far less than a tick
 
 
 def check(ex):
@@ -78,18 +78,9 @@ def sleeps(ex, server, head):
     client = ex.client(server)
     client.say(head[:50])
     expect_taken(ex, server)
-    last, looks = None, 0
-
-    def asleep():
-        nonlocal last, looks
-        look = [server.status(field) for field in ("voluntary_ctxt_switches",
-                                                   "nonvoluntary_ctxt_switches")]
-        looks = looks + 1 if look == last and server.status("State").startswith("S") else 0
-        last = look
-        return looks >= LOOKS
-
-    ex.expect("sleeps", "a server that sleeps until the rest of a head comes", asleep, within=2,
-              saw=lambda: "%.1f s of CPU time" % server.cpu_seconds(), hint=1, read="recv(2)")
+    ticks = Ticks(server)
+    ex.expect("sleeps", "a server that sleeps until the rest of a head comes", ticks, within=2,
+              saw=ticks.saw, hint=1, read="recv(2)")
     client.close()
 
 

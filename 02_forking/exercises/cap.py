@@ -1,8 +1,6 @@
 """02/cap: whether a client beyond the limit is told so at once, and only while there is no room."""
 
-import time
-
-from outcome import patient
+from outcome import clock, patient
 from words import how_many
 
 REASON = "told"
@@ -58,12 +56,15 @@ def sleeps(ex, server):
 
 
 def refuses_at_once(ex, server):
-    """A parent that sleeps before it refuses lets all the others wait."""
-    before, begun, told = server.descriptors(), time.monotonic(), 0
+    """A parent that sleeps before it refuses lets all the others wait. Its sleep is measured."""
+    def now():
+        return clock() - server.awake()
+
+    before, begun, told = server.descriptors(), now(), 0
 
     def all_told():
         nonlocal told
-        while told < REFUSED and time.monotonic() - begun < patient(REFUSED_SECONDS):
+        while told < REFUSED and now() - begun < patient(REFUSED_SECONDS):
             client = ask(ex, server)
             if client.hear().status != 503:
                 return False
@@ -72,7 +73,7 @@ def refuses_at_once(ex, server):
         return told == REFUSED
 
     ex.expect("at once", "%d more, one after the other, each told at once" % REFUSED, all_told,
-              saw=lambda: "%d of them told, in %.1f s" % (told, time.monotonic() - begun), hint=1,
+              saw=lambda: "%d of them told, in %.1f s" % (told, now() - begun), hint=1,
               read="accept(2)")
     ex.expect("flat", "no more descriptors in the parent than before",
               lambda: server.descriptors() <= before, within=1, hint=1, read="close(2)",

@@ -18,7 +18,7 @@ REASON = "queue"
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 HALF, REST = WHOLE[:16], WHOLE[16:]
 WORKERS = 4
-HOLD_SECONDS = 3
+HOLD_SECONDS = 2
 
 
 def check(ex):

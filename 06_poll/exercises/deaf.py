@@ -28,7 +28,7 @@ def check(ex):
     grown = server.status("VmRSS") - before
     ex.expect("bounded", "at most %d KiB of memory for each client" % MOST_KB,
               lambda: grown <= DEAF * MOST_KB, saw=lambda: "%d KiB" % (grown // DEAF), hint=2)
-    expect_no_naps(ex, idle)
+    expect_no_naps(ex, server, idle)
 
     ex.did("let one of them read after all")
     whole = [deaf[0].hear() for _ in range(FILES)]

@@ -9,6 +9,7 @@ PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
 FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\n\r\n"
 VISITORS = 3
 MOST_ASKING, TOO_MANY = 50, 5  # clients that may wait for Redis, and that come then
+TIMEOUT, IDLE = 15, 10  # seconds; Redis may take a fifth of the first. The rest is for a busy machine
 
 
 def check(ex):
@@ -39,7 +40,7 @@ def serves_meanwhile(ex):
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps until there is something to do", sleeps, within=5,
               saw=sleeps.saw, hint=3, read="poll(2)")
-    expect_no_naps(ex, file)
+    expect_no_naps(ex, server, file)
 
     pages += ex.hold(server, MOST_ASKING - VISITORS, PAGE)
     ex.wait(lambda: server.unread() <= len(PAGE))  # of the client that has asked twice
@@ -65,14 +66,15 @@ def is_not_patient_for_ever(ex):
     loop then is no clock of Redis'."""
     redis = ex.redis()
     redis.hold()
-    server = ex.serve("--timeout", "5", "--keep-alive", "3", redis=redis)
+    server = ex.serve("--timeout", str(TIMEOUT), "--keep-alive", str(IDLE), redis=redis)
     idle, client = ex.client(server), ex.client(server)
     ex.expect("idles", "a file", lambda: idle.get("/style.css").status == 200)
     client.say(PAGE)
     ex.did("let a client ask for a page, and Redis reply no more")
     ex.expect("deadline", "504 when Redis does not reply at all",
               lambda: client.hear().status == 504, hint=3)
-    ex.expect("clock", "that 504 after a second, before another connection has idled for 3 s",
+    ex.expect("clock", "that 504 after %d s, before another connection has idled for %d s" % (
+                  TIMEOUT // 5, IDLE),
               lambda: idle.get("/style.css").status == 200,
               saw=lambda: "that the idle connection was closed first", hint=3, read="poll(2)")
     redis.release()

@@ -52,7 +52,7 @@ def sleeps_while_redis_is_asked(ex):
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps until Redis answers", sleeps, within=5, saw=sleeps.saw,
               hint=3, read="epoll_ctl(2)")
-    expect_no_naps(ex, ex.client(server))
+    expect_no_naps(ex, server, ex.client(server))
 
     redis.release()
     ex.did("let Redis answer")

@@ -1,14 +1,19 @@
-"""idle: for checks of threads (chapters 4 and 5). Does one sleep until there is work for it?
+"""idle: does a process, or a thread, sleep until there is work for it?
 
-A thread that checks now and then whether there is work needs no signal, and hides that none comes.
+A thread (chapters 4 and 5) that checks now and then whether there is work needs no signal, and hides that none comes.
 So it is watched for longer than WOKEN_SECONDS, the longest that a signal may take: either it is
 seen to wake up, or it sleeps for so long that its work is late.
 """
+
+import time
 
 from outcome import patient
 from words import how_many
 
 WOKEN_SECONDS = 1  # for `within`
+WATCHED_SECONDS = 0.5  # two ticks, or three
+MOST_RUN = 0.005  # seconds of CPU time before it sleeps again: a tick needs a hundredth of that
+MOST_SLEEPS = 30  # a second; a tick is a sleep or two, five times a second
 
 
 def expect_sleep(ex, server, expected, hint):
@@ -23,3 +28,37 @@ def expect_sleep(ex, server, expected, hint):
     ex.expect("sleeps", "%s, for %.1f s" % (expected, seconds), sleeps,
               saw=lambda: how_many(seen[-1], "wake-up"), within=WOKEN_SECONDS, hint=hint,
               read="pthread_cond_wait(3)")
+
+
+class Ticks:
+    """A test for ex.expect(): do all processes of the server but look up at each tick? No busy machine
+    makes one that sleeps look as if it did not: it may sleep less often then, but a loop that does
+    not sleep has not slept once in the end."""
+
+    def __init__(self, server):
+        self._server = server
+        self._before = self._since = self._seen = None
+
+    def __call__(self):
+        now = {pid: (self._server.status("voluntary_ctxt_switches", pid), self._server.ran(pid))
+               for pid in [self._server.pid, *self._server.children()]}
+        if not self._before or set(now) != set(self._before):
+            self._before, self._since = now, time.monotonic()
+        seconds = time.monotonic() - self._since
+        if seconds < WATCHED_SECONDS:
+            return False
+        self._seen = [(pid, *(late - early for late, early in zip(now[pid], self._before[pid])), seconds)
+                      for pid in now]
+        self._before = None
+        return all(self._rests(*each) for each in self._seen)
+
+    def _rests(self, pid, sleeps, ran, seconds):
+        if sleeps == 0:
+            return ran == 0 and self._server.status("State", pid).startswith("S")
+        return sleeps <= MOST_SLEEPS * seconds and ran <= MOST_RUN * sleeps
+
+    def saw(self):
+        pid, sleeps, ran, seconds = max(self._seen or [(self._server.pid, 0, 0, 0)],
+                                        key=lambda each: not self._rests(*each))
+        return "that process %d ran for %.0f ms within %.1f s, and went to sleep %s" % (
+            pid, 1000 * ran, seconds, how_many(sleeps, "time"))

@@ -2,7 +2,8 @@
 
 Every wait has a limit, which is there to end the check and not to measure: it is far more than what
 a right program needs. On a slow machine, or under sanitizers, PATIENCE in the environment makes all
-limits so many times longer.
+limits so many times longer. On a busy machine they get longer by themselves: the time in which this
+process was ready to run, and had no core, does not count.
 """
 
 import os
@@ -33,12 +34,27 @@ def patient(seconds):
     return seconds * PATIENCE
 
 
+def schedule(pid="self"):
+    """How many seconds a process's main thread has run so far, and how many it was ready to run and
+    had no core. A kernel that does not count that says 0."""
+    try:
+        with open("/proc/%s/schedstat" % pid, encoding="ascii") as file:
+            return [int(word) / 1e9 for word in file.read().split()[:2]]
+    except OSError:
+        return [0, 0]
+
+
+def clock():
+    """The seconds of the monotonic clock in which this process was not kept from running."""
+    return time.monotonic() - schedule()[1]
+
+
 def until(test, seconds):
     """Tests again and again until it is true, for so long at most; at least once. Returns the last
     answer."""
-    deadline = time.monotonic() + patient(seconds)
+    deadline = clock() + patient(seconds)
     while True:
-        late = time.monotonic() >= deadline  # asked before the test: it gets a last chance
+        late = clock() >= deadline  # asked before the test: it gets a last chance
         answer = test()
         if answer or late:
             return answer

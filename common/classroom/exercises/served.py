@@ -13,7 +13,7 @@ from collections import namedtuple
 
 import diag
 from lib import Trouble, machine, meter, processes, servers
-from outcome import Missed, Skipped, patient, until
+from outcome import Missed, Skipped, patient, schedule, until
 
 END_SECONDS = 8  # a server may finish what is in flight: 5 s
 SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
@@ -105,6 +105,14 @@ class Server(servers.Server):
     def cpu_seconds(self):
         """What it has used, its children included, those that have ended as well."""
         return meter.cpu_seconds(meter.Tree(self.pid).stats())
+
+    def ran(self, pid=None):
+        """The seconds that its main thread has run, or that of another process of its own."""
+        return schedule(pid or self.pid)[0]
+
+    def awake(self):
+        """The seconds that its main thread has run or waited for a core: all but its sleep."""
+        return sum(schedule(self.pid))
 
     def listens(self):
         """Would its port take another client?"""

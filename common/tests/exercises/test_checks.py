@@ -38,6 +38,13 @@ class Expecting(unittest.TestCase):
         answers = iter([False, False, True])
         self.ex.expect("key", "something", lambda: next(answers), within=60)
 
+    def test_a_limit_does_not_count_the_time_without_a_core(self):
+        kept = [(0, seconds) for seconds in (0, 100, 200, 300)]  # from running, until so late
+        with unittest.mock.patch.object(outcome, "schedule", side_effect=kept), \
+                unittest.mock.patch.object(outcome.time, "monotonic", side_effect=(0, 100, 200, 300)):
+            answers = iter([False, False, True])
+            self.assertTrue(outcome.until(lambda: next(answers), 1))
+
     def test_what_goes_wrong_in_a_test_is_what_was_seen(self):
         def gone():
             raise ProcessLookupError("nobody is there")
