@@ -67,7 +67,7 @@ endif
 
 ## serve        a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
 serve: all $(NEED)-serve
-	@SERVERS=$(or $(BIN),.) LOGS=$(BUILD)/serve common/tools/serve
+	@SERVERS=$(or $(BIN),.) LOGS=$(BUILD)/serve exec common/tools/serve # make's SIGTERM reaches it
 
 include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk common/book/book.mk
 

@@ -623,3 +623,37 @@ EVERY_SERVER(three_hundred_requests_leave_no_descriptor_behind)
     wait_until(count_descriptors(pid) <= before, 2000, "%d at first, %d now", before,
                count_descriptors(pid));
 }
+
+/* ---- the harness itself -------------------------------------------------------------------- */
+
+static int count_in_record(const char *what)
+{
+    int count = 0;
+    for (const char *at = last_record(); (at = strstr(at, what)); at++)
+        count++;
+    return count;
+}
+
+static void the_record_of_a_long_wait_names_who_was_stopped(void)
+{
+    char stopped[64], traced[64];
+    start_redis();
+    start_server();
+    check(kill(server_pid, SIGSTOP) == 0 && waitpid(server_pid, NULL, WUNTRACED) == server_pid,
+          "the server cannot be stopped");
+    struct client *c = dial();
+    say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    check(!wait_for(c, POLLIN, now_ms() + 2200), "answered");
+    kill(server_pid, SIGCONT);
+    snprintf(stopped, sizeof(stopped), "  %d (%s) T", (int)server_pid, server_name);
+    snprintf(traced, sizeof(traced), "  %d (%s) t", (int)server_pid, server_name);
+    check(count_in_record(stopped) + count_in_record(traced) == 2, "not twice: %s", stopped);
+    check(count_in_record("connections: 0 accepted, 1 not yet") == 2, "not in the queue");
+    check(count_in_record("cmd=client|list") == 1, "Redis was not asked");
+    check(hear(c)->status == 200, "status %d", c->answer.status);
+    hang_up(c);
+}
+Test(harness, the_record_of_a_long_wait_names_who_was_stopped)
+{
+    run_case("forking", the_record_of_a_long_wait_names_who_was_stopped);
+}
