@@ -3,7 +3,7 @@
 ## test         everything; PARTS='unit book' some of it, ONLY='poll/*' one server's cases, SAN= AGAIN=3
 #  SAN: the servers under test are built with sanitizers. AGAIN=3: a case that fails has to fail again,
 #  by itself, within three times. common/tests/README.md says more.
-ALL_PARTS = unit book servers weather crowds clients site grader mutants exercises loadtest
+ALL_PARTS = unit book servers weather crowds typed clients site grader mutants exercises loadtest
 PARTS     = $(ALL_PARTS)
 UNKNOWN   = $(filter-out $(ALL_PARTS),$(PARTS))
 ifneq ($(UNKNOWN),)
@@ -73,10 +73,14 @@ sanitize:
 	$(MAKE) test SAN=thread PARTS='servers weather crowds' ONLY='*threading/*'
 	WATCH_OPENS=1 $(MAKE) test PARTS=servers
 
-## elsewhere    test, compare and the Containerfile, on a bare Debian: SUITE="bookworm trixie"
+## elsewhere    test and compare on a bare Debian, and the container: SUITE="bookworm trixie"
 #  VALKEY=1: with Valkey. COMMANDS=release: test in make dist's archive; arm64: servers for arm64.
 elsewhere: $(NEED)-elsewhere
 	@common/tools/elsewhere $(SUITE)
+
+## typed        types the commands of the pages that take too long for `make test`: two hours
+typed: $(NEED)-test all
+	@common/tests/typed/typed.py --slow
 
 ## dist         the release, build/dist/zerohttpd-VERSION.tar.gz, from what is committed
 #  The same commit gives the same bytes: git sorts the files, and dates them by the commit.
@@ -109,4 +113,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check states differential tables mutants sanitize elsewhere dist fuzz lint format
+.PHONY: test check states differential tables mutants sanitize elsewhere typed dist fuzz lint format

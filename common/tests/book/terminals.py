@@ -49,6 +49,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 
 LIMIT_SECONDS = 300  # for a command
 LATER_SECONDS = 20  # for a line that is printed after its command has ended
+AGAIN_SECONDS = 20  # for a Ctrl-C
 POLL_SECONDS = 0.02
 MARK = "=ready="  # the prompt
 
@@ -108,11 +109,21 @@ def unprinted(wanted_lines, output):
     for wanted in whole(wanted_lines):
         if wanted.strip() in ("", "..."):
             continue
-        found = next(filter(pattern(wanted).fullmatch, lines), None)
+        found = next(filter(pattern(wanted).fullmatch, lines), None) or resumed(wanted, lines)
         if found is None:
             yield wanted
         else:
             lines.remove(found)
+
+
+def resumed(wanted, lines):
+    """The second half of a call, if a page's grep has hidden the first one: it ends as is wanted."""
+    for line in lines:
+        half = re.fullmatch(r"<\.\.\. (\w+) resumed>(.*)", line)
+        if half and wanted.startswith(half[1] + "(") and pattern(
+                wanted.rpartition(", ")[2]).fullmatch(half[2].rpartition(", ")[2]):
+            return line
+    return None
 
 
 def whole(lines):
@@ -214,11 +225,11 @@ class Terminal:
         self._prompts += 1
         os.write(self._master, text.encode() + b"\n")
 
-    def type(self, text):
+    def type(self, text, seconds=LIMIT_SECONDS):
         """Its status, and what was printed by its end."""
         self.begin(text)
-        if not self._await_prompt(LIMIT_SECONDS):
-            raise AssertionError("%s: not done in %d s\n%s" % (text, LIMIT_SECONDS, self.output))
+        if not self._await_prompt(seconds):
+            raise AssertionError("%s: not done in %d s\n%s" % (text, seconds, self.output))
         status = re.findall(rb"%s (\d+)" % MARK.encode(), self._text)[-1]
         return int(status), self.output
 
@@ -226,13 +237,19 @@ class Terminal:
         """Ctrl-C, and again if it does not help; of a program that was stopped, in the foreground.
         A second one would end a server at once, and leave its children to themselves."""
         if self.idle and "Stopped" in self.output:
-            before = len(self._text)
             self._write("fg")
-            wait(lambda: len(self._text) > before, 3)  # Ctrl-C would take the line back
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + LIMIT_SECONDS
         while not self.idle and time.monotonic() < deadline:
-            os.write(self._master, b"\x03")
-            self._await_prompt(10)
+            # The shell would not pass it on, and take back a line that it has not read yet.
+            wait(lambda: self.idle or self._has_a_program(), AGAIN_SECONDS)
+            if not self.idle:
+                os.write(self._master, b"\x03")
+                self._await_prompt(AGAIN_SECONDS)
+
+    def _has_a_program(self):
+        """Is a program in the foreground? A child that the shell has just made is none yet."""
+        group = os.tcgetpgrp(self._master)
+        return group != self._shell.pid and command_line(group) not in (b"", command_line(self._shell.pid))
 
     def close(self):
         """Nothing that was started here stays."""
@@ -243,6 +260,14 @@ class Terminal:
         self._shell.wait()
         self._reader.join(1)
         os.close(self._master)
+
+
+def command_line(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def sessions(session):

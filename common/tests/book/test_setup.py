@@ -11,7 +11,6 @@ import unittest
 import book
 import project
 
-ELSEWHERE = os.path.join(book.TOP, "common", "tools", "elsewhere")
 INSTALLING = ("test", "compare", "sweep", "cost", "xray", "connections", "files", "burst", "ramp")
 ASKING = ("epoll", "serve", "load", "check", "lint", "mutants", "grade", "soak", "elsewhere",
           "exercise EX=01/queue", "collect FROM=.")
@@ -234,13 +233,34 @@ class Version(unittest.TestCase):
 
 
 class Container(unittest.TestCase):
-    def test_its_steps_are_those_that_elsewhere_runs(self):
-        steps = re.findall(r"(?m)^RUN (.+)$", read("Containerfile"))
-        self.assertTrue(all(not step.endswith("\\") for step in steps))
-        ran = subprocess.run([ELSEWHERE, "--steps"], check=True, stdout=subprocess.PIPE,
-                             encoding="utf-8").stdout.splitlines()
-        self.assertEqual(steps, ran)
-        self.assertIn("make deps", steps)
+    def test_what_elsewhere_reads_of_it_is_a_line_each(self):
+        """Its base, and its first step, which a bare system gets, too."""
+        text = read("Containerfile")
+        self.assertRegex(text, r"(?m)^FROM docker\.io/library/debian:[a-z]+$")
+        first, *others = re.findall(r"(?m)^RUN (.+)$", text)
+        self.assertRegex(first, r"^apt-get .* git make$")
+        self.assertIn("make deps", others)
+
+    def test_what_git_ignores_stays_out_of_it(self):
+        """.dockerignore is a link. With these beginnings, a line means the same to both programs."""
+        for line in read(".gitignore").splitlines():
+            self.assertRegex(line, r"^(/|\*\*/)")
+
+    def test_its_command_hands_sigterm_on(self):
+        """`podman stop` sends it to the first process, which is make."""
+        with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
+            copy_to(folder)
+            with open(os.path.join(folder, "common", "tools", "serve"), "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\ntrap 'echo ended; exit' TERM\necho ready\n"
+                           "while read -r line; do :; done\n")
+            with subprocess.Popen(["make", "-s", "DEPS=no", "SERVERS=", "serve"], cwd=folder,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, encoding="utf-8") as made:
+                self.assertEqual("ready\n", made.stdout.readline())
+                made.terminate()
+                made.wait()
+                made.stdin.close()
+                self.assertEqual("ended\n", made.stdout.read())
 
     def test_an_editor_builds_the_same_container(self):
         found = json.loads(read(".devcontainer", "devcontainer.json"))
@@ -248,6 +268,7 @@ class Container(unittest.TestCase):
         self.assertTrue(os.path.samefile(path, os.path.join(book.TOP, "Containerfile")))
         self.assertEqual(["--cap-add=SYS_PTRACE"], found["runArgs"])
         self.assertEqual(list(range(8001, 8008)), found["forwardPorts"])
+        self.assertIn("EXPOSE 8001-8007\n", read("Containerfile"))
 
     def test_the_page_starts_it_with_the_right_to_trace(self):
         runs = re.findall(r"(?m)^ +podman run (.*)$", read("common", "SETUP.md"))

@@ -1,0 +1,74 @@
+"""Every command that a page shows is typed by something, as the page shows it."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import typed
+
+MOST_NOT_RUN = 25  # rows of commands.tsv that say so, each with its reason
+TOOLS = ("unshare", "setsid", "ss", "ip", "git", "bash", "ab", "wrk", "strace", "redis-server",
+         "pandoc", "weasyprint")
+
+
+class Inventory(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rows = typed.read_table()
+        cls.commands = typed.all_commands()
+        cls.transcribed = typed.transcribed()
+
+    def test_there_are_commands_on_every_page(self):
+        found = {command.page for command in self.commands}
+        self.assertEqual({"make help", *typed.PAGES} - found, set())
+
+    def test_something_runs_each_command(self):
+        nothing = ["%s:%d: %s" % (each.page, each.line, each.text) for each in self.commands
+                   if not typed.who_runs(each, self.rows, self.transcribed)]
+        self.assertEqual(nothing, [], "add rows to common/tests/typed/commands.tsv")
+
+    @unittest.skipUnless(os.path.exists(os.path.join(typed.TOP, "common", "tests", "mutants")),
+                         "the pages of a course's copy have less")
+    def test_each_row_is_a_command_of_some_page(self):
+        shown = [command.text for command in self.commands]
+        idle = [row.command for row in self.rows if not typed.matching(row, shown)]
+        self.assertEqual(idle, [])
+
+    def test_a_file_that_is_named_has_the_words(self):
+        for row in self.rows:
+            if row.how not in typed.TYPED:
+                path = os.path.join(typed.TOP, row.how)
+                with self.subTest(row.command), open(path, encoding="utf-8") as file:
+                    self.assertTrue(row.prints)
+                    self.assertIn(row.prints, file.read())
+
+    def test_few_are_not_run_and_each_says_why(self):
+        left_out = [row for row in self.rows if row.how == "no"]
+        self.assertLessEqual(len(left_out), MOST_NOT_RUN)
+        for row in left_out:
+            self.assertRegex(row.prints, r"^[A-Z`].* .*\.$")
+
+    def test_what_counts_as_a_command(self):
+        for text, counts in (("make epoll", True), ("QUICK=1 make compare", True),
+                             ("./epoll -p 0", True), ("loadtest/hosts one", True),
+                             ("sudo make deps", True), ("make it so", False),
+                             ("common/conn.c", False), ("./epoll", False), ("epoll_wait", False)):
+            self.assertEqual(bool(typed.BEGINS.match(text + " ") and " " in text), counts, text)
+
+
+@unittest.skipUnless(all(map(shutil.which, TOOLS)), "a tool is missing; make deps brings it")
+class AsTyped(unittest.TestCase):
+    def test_each_command_does_what_its_page_says(self):
+        apart = subprocess.run([*typed.APART, "true"], stderr=subprocess.DEVNULL, check=False)
+        if apart.returncode:
+            self.skipTest("unshare(1) may not make a network here")
+        process = typed.start()
+        said, _ = process.communicate()
+        print(*re.findall(r"(?m)^.* \(\d+ s\)$", said), sep="\n", flush=True)
+        self.assertEqual(process.returncode, 0, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
