@@ -20,7 +20,7 @@ collect: $(NEED)-exercise
 ## grade        any server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll SEED=1 JSON=1
 grade: $(NEED)-test
 	@common/classroom/grader/grade $(if $(JSON),--json) $(if $(SEED),--seed '$(SEED)') \
-	    --lanes 'build/lanes/$(notdir $(SERVER))-as-$(MODEL).svg' '$(SERVER)' '$(MODEL)'
+	    --lanes build/lanes '$(SERVER)' '$(MODEL)'
 
 # ---- the programs of exercises -------------------------------------------------------------
 

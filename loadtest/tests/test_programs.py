@@ -75,7 +75,7 @@ class Programs(unittest.TestCase):
         other = 'cd "%s" && %s another.py {port}' % (HERE, sys.executable)
         text = self.run_briefly(
             "compare", "--quick --levels 20 --servers epoll --command 'old=%s {redis_port}; true' "
-            "--command 'file=%s' --page file=/x --command 'mine=cd . && %s'" % (
+            "--command 'file=%s' --page file=/x --command 'mine=cd . && \"%s\"'" % (
                 other, other, servers.path_of("epoll")), ["ab", "wrk"])
         self.assertEqual(len(re.findall(r"^\| mine ", text, re.MULTILINE)), 2)
         self.assertEqual(len(re.findall(r"^\| old ", text, re.MULTILINE)), 1)
