@@ -17,6 +17,7 @@ from outcome import Missed, Skipped, patient, schedule, until
 
 END_SECONDS = 8  # a server may finish what is in flight: 5 s
 SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
+PF_EXITING = 0x4
 Call = namedtuple("Call", "pid name arguments result error")  # result: an int or None
 
 
@@ -168,6 +169,11 @@ class Server(servers.Server):
     def alive(self):
         return not processes.has_ended(self._process)
 
+    def _exits(self):
+        """Has it ended, or begun to? The flags are those of the kernel's include/linux/sched.h."""
+        flags = meter.read("/proc/%d/stat" % self.pid).rpartition(") ")[2].split()[6]
+        return bool(int(flags) & PF_EXITING)
+
     def end(self, number=signal.SIGTERM):
         """Sends a signal (None: it is ending by itself) and waits. Returns the exit status; -N
         means that signal N ended it. Whatever it leaves behind can still be looked at."""
@@ -182,7 +188,9 @@ class Server(servers.Server):
 
     def death(self):
         """How it has ended by itself, and what it said at last; "" if it lives, or was told to
-        end."""
+        end. Its clients see their connections end a moment before it has."""
+        if self._status is None and self._exits():
+            until(lambda: not self.alive(), END_SECONDS)
         if self._status is not None or self.alive():
             return ""
         status = status_of(self.pid)
