@@ -27,7 +27,7 @@ soak: all $(NEED)-compare
 	@PLAIN=$(PLAIN) loadtest/soak $(if $(REQUESTS),--requests $(REQUESTS))
 
 ## explore      the model of public/explore.html beside every stored measurement
-explore:
+explore: $(NEED)-explore
 	@loadtest/explore
 
 $(EXPERIMENTS): deps-compare
