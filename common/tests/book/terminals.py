@@ -468,11 +468,15 @@ def settle():
 
 # ---- a machine for it ---------------------------------------------------------------------------
 
-APART = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), "--net", "--pid", "--fork",
-         "--mount-proc", "--kill-child", "sh", "-c",
-         # The shell stays: as the first process it has to wait for those that nobody waits for.
-         'PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && mount -t tmpfs none build/mine && mount -t tmpfs none build/serve'
-         ' && "$@"; exit $?', "sh"]
+def apart(prepare="true"):
+    """The words before a command that run it on a network of its own. Its processes end with it."""
+    return ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), "--net", "--pid",
+            "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+            # The shell stays: the first process has to wait for those whose parents have ended.
+            'PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && %s && "$@"; exit $?' % prepare, "sh"]
+
+
+APART = apart("mount -t tmpfs none build/mine && mount -t tmpfs none build/serve")
 
 
 def why_not():

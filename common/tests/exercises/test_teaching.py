@@ -138,22 +138,6 @@ class Teaching(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text.replace("8000", str(self.port)))
 
-    def test_no_command_of_the_page_is_left_out(self):
-        """Those in its sentences and tables are among those that are typed, or near enough."""
-        with open(os.path.join(place.TOP, PAGE), encoding="utf-8") as file:
-            document = markdown.Document(PAGE, file.read())
-        typed = {word for _, commands in sections("\n".join(document.lines))
-                 for each in commands for word in each.text.split()}
-        for line, text in document.spans:
-            found = re.match(r"make ([a-z]+)|(loadtest/\w+|\./\w+)", text)
-            if found:
-                self.assertIn(found[1] or found[2], typed | NOT_TYPED, "line %d: %s" % (line, text))
-
-
-NOT_TYPED = {"test", "check",  # they would run this test
-             "book",           # the part site makes it
-             "deps", "clean"}  # one installs, the other takes away what is typed later
-
 
 def has_criterion():
     return any(os.path.exists(folder + "/criterion/criterion.h")

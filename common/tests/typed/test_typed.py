@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import unittest
 
-import typed
+import typed  # first: it says where the rest lies
+import terminals
 
 MOST_NOT_RUN = 25  # rows of commands.tsv that say so, each with its reason
 TOOLS = ("unshare", "setsid", "ss", "ip", "git", "bash", "ab", "wrk", "strace", "redis-server",
@@ -61,7 +62,7 @@ class Inventory(unittest.TestCase):
 @unittest.skipUnless(all(map(shutil.which, TOOLS)), "a tool is missing; make deps brings it")
 class AsTyped(unittest.TestCase):
     def test_each_command_does_what_its_page_says(self):
-        apart = subprocess.run([*typed.APART, "true"], stderr=subprocess.DEVNULL, check=False)
+        apart = subprocess.run([*terminals.apart(), "true"], stderr=subprocess.DEVNULL, check=False)
         if apart.returncode:
             self.skipTest("unshare(1) may not make a network here")
         process = typed.start()

@@ -21,7 +21,8 @@ its own. The columns:
 Experiments are quick ones, by QUICK=1 and LOAD_SECONDS=1.
 
 The commands of the chapters, and those of TEACHING.md, are typed by test_transcripts.py and
-test_teaching.py. The pages themselves say which of those are not run, and why.
+test_teaching.py. The pages themselves say which of those are not run, and why. Those that measure
+are typed with --slow.
 """
 
 import collections
@@ -54,6 +55,8 @@ TRANSCRIPTS = {"common/README.md", *CHAPTERS}
 CLONE = "git clone ADDRESS zerohttpd; cd zerohttpd"  # makes the copy, too
 COMMAND_SECONDS = 3600
 OF_GIT = ("make dist", "loadtest/publish --list")  # which an unpacked release has not
+ANYBODYS = dict(os.environ, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory",
+                GIT_CONFIG_VALUE_0="*")  # a repository of another user's
 CHOOSING = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN", "SERVERS", "PARTS", "PATIENCE",
             "ONLY", "AGAIN")  # variables of the make that runs us
 BUILT = ("build", ".mine", "bare", "iterative", "forking", "preforking", "threading",
@@ -118,22 +121,32 @@ def all_commands():
     return commands_of_help() + [command for page in PAGES for command in commands_of(page)]
 
 
-def transcribed():
-    """{command: its test} of what other tests type from the pages."""
-    found = {}
+def transcripts():
+    """(page, step) for each step of the pages that test_transcripts.py types."""
     for page in sorted(TRANSCRIPTS):
         with open(os.path.join(TOP, page), encoding="utf-8") as file:
             document = markdown.Document(page, file.read())
-        for step in terminals.steps(document):
-            if not step.is_text:
-                by = "common/tests/book/test_transcripts.py"
-                by = "not run: " + step.why_not if step.why_not else by
-                found.update((each.text, by) for each in step.commands)
+        yield from ((page, step) for step in terminals.steps(document) if not step.is_text)
+
+
+def transcribed():
+    """{command: its test} of what other tests type from the pages."""
+    found = {}
+    for _, step in transcripts():
+        by = "not run: " + step.why_not if step.why_not else "common/tests/book/test_transcripts.py"
+        found.update((each.text, by) for each in step.commands)
     with open(os.path.join(TOP, test_teaching.PAGE), encoding="utf-8") as file:
         for _, commands in test_teaching.sections(file.read()):
             found.update((each.text, "common/tests/exercises/test_teaching.py")
                          for each in commands)
     return found
+
+
+def measured():
+    """A row for each command that test_transcripts.py leaves out because it measures."""
+    return [Row(page, "slow", each.text, "") for page, step in transcripts()
+            if (step.why_not or "").startswith("measures")
+            for each in step.commands if not each.stays]
 
 
 def matching(row, texts):
@@ -200,24 +213,33 @@ def make_copy(folder):
     if not os.path.exists(os.path.join(TOP, ".git")):  # an unpacked release
         shutil.copytree(TOP, folder, symlinks=True, ignore=shutil.ignore_patterns(*BUILT))
         return
-    anywhere = dict(os.environ, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory",
-                    GIT_CONFIG_VALUE_0="*")
-    subprocess.run(["bash", "-c", CLONE.replace("ADDRESS", '"$0"'), TOP],
-                   cwd=os.path.dirname(folder), env=anywhere, stderr=subprocess.DEVNULL, check=True)
-    changes = subprocess.run(["git", "diff", "--binary", "HEAD"], cwd=TOP, env=anywhere, check=True,
-                             stdout=subprocess.PIPE).stdout
+    subprocess.run(["bash", "-c", CLONE.replace("ADDRESS", '"$0"'), TOP], check=True,
+                   cwd=os.path.dirname(folder), env=ANYBODYS, stderr=subprocess.DEVNULL)
+    changes = git(TOP, "diff", "--binary", "HEAD")
     if changes:
         subprocess.run(["git", "apply", "-"], cwd=folder, input=changes, check=True)
 
 
+def git(folder, *words):
+    return subprocess.run(["git", *words], cwd=folder, env=ANYBODYS, check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def state_of(folder):
+    """What differs from the commit."""
+    return (git(folder, "status", "--porcelain") + git(folder, "diff")).decode()
+
+
 def type_rows(hows, say=print):
-    """Types the rows of these kinds. Returns the faults."""
+    """Types the rows of these kinds. Returns the faults. No page may change a file of the project's,
+    as a `make format` that finds something to do would."""
     faults = []
     with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
         copy = os.path.join(folder, "zerohttpd")  # as the first page calls it
         make_copy(copy)
         history = os.path.exists(os.path.join(copy, ".git"))
-        rows = [row for row in read_table() if row.how in hows
+        before = history and state_of(copy)
+        rows = [row for row in read_table() + measured() if row.how in hows
                 and (history or row.command not in OF_GIT)]
         for page in dict.fromkeys(row.page for row in rows):
             session = Session(copy, say)
@@ -228,18 +250,15 @@ def type_rows(hows, say=print):
             finally:
                 session.close()
             faults += session.faults
+            if history and state_of(copy) != before:
+                before = state_of(copy)
+                faults.append("%s: its commands have changed the project:\n%s" % (page, before))
     return faults
-
-
-# The shell stays: as the first process it has to wait for those that nobody waits for.
-APART = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), "--net", "--pid", "--fork",
-         "--mount-proc", "--kill-child", "sh", "-c",
-         'PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "$@"; exit $?', "sh"]
 
 
 def start(*options):
     """The process that types the rows, on a network of its own."""
-    return subprocess.Popen([*APART, sys.executable, os.path.abspath(__file__), "--here", *options],
+    return subprocess.Popen([*terminals.apart(), sys.executable, os.path.abspath(__file__), "--here", *options],
                             cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
 
