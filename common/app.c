@@ -71,7 +71,8 @@ enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
 #define SAFE_FIELDS SAFE_FIELDS_AND("")
 /* The wall's script fetches the status of the other six servers. They are other origins: other
  * ports of this machine, under the name that the wall was fetched by. (A policy cannot name
- * [::1].) With --status all that may be any address of this machine, too many for a policy. */
+ * [::1].) With --status all, that name may be any address of the machine, and a policy cannot list
+ * them all. */
 #define WALL_FIELDS      SAFE_FIELDS_AND("; connect-src 'self' http://127.0.0.1:* http://localhost:*")
 #define OPEN_WALL_FIELDS SAFE_FIELDS_AND("; connect-src 'self' http:")
 #define ANY_ORIGIN       "Access-Control-Allow-Origin: *\r\n"

@@ -12,9 +12,9 @@ static const struct {
     const char *explanation;
 } statuses[] = {
     {400, "The request does not follow the rules of HTTP, so it was not understood."},
-    {403, "Not everybody may see this: it is a file that this server is not permitted to "
-          "read, or the scoreboard, which is shown on the server's own machine only, unless the "
-          "server was started with --status all."},
+    {403, "Not everybody may see this. Either it is a file that this server is not permitted to "
+          "read, or it is the scoreboard. The server shows its scoreboard to other machines only "
+          "if it was started with --status all."},
     {404, "There is nothing under this address."},
     {405, "This address does not support that method. The Allow field of this response lists "
           "the methods that it supports."},

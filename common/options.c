@@ -39,7 +39,7 @@ static const struct option long_options[] = {
     {"port", required_argument, NULL, 'p'},
     {"bind", required_argument, NULL, 'b'},
     {"redis", required_argument, NULL, 'r'},
-    {"workers", required_argument, NULL, 'w'}, /* not of every server */
+    {"workers", required_argument, NULL, 'w'},
     {"root", required_argument, NULL, 'd'},
     {"keep-alive", required_argument, NULL, 'k'},
     {"timeout", required_argument, NULL, 't'},

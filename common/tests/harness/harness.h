@@ -292,9 +292,9 @@ bool has_heard(const struct client *);           /* is there something to hear r
  * where nobody has said anything. */
 const char *last_exchange(void);
 
-/* Waits until the client's socket is ready for one of the events; false: the time is over. What the
- * processes and sockets did after two seconds of a wait, and at the end of one in vain, is the last
- * record, which stands behind the message of a failure. */
+/* Waits until the client's socket is ready for one of the events; false: the time is over. After two
+ * seconds, and at the end if the wait was in vain, it records what the processes and sockets do. A
+ * failure's message ends with the last record. */
 bool wait_for(const struct client *, short events, int64_t limit);
 const char *last_record(void);
 void record_process(FILE *, pid_t);

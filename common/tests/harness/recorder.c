@@ -1,6 +1,6 @@
-/* The recorder. When a client has waited for two seconds, it writes down what the processes and the
- * sockets do, so that a failure that comes once in a thousand runs can be explained. It only looks,
- * and asks Redis only when the case has failed, so it changes no case.
+/* Records what the processes and sockets do when a client has waited for two seconds. So a failure
+ * that comes once in a thousand runs can be explained. A record only reads what the kernel shows.
+ * Redis is asked only after the case has failed. So a record changes no case.
  */
 #include "harness.h"
 
@@ -16,8 +16,8 @@
 
 enum {
     LONG_MS = 2000, /* a wait that is worth a record */
-    SLICE_MS = 100, /* of a wait; */
-    GAP_MS = 200,   /* if one takes so much longer, it is the machine that was late */
+    SLICE_MS = 100, /* a wait is made of slices; */
+    GAP_MS = 200,   /* if one takes so much longer, the machine was late */
     MOST = 16,      /* processes, and threads of each */
 };
 

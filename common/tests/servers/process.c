@@ -634,7 +634,7 @@ static int count_in_record(const char *what)
     return count;
 }
 
-static void the_record_of_a_long_wait_names_who_was_stopped(void)
+static void the_record_of_a_long_wait_names_the_stopped_process(void)
 {
     char stopped[64], traced[64];
     start_redis();
@@ -653,7 +653,7 @@ static void the_record_of_a_long_wait_names_who_was_stopped(void)
     check(hear(c)->status == 200, "status %d", c->answer.status);
     hang_up(c);
 }
-Test(harness, the_record_of_a_long_wait_names_who_was_stopped)
+Test(harness, the_record_of_a_long_wait_names_the_stopped_process)
 {
-    run_case("forking", the_record_of_a_long_wait_names_who_was_stopped);
+    run_case("forking", the_record_of_a_long_wait_names_the_stopped_process);
 }

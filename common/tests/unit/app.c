@@ -547,7 +547,7 @@ Test(app, shows_the_scoreboard_under_a_name_of_this_machine_only)
     }
     for (size_t i = 0; i < 2 * COUNT(others); i++) {
         const char *other = others[i / 2];
-        app.client = i % 2 ? -1 : here; /* whoever asks */
+        app.client = i % 2 ? -1 : here; /* on this machine, or on another */
         ask_of(other, "GET /status", "");
         expect_number(other, app.response.status, 421);
         expect_part(other, content(), "421 Misdirected Request");
@@ -607,7 +607,7 @@ Test(app, shows_the_scoreboard_to_all_under_every_address, .init = start_with_st
         char field[100];
         int here = app.client;
         snprintf(field, sizeof(field), "Origin: %s\r\n\r\n", rows[i / 2].origin);
-        app.client = i % 2 ? -1 : here; /* whoever asks */
+        app.client = i % 2 ? -1 : here; /* on this machine, or on another */
         ask_of(host, "GET /status", field);
         expect_number(host, app.response.status, rows[i / 2].status);
         expect_no_part(host, app.response.fields, "Access-Control");
