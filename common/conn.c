@@ -8,16 +8,22 @@
 #include "status.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    READ_ROOM = 2048,  /* bytes; at least so many can be received at once */
-    FREE_ROOM = 4096,  /* bytes; smaller requests (most are) are not counted */
-    KEEP_SMALL = 2048, /* bytes; larger buffers for requests and heads, */
-    KEEP_PAGE = 4096,  /* and for pages, are given back when a connection idles */
+    READ_ROOM = 2048,   /* bytes; at least so many can be received at once */
+    FREE_ROOM = 4096,   /* bytes; smaller requests (most are) are not counted, */
+    FREE_OUT = 16384,   /* nor are smaller responses */
+    KEEP_SMALL = 2048,  /* bytes; larger buffers for requests and heads, */
+    KEEP_PAGE = 4096,   /* and for pages, are given back when a connection idles */
+    IN_SOCKET = 131072, /* bytes of a response that the kernel takes before a client reads */
+    LOOK_EVERY = 16384, /* bytes sent; then the kernel is asked how many of them it still has */
     NEW_MS = 2000,
+    CLIENT_GONE = 499, /* only in the log: the status of a response that was not sent whole */
 };
 
 _Static_assert((int)CONN_STATES <= (int)BOARD_STATES, "the board counts every state");
@@ -34,7 +40,10 @@ static void send_some(struct conn *);
 static void finish_response(struct conn *);
 static void refuse(struct conn *, int status);
 static void refuse_for_memory(struct conn *);
+static uint64_t content_sent(const struct conn *);
+static bool charge_response(struct conn *);
 static void finish(struct conn *);
+static void linger(struct conn *);
 static void drain(struct conn *);
 static int state_ms(const struct conn *, enum conn_state);
 
@@ -48,6 +57,18 @@ static void drop_request(struct conn *c, size_t keep)
     if (c->charged > 0)
         memory_release(c->charged);
     c->charged = 0;
+}
+
+/* Changes what is reserved for responses. Returns false, and changes nothing, if there is less. */
+static bool charge_out(struct conn *c, size_t bytes)
+{
+    size_t needed = bytes > FREE_OUT ? bytes : 0;
+    if (needed > c->charged_out && !memory_reserve(needed - c->charged_out))
+        return false;
+    if (needed < c->charged_out)
+        memory_release(c->charged_out - needed);
+    c->charged_out = needed;
+    return true;
 }
 
 /* The only way into a state. Sets its deadline and tells the board. */
@@ -69,17 +90,22 @@ void conn_open(struct conn *c, int fd, struct worker *worker)
 {
     *c = (struct conn){.fd = fd, .worker = worker, .app = {.client = fd, .file.fd = -1}};
     app_clear(&c->app, 0);
+    if (worker->options->verbose)
+        log_peer(fd, c->peer);
     board_count_connection(worker->slot);
     begin_state(c, -1, CONN_FRESH);
 }
 
 void conn_close(struct conn *c)
 {
+    if (c->answering && c->worker->options->verbose)
+        log_request(c->peer, c->request.line, CLIENT_GONE, content_sent(c));
     if (c->state != CONN_DONE)
         enter(c, CONN_DONE);
     board_leave(c->worker->slot, CONN_DONE);
     app_clear(&c->app, 0);
     drop_request(c, 0);
+    charge_out(c, 0);
     buffer_free(&c->head);
     close(c->fd);
     c->fd = -1;
@@ -169,8 +195,9 @@ static bool send_continue(struct conn *c)
 static void show_request(const struct conn *c)
 {
     struct span line = c->request.line, path = c->request.path;
-    if (path.at > line.at && path.at < line.at + line.len)
-        line.len = (size_t)(path.at + path.len - line.at);
+    uintptr_t before_path = (uintptr_t)path.at - (uintptr_t)line.at; /* the path may be our "/" */
+    if (before_path > 0 && before_path < line.len)
+        line.len = before_path + path.len;
     board_begin_request(c->worker->slot, line.at, line.len);
 }
 
@@ -238,11 +265,16 @@ static void drop_body(struct conn *c)
 /* From here on the response only has to be sent. */
 static void respond(struct conn *c)
 {
+    drop_body(c);
+    if (!charge_response(c)) {
+        app_clear(&c->app, 0);
+        c->refused = true;
+        app_refuse_for_memory(&c->app);
+    }
     if (!conn_make_head(c)) {
         enter(c, CONN_DONE);
         return;
     }
-    drop_body(c);
     c->sent = 0;
     c->answering = true;
     enter(c, CONN_WRITING);
@@ -268,6 +300,14 @@ static void send_some(struct conn *c)
         enter(c, CONN_WRITING); /* progress: its deadline is set anew */
 }
 
+/* How much of the response's content the socket has taken. */
+static uint64_t content_sent(const struct conn *c)
+{
+    if (c->app.file.fd >= 0)
+        return c->length - c->app.file.left;
+    return c->sent > c->head.len ? c->sent - c->head.len : 0;
+}
+
 /* The response was sent whole. The bytes behind its request move to the front. The next turn parses
  * them, when there is room for a response. */
 static void finish_response(struct conn *c)
@@ -276,10 +316,14 @@ static void finish_response(struct conn *c)
     board_count_response(c->worker->slot, c->app.response.status);
     board_end_request(c->worker->slot);
     if (c->worker->options->verbose)
-        log_request(c->fd, c->request.line, time(NULL), c->app.response.status, c->length);
+        log_request(c->peer, c->request.line, c->app.response.status, c->length);
     app_clear(&c->app, KEEP_PAGE);
     buffer_clear(&c->head, KEEP_SMALL);
     c->answering = false;
+    if (c->taken - c->looked_at >= LOOK_EVERY)
+        conn_look(c);
+    else
+        charge_out(c, c->in_kernel);
     if (!keep) {
         finish(c);
         return;
@@ -330,16 +374,46 @@ static bool has_unread(const struct conn *c)
     return c->in.len > c->used || is_in_socket(c);
 }
 
+int conn_in_flight(const struct conn *c)
+{
+    int bytes = 0;
+    ioctl(c->fd, SIOCOUTQ, &bytes); /* tcp(7). If it fails, 0 stays */
+    return bytes > 0 && c->state == CONN_LINGERING ? bytes - 1 : bytes; /* our FIN counts, too */
+}
+
 /* No further request: close now, or after the client has fallen silent (RFC 9112, 9.6). */
 static void finish(struct conn *c)
 {
-    if (c->refused || has_unread(c)) {
-        shutdown(c->fd, SHUT_WR);
-        drop_request(c, 0);
-        enter(c, CONN_LINGERING);
-    } else {
+    if (c->refused || has_unread(c) || conn_in_flight(c) > 0)
+        linger(c);
+    else
         enter(c, CONN_DONE);
-    }
+}
+
+static void linger(struct conn *c)
+{
+    c->in_flight = conn_in_flight(c);
+    c->stuck_since = clock_now_ms();
+    shutdown(c->fd, SHUT_WR);
+    drop_request(c, 0);
+    enter(c, CONN_LINGERING);
+}
+
+/* The time for lingering is over. If the client has still not acknowledged a response, it may be a
+ * slow reader. It has --timeout to acknowledge another byte. */
+static void linger_on(struct conn *c)
+{
+    int left = conn_in_flight(c);
+    int64_t now = clock_now_ms();
+    if (left != c->in_flight)
+        c->stuck_since = now;
+    c->in_flight = left;
+    if (left == 0)
+        enter(c, CONN_DONE);
+    else if (now - c->stuck_since < c->worker->options->timeout_ms)
+        enter(c, CONN_LINGERING);
+    else
+        conn_reset(c);
 }
 
 static void drain(struct conn *c)
@@ -353,13 +427,17 @@ static void drain(struct conn *c)
 
 void conn_drop(struct conn *c)
 {
-    enter(c, CONN_DONE);
+    if (conn_in_flight(c) > 0)
+        conn_reset(c);
+    else
+        enter(c, CONN_DONE);
 }
 
 bool conn_can_make_way(const struct conn *c)
 {
     return c->silent &&
-           (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_LINGERING);
+           (c->state == CONN_FRESH || c->state == CONN_IDLE || c->state == CONN_LINGERING) &&
+           conn_in_flight(c) == 0;
 }
 
 bool conn_is_new(const struct conn *c)
@@ -371,6 +449,23 @@ bool conn_is_new(const struct conn *c)
 bool conn_has_input(const struct conn *c)
 {
     return c->state != CONN_LINGERING && has_unread(c);
+}
+
+/* ---- the memory of responses --------------------------------------------------------------- */
+
+/* A page is in our memory, and soon in the kernel's too. A file is only in the kernel's. */
+static bool charge_response(struct conn *c)
+{
+    uint64_t length = c->app.file.fd >= 0 ? c->app.file.left : c->app.content.len;
+    size_t in_socket = length < IN_SOCKET ? (size_t)length : IN_SOCKET;
+    return charge_out(c, c->in_kernel + c->app.page.size + in_socket);
+}
+
+void conn_look(struct conn *c)
+{
+    c->looked_at = c->taken;
+    c->in_kernel = (size_t)conn_in_flight(c);
+    charge_out(c, c->in_kernel);
 }
 
 /* ---- deadlines ----------------------------------------------------------------------------- */
@@ -433,6 +528,9 @@ enum conn_state conn_expire(struct conn *c)
             conn_reset(c);
         return c->state;
     }
-    enter(c, CONN_DONE);
+    if (c->state == CONN_LINGERING)
+        linger_on(c);
+    else
+        finish(c);
     return c->state;
 }

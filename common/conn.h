@@ -8,8 +8,8 @@
  *  - Every state has a deadline. The owner checks the clock.
  *  - It costs about 8 KiB while idle, at most 128 KiB for a request, and the
  *    size of one page for a response. A file is not held in memory.
- *  - The memory for the requests of all connections is limited, too (memory.h).
- *    A request that does not fit is refused with 503.
+ *  - The memory for the requests and responses of all connections is limited,
+ *    too (memory.h). What does not fit is answered with a short 503.
  */
 #ifndef CONN_H
 #define CONN_H
@@ -17,6 +17,7 @@
 #include "app.h"
 #include "board.h"
 #include "http.h"
+#include "log.h"
 #include "options.h"
 #include "page.h"
 
@@ -71,6 +72,12 @@ struct conn {
     uint64_t length; /* bytes of content, for the log */
     uint64_t taken;  /* bytes that the socket has taken since the connection was accepted */
 
+    size_t charged_out;  /* bytes reserved for responses, here and in the kernel */
+    size_t in_kernel;    /* those of earlier responses, at the last look */
+    uint64_t looked_at;  /* `taken` at that look */
+    int in_flight;       /* lingering: bytes that the client has not acknowledged, */
+    int64_t stuck_since; /* and when that number last changed (clock_now_ms()) */
+
     bool cut;     /* the last read filled the buffer: the rest of a request may be in the socket */
     bool silent;  /* the last attempt to read ended with a tick, not with bytes */
     bool refused; /* the response refuses the request: linger, then close */
@@ -81,6 +88,8 @@ struct conn {
     enum conn_state queued_as; /* these four belong to waiting.h */
     int64_t queued_until;
     struct conn *prev, *next;
+
+    char peer[LOG_PEER_SIZE]; /* the client's address, for the log (--verbose) */
 };
 
 /* Takes over an accepted descriptor. `worker` must outlive the connection. */
@@ -101,8 +110,8 @@ enum conn_state conn_reply(struct conn *, const redisReply *, int why);
  * state. Not to be called at CONN_ASKING: the code that asks Redis has its own time limit. */
 enum conn_state conn_expire(struct conn *);
 
-/* May this connection be closed in favour of a client that waits? It may if no response is due, and
- * nothing has come for a whole tick. Only for blocking descriptors. */
+/* May this connection be closed in favour of a client that waits? It may if no response is due or
+ * under way, and nothing has come for a whole tick. Only for blocking descriptors. */
 bool conn_can_make_way(const struct conn *);
 
 /* Was it accepted less than two seconds ago, and has nothing come on it yet? */
@@ -112,7 +121,16 @@ bool conn_is_new(const struct conn *);
  * client may have sent something just as the tick ended. False at CONN_LINGERING. */
 bool conn_has_input(const struct conn *);
 
-/* Ends the connection without a response: it enters CONN_DONE. Not at CONN_ASKING. */
+/* How many bytes of our responses has the client's kernel not acknowledged yet? A reset would
+ * destroy them, and the kernel sends one if the client says another word after close(). RFC
+ * 9112, 9.6. */
+int conn_in_flight(const struct conn *);
+
+/* Asks that again, and changes what is reserved for responses accordingly. */
+void conn_look(struct conn *);
+
+/* Ends the connection without a response: it enters CONN_DONE. What the client has not acknowledged
+ * is discarded, as by conn_reset(). Not at CONN_ASKING. */
 void conn_drop(struct conn *);
 
 /* The same in the middle of a response. conn_close() then discards the bytes that the client has

@@ -76,7 +76,7 @@ static long page_number(struct span query)
             }
             return page;
         }
-        at = stop + 1;
+        at = stop < end ? stop + 1 : end;
     }
     return 1;
 }
@@ -181,14 +181,6 @@ static size_t unify_line_breaks(char *text, size_t len)
     return n;
 }
 
-static bool is_blank(struct span text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (!strchr(" \t\n", text.at[i]))
-            return false;
-    return true;
-}
-
 /* Reads the body's two fields, and ignores others. Returns what is wrong with the form itself, or
  * NULL. The fields that could be read are kept in any case, to be shown again. */
 static const char *read_fields(struct guestbook *g, struct span body)
@@ -215,7 +207,7 @@ static const char *read_fields(struct guestbook *g, struct span body)
                                       : "The form holds the remarks twice.";
         else if (field)
             *field = (struct span){value, unify_line_breaks(value, (size_t)len)};
-        at = stop + 1;
+        at = stop < end ? stop + 1 : end;
     }
     if (!error && (!g->name.at || !g->remarks.at))
         error = g->name.at ? "The form lacks the remarks." : "The form lacks the name.";
@@ -236,9 +228,9 @@ static const char *check_entry(struct guestbook *g)
         error = "The name holds bytes that are not text (UTF-8), or control characters.";
     else if (remarks < 0)
         error = "The remarks hold bytes that are not text (UTF-8), or control characters.";
-    else if (is_blank(g->name))
+    else if (text_is_blank(g->name))
         error = "Please enter your name.";
-    else if (is_blank(g->remarks))
+    else if (text_is_blank(g->remarks))
         error = "Please write something into the remarks.";
     else if (name > GUESTBOOK_MAX_NAME)
         error = "The name is too long: at most 64 characters.";
@@ -250,6 +242,17 @@ static const char *check_entry(struct guestbook *g)
     if (remarks < 0)
         g->remarks = SPAN("");
     return error;
+}
+
+/* A text that is far too long is not shown again to its end. Escaped, it would be six times as large
+ * as the request. The cut is in front of a whole UTF-8 character. */
+static void shorten(struct span *text)
+{
+    if (text->len <= GUESTBOOK_MAX_SHOWN)
+        return;
+    text->len = GUESTBOOK_MAX_SHOWN;
+    while (text->len > 0 && (text->at[text->len] & 0xc0) == 0x80)
+        text->len--;
 }
 
 /* Parameters, such as a charset, are ignored: the type is defined without them. */
@@ -274,8 +277,11 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
     const char *broken = read_fields(g, request->body);
     const char *wrong = check_entry(g); /* also clears a field that cannot be shown */
     g->error = broken ? broken : wrong;
-    if (g->error)
+    if (g->error) {
+        shorten(&g->name);
+        shorten(&g->remarks);
         return 400;
+    }
 
     char when[TIME_SIZE + 1];
     struct tm utc;

@@ -33,6 +33,7 @@ enum {
     GUESTBOOK_PAGE_ENTRIES = 20,
     GUESTBOOK_MAX_NAME = 64,        /* characters, not bytes */
     GUESTBOOK_MAX_REMARKS = 1000,   /* a line break is one */
+    GUESTBOOK_MAX_SHOWN = 4000,     /* bytes of a field that a refused form gets back */
     GUESTBOOK_MAX_PAGE = 100000000, /* a larger number means this one: both are empty */
 };
 

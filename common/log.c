@@ -5,18 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-void log_request(int client, struct span line, time_t when, int status, uint64_t bytes)
+void log_peer(int client, char peer[LOG_PEER_SIZE])
 {
-    enum { LONGEST = 512 }; /* bytes of a request line that are shown */
-    char peer[NI_MAXHOST] = "-", date[40], shown[4 * LONGEST + 1],
-         entry[sizeof(peer) + sizeof(shown) + 128];
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
-    if (getpeername(client, (struct sockaddr *)&address, &size) == 0)
-        getnameinfo((struct sockaddr *)&address, size, peer, sizeof(peer), NULL, 0, NI_NUMERICHOST);
+    if (getpeername(client, (struct sockaddr *)&address, &size) != 0 ||
+        getnameinfo((struct sockaddr *)&address, size, peer, LOG_PEER_SIZE, NULL, 0,
+                    NI_NUMERICHOST) != 0)
+        strcpy(peer, "-");
+}
 
+void log_request(const char *peer, struct span line, int status, uint64_t bytes)
+{
+    enum { LONGEST = 512 }; /* bytes of a request line that are shown */
+    char date[40], shown[4 * LONGEST + 1], entry[LOG_PEER_SIZE + sizeof(shown) + 128];
+    time_t when = time(NULL);
     text_escape(line.at, line.len < LONGEST ? line.len : LONGEST, shown, sizeof(shown));
     struct tm utc;
     gmtime_r(&when, &utc);

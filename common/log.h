@@ -6,13 +6,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
-/* Writes one line in Common Log Format, with one write(2): the address of `client` (a socket), the
- * time, the request line, the status of the response and the bytes of its content. If standard
- * output is a full pipe, the line is lost. Otherwise the worker, and with it the client, would wait
- * in write(2). */
-void log_request(int client, struct span line, time_t when, int status, uint64_t bytes);
+enum { LOG_PEER_SIZE = 64 }; /* an IPv6 address, % and the name of an interface */
+
+/* The address of a client's socket, or "-". A socket that the client has reset no longer has it. */
+void log_peer(int client, char peer[LOG_PEER_SIZE]);
+
+/* Writes one line in Common Log Format, with one write(2): the address, the time, the request line,
+ * the status of the response and the bytes of its content. If standard output is a full pipe, or a
+ * terminal that Ctrl-S has stopped, the line is lost. Otherwise the worker, and with it the client,
+ * would wait in write(2). */
+void log_request(const char *peer, struct span line, int status, uint64_t bytes);
 
 /* Waits up to `ms` milliseconds until write(2) would not block. Returns false if it still would, as
  * on a full pipe. Two writers may both be told of the same room. Then one of them does block. */

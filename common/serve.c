@@ -47,6 +47,12 @@ struct pace {
     uint64_t taken;
 };
 
+static uint64_t taken_by_client(const struct conn *conn)
+{
+    uint64_t in_flight = (uint64_t)conn_in_flight(conn);
+    return conn->taken > in_flight ? conn->taken - in_flight : 0;
+}
+
 /* A client that reads a byte now and then makes progress, so its deadline never passes. While other
  * clients wait, it has to take LEAST_RATE of its responses, on average over --timeout. The time
  * between two responses, when the next request has come already, does not count: there is nothing
@@ -55,17 +61,18 @@ static bool is_too_slow(const struct conn *conn, struct pace *pace)
 {
     enum { LEAST_RATE = 8 * 1024 }; /* bytes a second */
     enum { LONGEST = 2 * TICK_MS }; /* between two looks, if the server itself was not held up */
-    bool writes = conn->state == CONN_WRITING && conn->answering;
+    bool writes = (conn->state == CONN_WRITING && conn->answering) || conn->state == CONN_LINGERING;
     int64_t now = clock_now_ms(), passed = now - pace->last;
     if (pace->last != 0)
         pace->ms += passed < LONGEST ? passed : LONGEST;
-    else if (pace->ms == 0)
-        pace->taken = conn->taken;
+    else if (pace->ms == 0 && writes)
+        pace->taken = taken_by_client(conn);
     pace->last = writes ? now : 0;
     if (!writes || pace->ms < conn->worker->options->timeout_ms)
         return false;
-    bool slow = (conn->taken - pace->taken) * 1000 < (uint64_t)pace->ms * LEAST_RATE;
-    *pace = (struct pace){.last = pace->last, .taken = conn->taken};
+    uint64_t taken = taken_by_client(conn);
+    bool slow = (taken - pace->taken) * 1000 < (uint64_t)pace->ms * LEAST_RATE;
+    *pace = (struct pace){.last = pace->last, .taken = taken};
     return slow && conn->worker->claim_waiting_clients(conn->worker) > 0;
 }
 
@@ -94,7 +101,9 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
             conn_expire(&conn);
         else if (is_too_slow(&conn, &pace))
             conn_reset(&conn);
-        else if (stop_time_is_over() || makes_way(&conn))
+        else if (stop_time_is_over())
+            conn_drop(&conn);
+        else if (makes_way(&conn))
             break;
     }
     conn_close(&conn);

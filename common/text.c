@@ -55,33 +55,67 @@ void text_escape(const char *text, size_t len, char *shown, size_t size)
     shown[n] = '\0';
 }
 
+/* Takes the first character off a UTF-8 text. Returns its code point, or -1. */
+static long take_character(const unsigned char **text, const unsigned char *end)
+{
+    const unsigned char *at = *text;
+    unsigned c = *at++, least = 0;
+    int more = 0;
+    if (c >= 0xf0)
+        c &= 0x0f, more = 3, least = 0x10000;
+    else if (c >= 0xe0)
+        c &= 0x0f, more = 2, least = 0x800;
+    else if (c >= 0xc0)
+        c &= 0x1f, more = 1, least = 0x80;
+    else if (c >= 0x80)
+        return -1; /* a continuation with nothing to continue */
+    for (; more > 0; more--) {
+        if (at == end || (*at & 0xc0) != 0x80)
+            return -1;
+        c = c << 6 | (*at++ & 0x3f);
+    }
+    *text = at;
+    return c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? -1 : (long)c;
+}
+
 long text_count_characters(struct span text, bool lines)
 {
     const unsigned char *at = (const unsigned char *)text.at, *end = at + text.len;
     long count = 0;
     for (; at < end; count++) {
-        unsigned c = *at++, least = 0;
-        int more = 0;
-        if (c >= 0xf0)
-            c &= 0x0f, more = 3, least = 0x10000;
-        else if (c >= 0xe0)
-            c &= 0x0f, more = 2, least = 0x800;
-        else if (c >= 0xc0)
-            c &= 0x1f, more = 1, least = 0x80;
-        else if (c >= 0x80)
-            return -1; /* a continuation with nothing to continue */
-        for (; more > 0; more--) {
-            if (at == end || (*at & 0xc0) != 0x80)
-                return -1;
-            c = c << 6 | (*at++ & 0x3f);
-        }
-        if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-            return -1;
+        long c = take_character(&at, end);
         bool control = c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
         if (control && !(lines && (c == '\n' || c == '\t')))
             return -1;
     }
     return count;
+}
+
+/* Unicode 15.1: White_Space (PropList.txt) and Default_Ignorable_Code_Point
+ * (DerivedCoreProperties.txt), in order, and the empty cell of Braille. */
+static const struct {
+    long first, last;
+} blanks[] = {
+    {0x9, 0xd},         {0x20, 0x20},       {0x85, 0x85},       {0xa0, 0xa0},
+    {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},     {0x115f, 0x1160},
+    {0x1680, 0x1680},   {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x2000, 0x200f},
+    {0x2028, 0x202f},   {0x205f, 0x206f},   {0x2800, 0x2800},   {0x3000, 0x3000},
+    {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfff8},   {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+bool text_is_blank(struct span text)
+{
+    const unsigned char *at = (const unsigned char *)text.at, *end = at + text.len;
+    while (at < end) {
+        long c = take_character(&at, end);
+        size_t i = 0;
+        while (i < sizeof(blanks) / sizeof(blanks[0]) && c > blanks[i].last)
+            i++;
+        if (i == sizeof(blanks) / sizeof(blanks[0]) || c < blanks[i].first)
+            return false;
+    }
+    return true;
 }
 
 /* ---- buffer -------------------------------------------------------------------------------- */

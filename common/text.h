@@ -37,6 +37,9 @@ void text_escape(const char *text, size_t len, char *shown, size_t size);
  * two separators U+2028 and U+2029 are always refused. */
 long text_count_characters(struct span, bool lines);
 
+/* Does a UTF-8 text show nothing? Its characters are white space, or invisible. */
+bool text_is_blank(struct span);
+
 /* ---- buffer: a growing array that owns its bytes ------------------------------------------- */
 
 /* All zero is an empty buffer. It owns `bytes`. */

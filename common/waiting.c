@@ -67,12 +67,12 @@ static void give_up_silent(struct waiting *w, enum conn_state state)
 {
     struct conn *c, *next;
     DL_FOREACH_SAFE (w->queues[state], c, next)
-        if (!conn_has_input(c))
+        if (!conn_has_input(c) && conn_in_flight(c) == 0)
             give_up(w, c);
 }
 
 /* Memory is short: closes connections that were idle for a tick. The queue's head has been idle
- * longest. */
+ * longest. Its client may have taken the last response meanwhile. */
 static void give_up_idle(struct waiting *w)
 {
     struct conn *c, *next;
@@ -80,7 +80,8 @@ static void give_up_idle(struct waiting *w)
         int64_t since = c->deadline - c->worker->options->keep_alive_ms;
         if (clock_now_ms() - since < TICK_MS)
             break;
-        if (!conn_has_input(c))
+        conn_look(c);
+        if (!conn_has_input(c) && c->in_kernel == 0)
             give_up(w, c);
     }
 }

@@ -110,8 +110,10 @@ static void step(uint8_t what)
         reply(number % (REPLIES + 2));
     else if (what >= 128)
         say(number < 31 ? number + 1 : LONGEST);
-    else if (what >= 96)
+    else if (what >= 96) {
         wire.room += number < 16 ? number + 1 : number * 999;
+        wire.in_flight = (int)number / 2;
+    }
     else if (what >= 6)
         conn_advance(&conn);
     else if (what == 5)

@@ -11,6 +11,9 @@
 #include "fuzz.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -25,6 +28,7 @@ static struct wire {
     size_t unread_len;
     size_t room; /* bytes that the socket takes until the client reads on */
     size_t heard_len;
+    int in_flight; /* bytes that the client has not acknowledged */
 } wire;
 static char heard[HEARD]; /* what the client has received, or will */
 
@@ -47,6 +51,16 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
     (void)level, (void)value, (void)size;
     must(fd == THE_SOCKET && wire.is_open && name == SO_LINGER);
+    return 0;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list rest;
+    must(fd == THE_SOCKET && wire.is_open && request == SIOCOUTQ);
+    va_start(rest, request);
+    *va_arg(rest, int *) = wire.in_flight;
+    va_end(rest);
     return 0;
 }
 

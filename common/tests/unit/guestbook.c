@@ -250,6 +250,15 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
         {"an empty name", "guest-name=&guest-remarks=hi", "enter your name"},
         {"a name without a value", "guest-name&guest-remarks=hi", "enter your name"},
         {"a blank name", "guest-name=++&guest-remarks=hi", "enter your name"},
+        {"a no-break space", "guest-name=%C2%A0&guest-remarks=hi", "enter your name"},
+        {"a zero-width space", "guest-name=%E2%80%8B&guest-remarks=hi", "enter your name"},
+        {"an ideographic space", "guest-name=+%E3%80%80&guest-remarks=hi", "enter your name"},
+        {"a byte order mark", "guest-name=%EF%BB%BF&guest-remarks=hi", "enter your name"},
+        {"empty Braille", "guest-name=%E2%A0%80&guest-remarks=hi", "enter your name"},
+        {"a Hangul filler", "guest-name=%E3%85%A4&guest-remarks=hi", "enter your name"},
+        {"an override", "guest-name=%E2%80%AE&guest-remarks=hi", "enter your name"},
+        {"a tag", "guest-name=%F3%A0%81%81&guest-remarks=hi", "enter your name"},
+        {"invisible remarks", "guest-name=Ada&guest-remarks=%0A%C2%AD%E2%81%A0", "into the remarks"},
         {"empty remarks", "guest-name=Ada&guest-remarks=", "into the remarks"},
         {"blank remarks", "guest-name=Ada&guest-remarks=+%0D%0A%09%0A", "into the remarks"},
         {"a line feed in the name", "guest-name=A%0Ab&guest-remarks=hi", "name holds"},
@@ -316,6 +325,16 @@ Test(guestbook, counts_characters_not_bytes)
         expect_number(one, post_many(one, 64, 1001), 400);
         expect_part(one, book.error, "remarks are too long");
     }
+}
+
+/* Otherwise a page could be six times as large as the request. */
+Test(guestbook, gives_back_no_more_than_4000_bytes_of_a_field_and_no_part_of_a_character)
+{
+    expect_number("letters", post_many("a", 65, 5000), 400);
+    expect_number("of the name", (long)book.name.len, 65);
+    expect_number("of the remarks", (long)book.remarks.len, GUESTBOOK_MAX_SHOWN);
+    expect_number("three bytes each", post_many("\xe2\x82\xac", 1400, 1), 400);
+    expect_number("of the name", (long)book.name.len, 3999);
 }
 
 Test(guestbook, counts_a_line_break_as_one)
