@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,12 @@ void log_peer(int client, char peer[LOG_PEER_SIZE])
         strcpy(peer, "-");
 }
 
+static void write_line(int fd, const char *line, size_t len)
+{
+    if (!log_wait_for_room(fd, 0) || write(fd, line, len) < 0)
+        return; /* nobody to tell */
+}
+
 void log_request(const char *peer, struct span line, int status, uint64_t bytes)
 {
     enum { LONGEST = 512 }; /* bytes of a request line that are shown */
@@ -29,8 +36,20 @@ void log_request(const char *peer, struct span line, int status, uint64_t bytes)
     strftime(date, sizeof(date), "%d/%b/%Y:%H:%M:%S +0000", &utc);
     int n = snprintf(entry, sizeof(entry), "%s - - [%s] \"%s\" %d %llu\n", peer, date, shown,
                      status, (unsigned long long)bytes);
-    if (!log_wait_for_room(STDOUT_FILENO, 0) || write(STDOUT_FILENO, entry, (size_t)n) < 0)
-        return; /* nobody to tell */
+    write_line(STDOUT_FILENO, entry, (size_t)n);
+}
+
+void log_message(const char *name, const char *format, ...)
+{
+    char line[1200];
+    va_list arguments;
+    int n = snprintf(line, sizeof(line), "%s: ", name);
+    va_start(arguments, format);
+    n += vsnprintf(line + n, sizeof(line) - (size_t)n, format, arguments);
+    va_end(arguments);
+    n = n < (int)sizeof(line) - 1 ? n : (int)sizeof(line) - 2;
+    line[n++] = '\n';
+    write_line(STDERR_FILENO, line, (size_t)n);
 }
 
 bool log_wait_for_room(int fd, int ms)

@@ -1,4 +1,4 @@
-/* log: the access log, on standard output. */
+/* log: the access log, on standard output, and messages, on standard error. */
 #ifndef LOG_H
 #define LOG_H
 
@@ -17,6 +17,10 @@ void log_peer(int client, char peer[LOG_PEER_SIZE]);
  * terminal that Ctrl-S has stopped, the line is lost. Otherwise the worker, and with it the client,
  * would wait in write(2). */
 void log_request(const char *peer, struct span line, int status, uint64_t bytes);
+
+/* Writes one line, "NAME: message", on standard error, with one write(2). The line is lost in the
+ * same case: a terminal that Ctrl-S has stopped must not stop the server. At most 1,200 bytes. */
+void log_message(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Waits up to `ms` milliseconds until write(2) would not block. Returns false if it still would, as
  * on a full pipe. Two writers may both be told of the same room. Then one of them does block. */

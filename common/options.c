@@ -12,7 +12,7 @@ static const char help[] =
     "\n"
     "  -p, --port N          port to listen on; 0 takes a free one (8000)\n"
     "  -b, --bind ADDR       IPv4 or IPv6 address to listen on (127.0.0.1)\n"
-    "  -r, --redis WHERE     host:port, redis://:password@host:port, or unix:PATH\n"
+    "  -r, --redis WHERE     host:port, redis://user:password@host:port, or unix:PATH\n"
     "                        (127.0.0.1:6379); the environment variable\n"
     "                        REDISCLI_AUTH may hold the password instead\n"
     "%s"
@@ -36,20 +36,13 @@ static const char help_workers[] =
     "  -w, --workers N       how many processes or threads may serve at once (%d)\n";
 
 static const struct option long_options[] = {
-    {"port", required_argument, NULL, 'p'},
-    {"bind", required_argument, NULL, 'b'},
-    {"redis", required_argument, NULL, 'r'},
-    {"workers", required_argument, NULL, 'w'},
-    {"root", required_argument, NULL, 'd'},
-    {"keep-alive", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 't'},
-    {"backlog", required_argument, NULL, 'l'},
-    {"work", required_argument, NULL, 'W'},
-    {"status", required_argument, NULL, 's'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
+    {"port", required_argument, NULL, 'p'},    {"bind", required_argument, NULL, 'b'},
+    {"redis", required_argument, NULL, 'r'},   {"workers", required_argument, NULL, 'w'},
+    {"root", required_argument, NULL, 'd'},    {"keep-alive", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 't'}, {"backlog", required_argument, NULL, 'l'},
+    {"work", required_argument, NULL, 'W'},    {"status", required_argument, NULL, 's'},
+    {"verbose", no_argument, NULL, 'v'},       {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
 };
 
 _Noreturn void options_bad_value(const char *name, const char *what, const char *value,

@@ -261,7 +261,11 @@ struct page *page_load(int root, const char *file, const struct page_name *names
                  why == EINVAL ? "not a regular file" : strerror(why));
     } else {
         errno = 0;
-        page = page_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
+        if (text.len > 0)
+            page =
+                page_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
+        else
+            snprintf(error, error_size, "%s: empty", file);
         why = errno; /* ENOMEM is not the template's fault */
     }
     if (fd >= 0)

@@ -52,7 +52,8 @@ struct page *page_compile(const char *file, struct span text, const struct page_
 
 /* Reads `file`, relative to the directory `root`, and compiles it like page_compile(). If it
  * returns NULL, errno says why the file could not be read, or is 0 if it could. Never blocks: it
- * takes regular files only (else EINVAL), of up to PAGE_MAX_TEMPLATE bytes (else EFBIG). */
+ * takes regular files only (else EINVAL), of up to PAGE_MAX_TEMPLATE bytes (else EFBIG). An empty
+ * file is no template: somebody is just writing it. */
 struct page *page_load(int root, const char *file, const struct page_name *names, char *error,
                        size_t error_size);
 

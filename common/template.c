@@ -1,10 +1,10 @@
 #include "template.h"
 
 #include "clock.h"
+#include "log.h"
 #include "process.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,7 +35,7 @@ static void reload(struct template *t)
         page_free(t->page);
         t->page = page;
     } else if (reason == 0 || reason != t->error) {
-        fprintf(stderr, "%s: %s\n", t->name, error);
+        log_message(t->name, "%s", error);
     }
     t->error = reason;
 }
