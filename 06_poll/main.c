@@ -191,7 +191,7 @@ static void run_once(void)
         stop_accepting();
 
     waiting_expire(&waiting, advance_client);
-    redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
+    redis_async_expire(&redis);
     redis_async_flush(&redis);   /* the commands of all clients, in one write */
     waiting_free_done(&waiting); /* last, because whose[] may name them until here */
 }

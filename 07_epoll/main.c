@@ -218,7 +218,7 @@ static void run_once(void)
     if (accept_paused && clock_now_ms() >= accept_paused_until)
         watch_listener(true);
     waiting_expire(&waiting, advance_client);
-    redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));
+    redis_async_expire(&redis);
     redis_async_flush(&redis);   /* the commands of all clients, in one write */
     waiting_free_done(&waiting); /* until here an event could still name them */
 }

@@ -218,6 +218,7 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
 {
     int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask)
                        : guestbook_no_reply(&app->guestbook, why);
+    char text[EXPLAIN_SIZE];
     switch (status) {
     case 0:
         return ASK_REDIS;
@@ -230,10 +231,13 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
         return respond_location(app, 303);
     case REDIS_NOT_ADMITTED:
         return respond_because(app, 503, explain_not_admitted);
+    case REDIS_NOT_READY:
+        return respond_because(app, 503, explain_not_ready);
     default:
-        return reply && reply->type == REDIS_REPLY_ERROR
-                   ? respond_because(app, status, explain_redis_error(reply->str))
-                   : respond_error(app, status);
+        if (!reply || reply->type != REDIS_REPLY_ERROR)
+            return respond_error(app, status);
+        explain_redis_error(reply->str, app->guestbook.step == GUESTBOOK_POSTING, text);
+        return respond_because(app, status, text);
     }
 }
 

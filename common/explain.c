@@ -1,6 +1,7 @@
 #include "explain.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Redis may have done what was asked, though its reply was lost. */
@@ -44,30 +45,33 @@ const char *explain_status(int status)
     return "Something went wrong in the server.";
 }
 
-/* Redis does nothing of a command that it refuses. */
-#define NOT_STORED                                                                                 \
-    " An entry just posted was not stored. What Redis says is on this server's standard error."
+#define SEE_ERRORS   " What Redis says is on this server's standard error."
 #define NOT_ADMITTED "Redis does not let this server in, because it expects another password."
 
-const char *explain_redis_error(const char *error)
+void explain_redis_error(const char *error, bool posted, char text[EXPLAIN_SIZE])
 {
     static const struct {
         const char *begins, *explanation;
     } refusals[] = {
-        {"NOAUTH ", NOT_ADMITTED NOT_STORED},
-        {"NOPERM ", "Redis does not permit this server to keep a guestbook." NOT_STORED},
-        {"OOM ", "Redis has used all the memory it may have." NOT_STORED},
-        {"READONLY ", "This Redis is a copy of another one, and may only be read." NOT_STORED},
-        {"NOREPLICAS ", "Redis waits for its copies, and stores nothing without them." NOT_STORED},
-        {"LOADING ", "Redis has just been started, and is still loading its data." NOT_STORED},
-        {"MISCONF ", "Redis cannot save its data, and stores nothing until it can." NOT_STORED},
-        {"WRONGTYPE ", "What Redis keeps under the guestbook's name is no guestbook." NOT_STORED},
-        {"ERR max number of clients", "Redis has all the clients it may have." NOT_STORED},
+        {"NOAUTH ", NOT_ADMITTED},
+        {"NOPERM ", "Redis does not permit this server to keep a guestbook."},
+        {"OOM ", "Redis has used all the memory it may have."},
+        {"READONLY ", "This Redis is a copy of another one, and may only be read."},
+        {"NOREPLICAS ", "Redis waits for its copies, and stores nothing without them."},
+        {"LOADING ", "Redis has just been started, and is still loading its data."},
+        {"MISCONF ", "Redis cannot save its data, and stores nothing until it can."},
+        {"WRONGTYPE ", "What Redis keeps under the guestbook's name is no guestbook."},
+        {"ERR max number of clients", "Redis has all the clients it may have."},
     };
+    const char *explanation = "Redis refused what this server asked for.";
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
         if (strncmp(error, refusals[i].begins, strlen(refusals[i].begins)) == 0)
-            return refusals[i].explanation;
-    return "Redis refused what this server asked for." NOT_STORED;
+            explanation = refusals[i].explanation;
+    snprintf(text, EXPLAIN_SIZE, "%s%s%s", explanation, posted ? " Your entry was not stored." : "",
+             SEE_ERRORS);
 }
 
 const char explain_not_admitted[] = NOT_ADMITTED LOOK_FIRST;
+const char explain_not_ready[] = "Redis is there, but does not serve this server yet. Perhaps it "
+                                 "is still loading its data, or has "
+                                 "all the clients it may have." SEE_ERRORS LOOK_FIRST;

@@ -244,8 +244,8 @@ static const char *check_entry(struct guestbook *g)
     return error;
 }
 
-/* A text that is far too long is not shown again to its end. Escaped, it would be six times as large
- * as the request. The cut is in front of a whole UTF-8 character. */
+/* A text that is far too long is not shown again to its end. Escaped, it would be six times as
+ * large as the request. The cut is in front of a whole UTF-8 character. */
 static void shorten(struct span *text)
 {
     if (text->len <= GUESTBOOK_MAX_SHOWN)

@@ -14,7 +14,7 @@ struct options {
     const char *name;    /* of this server: "epoll" */
     int port;            /* 0: a free one */
     const char *bind;    /* IPv4 or IPv6 address */
-    const char *redis;   /* host:port, redis://:password@host:port, or unix:path */
+    const char *redis;   /* host:port, redis://user:password@host:port, or unix:path */
     int workers;         /* processes or threads; 0: this server has no such option */
     const char *root;    /* where public/ and templates/ are */
     int keep_alive_ms;   /* 0: close after every response */

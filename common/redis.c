@@ -217,17 +217,30 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
 
 struct redis_command redis_auth_command(const struct redis_server *server)
 {
+    const char *user = server->user, *password = server->password;
+    if (!*user)
+        return (struct redis_command){
+            .count = 2,
+            .words = {"AUTH", password},
+            .lens = {strlen("AUTH"), strlen(password)},
+        };
     return (struct redis_command){
-        .count = 2,
-        .words = {"AUTH", server->password},
-        .lens = {strlen("AUTH"), strlen(server->password)},
+        .count = 3,
+        .words = {"AUTH", user, password},
+        .lens = {strlen("AUTH"), strlen(user), strlen(password)},
     };
 }
 
-bool redis_auth_accepted(const struct redis_server *server, const redisReply *reply)
+int redis_auth_refusal(const struct redis_server *server, const redisReply *reply)
 {
+    static const char *const not_ready[] = {"LOADING ", "ERR max number of clients"};
     redis_log_error(server, reply);
-    return reply->type == REDIS_REPLY_STATUS;
+    if (reply->type == REDIS_REPLY_STATUS)
+        return 0;
+    for (size_t i = 0; reply->str && i < sizeof(not_ready) / sizeof(not_ready[0]); i++)
+        if (strncmp(reply->str, not_ready[i], strlen(not_ready[i])) == 0)
+            return REDIS_NOT_READY;
+    return REDIS_NOT_ADMITTED;
 }
 
 /* Opens the connection, and sends the password. */
@@ -240,9 +253,10 @@ static bool connect_and_authenticate(struct redis *redis, int *why)
         return true;
     struct redis_command auth = redis_auth_command(redis->server);
     redisReply *reply = exchange(redis, &auth, why);
-    if (reply && !redis_auth_accepted(redis->server, reply)) {
+    int refusal = reply ? redis_auth_refusal(redis->server, reply) : 0;
+    if (refusal) {
         redis_close(redis);
-        *why = REDIS_NOT_ADMITTED;
+        *why = refusal;
     } else if (reply && redis->fd < 0) { /* Redis sent more than the reply */
         *why = REDIS_NO_CONNECTION;
     }

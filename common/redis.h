@@ -21,9 +21,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Why there is no reply. REDIS_NOT_ADMITTED leads to a 503 as well: Redis did not accept the
- * password. */
-enum { REDIS_NO_CONNECTION = 503, REDIS_NO_REPLY = 504, REDIS_NOT_ADMITTED = 1 };
+/* Why there is no reply. The last two lead to a 503 as well: Redis did not accept the password, or
+ * refused AUTH for another reason. */
+enum {
+    REDIS_NO_CONNECTION = 503,
+    REDIS_NO_REPLY = 504,
+    REDIS_NOT_ADMITTED = 1,
+    REDIS_NOT_READY = 2,
+};
 
 /* One command. The words are borrowed, until redis_ask() or redis_async_ask() returns. */
 struct redis_command {
@@ -79,11 +84,12 @@ void redis_log_error(const struct redis_server *, const redisReply *);
 void redis_log_nonsense(const struct redis_server *, const redisReader *,
                         const struct redis_limits *);
 
-/* The AUTH command. It borrows the password. */
+/* The AUTH command. It borrows the user and the password. */
 struct redis_command redis_auth_command(const struct redis_server *);
 
-/* Takes the reply to AUTH: has Redis accepted the password? An error is logged. */
-bool redis_auth_accepted(const struct redis_server *, const redisReply *);
+/* Takes the reply to AUTH. Returns 0 if Redis has accepted the password, REDIS_NOT_ADMITTED or
+ * REDIS_NOT_READY. An error is logged. */
+int redis_auth_refusal(const struct redis_server *, const redisReply *);
 
 /* One connection. Only the thread that took it from its pool may use it. */
 struct redis {

@@ -244,10 +244,11 @@ static void deliver(struct redis_async *redis, redisReply *reply)
     redis->heard = clock_now_ms();
     if (redis->sent == 0 && redis_has_more(redis->reader))
         give_up(redis, REDIS_NO_CONNECTION);
+    int refusal = asker ? 0 : redis_auth_refusal(redis->server, reply);
     if (asker)
         answer(redis, asker, reply);
-    else if (!redis_auth_accepted(redis->server, reply) && redis->opened == opened)
-        give_up(redis, REDIS_NOT_ADMITTED);
+    else if (refusal && redis->opened == opened)
+        give_up(redis, refusal);
     freeReplyObject(reply);
 }
 
@@ -337,7 +338,7 @@ static bool has_answered(struct redis_async *redis)
     return redis->opened != opened || redis->sent < before;
 }
 
-void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
+void redis_async_expire(struct redis_async *redis)
 {
     bool late = waits(redis) && clock_now_ms() >= deadline(redis);
     struct pollfd last_look = {.fd = redis->fd, .events = POLLOUT};
@@ -345,6 +346,6 @@ void redis_async_expire(struct redis_async *redis, bool oldest_is_overdue)
         finish_connecting(redis);
     else if (late && !redis->connected)
         give_up(redis, REDIS_NO_CONNECTION);
-    else if ((late || oldest_is_overdue) && !has_answered(redis))
+    else if (late && !has_answered(redis))
         give_up(redis, REDIS_NO_REPLY);
 }

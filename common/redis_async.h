@@ -74,9 +74,10 @@ int redis_async_timeout(const struct redis_async *);
 /* To be called in each round. If Redis is late, gives up the connection and answers every asker
  * that waits:
  *  - 503 if the connection was not made in time;
- *  - 504 if Redis owes a reply and has been silent for command_ms, or if the loop knows that the
- *    oldest command is overdue. It reads once more first, because replies may be there. */
-void redis_async_expire(struct redis_async *, bool oldest_is_overdue);
+ *  - 504 if Redis owes a reply and has completed none for command_ms. It reads once more first,
+ *    because replies may be there. An asker may wait longer, as long as those in front of it get
+ *    their replies. */
+void redis_async_expire(struct redis_async *);
 
 /* Closes the connection for good. Every asker that waits is answered, and none can ask again. */
 void redis_async_close(struct redis_async *);

@@ -1,6 +1,7 @@
 #include "redis_server.h"
 
 #include "clock.h"
+#include "log.h"
 #include "options.h"
 #include "process.h"
 #include "text.h"
@@ -32,21 +33,29 @@ static int read_hex(const char *digits)
     return byte > 0 ? (int)byte : -1;
 }
 
-/* Reads ":password", up to `end`. */
-static bool read_password(struct redis_server *server, const char *at, const char *end)
+/* Copies [at, end) to `out` of size + 1 bytes, without its escapes. */
+static bool unescape(const char *at, const char *end, char *out, size_t size)
 {
     size_t len = 0;
-    if (*at++ != ':')
-        return false;
-    for (; at < end && len < REDIS_MAX_PASSWORD; len++) {
+    for (; at < end && len < size; len++) {
         int byte = *at == '%' ? read_hex(at + 1) : *at;
         if (*at == '%' && byte < 0)
             return false;
-        server->password[len] = (char)byte;
+        out[len] = (char)byte;
         at += *at == '%' ? 3 : 1;
     }
-    server->password[len] = '\0';
-    return len > 0 && at == end;
+    out[len] = '\0';
+    return at == end;
+}
+
+/* Reads "user", ":password" or "user:password", up to `end`. */
+static bool read_credentials(struct redis_server *server, const char *at, const char *end)
+{
+    const char *colon = memchr(at, ':', (size_t)(end - at));
+    const char *user_end = colon ? colon : end, *password = colon ? colon + 1 : end;
+    return unescape(at, user_end, server->user, REDIS_MAX_USER) &&
+           unescape(password, end, server->password, REDIS_MAX_PASSWORD) &&
+           (colon ? *server->password : *server->user) != '\0';
 }
 
 static const char *locate_host(struct redis_server *server, const char *where)
@@ -93,8 +102,8 @@ const char *redis_parse_address(struct redis_server *server, const char *where)
     }
     const char *host = is_url(where) ? where + strlen(scheme) : where;
     const char *at = is_url(where) ? strrchr(host, '@') : NULL;
-    if (at && !read_password(server, host, at))
-        return "redis://:password@host:port";
+    if (at && !read_credentials(server, host, at))
+        return "redis://user:password@host:port";
     return locate_host(server, at ? at + 1 : host);
 }
 
@@ -135,7 +144,7 @@ void redis_log(const struct redis_server *server, const char *does, const char *
     if (!server->told || !is_news(server->told, hash_of(error, len)))
         return;
     text_escape(error, len, line, sizeof(line));
-    fprintf(stderr, "%s: Redis %s: %s\n", server->name, does, line);
+    log_message(server->name, "Redis %s: %s", does, line);
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */
@@ -222,6 +231,8 @@ void redis_start(struct redis_server *server, const struct options *o)
     if (right)
         options_bad_value(o->name, "--redis", shown, right);
     find_password(server, o);
+    if (*server->user && !*server->password)
+        process_die(o->name, "--redis %s: a user needs a password, as REDISCLI_AUTH", shown);
     server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (server->told == MAP_FAILED)

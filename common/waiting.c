@@ -38,7 +38,7 @@ int waiting_timeout(const struct waiting *w)
 {
     int64_t next = INT64_MAX;
     for (int state = 0; state < CONN_STATES; state++)
-        if (w->queues[state] && w->queues[state]->deadline < next)
+        if (state != CONN_ASKING && w->queues[state] && w->queues[state]->deadline < next)
             next = w->queues[state]->deadline;
     int64_t left = next - clock_now_ms();
     int ms = next == INT64_MAX ? -1 : left < 0 ? 0 : (int)left + CLOCK_GRAIN_MS;
@@ -50,11 +50,6 @@ static struct conn *overdue(const struct waiting *w, enum conn_state state)
 {
     struct conn *first = w->queues[state];
     return first && first->deadline <= clock_now_ms() ? first : NULL;
-}
-
-bool waiting_redis_is_overdue(const struct waiting *w)
-{
-    return overdue(w, CONN_ASKING) != NULL;
 }
 
 static void give_up(struct waiting *w, struct conn *c)

@@ -24,15 +24,13 @@ void waiting_add(struct waiting *, struct conn *);
 /* To be called whenever a connection may have changed its state or its deadline. */
 void waiting_update(struct waiting *, struct conn *);
 
-/* Milliseconds until the next deadline, as poll(2) and epoll_wait(2) take them; -1: none. */
+/* Milliseconds until the next deadline, as poll(2) and epoll_wait(2) take them; -1: none. Those of
+ * clients that wait for Redis are redis_async_timeout()'s. */
 int waiting_timeout(const struct waiting *);
 
 /* Expires every connection whose deadline has passed, and calls advance() for each. While memory is
  * short, connections that have been idle for a tick are closed as well. */
 void waiting_expire(struct waiting *, void (*advance)(struct conn *));
-
-/* Has the first asker waited too long for its reply? */
-bool waiting_redis_is_overdue(const struct waiting *);
 
 /* From now on a connection that owes no response is closed after a tick, and the rest after
  * STOP_MS. If Redis still owes a reply then, they also get its time, so that a stored entry is

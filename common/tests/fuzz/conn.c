@@ -113,8 +113,7 @@ static void step(uint8_t what)
     else if (what >= 96) {
         wire.room += number < 16 ? number + 1 : number * 999;
         wire.in_flight = (int)number / 2;
-    }
-    else if (what >= 6)
+    } else if (what >= 6)
         conn_advance(&conn);
     else if (what == 5)
         impatient = wire.is_gone = true;

@@ -223,11 +223,11 @@ static const char *const others[] = {
     "\xe2\x80\xae"
     "desrever", /* right-to-left override */
     "\xe2\x80\xab\xe2\x80\xaa"
-    "never closed",                         /* embeddings */
-    "\xe2\x81\xa6\xe2\x81\xa7\xe2\x81\xa8", /* isolates */
-    "\xe2\x81\xa9\xe2\x81\xa9 out",         /* ends of isolates */
-    "\xe2\x80\x8f\xe2\x80\x8e",             /* marks */
-    "\xf0\x9f\x98\x80",                     /* a face */
+    "never closed",                           /* embeddings */
+    "\xe2\x81\xa6\xe2\x81\xa7\xe2\x81\xa8in", /* isolates */
+    "\xe2\x81\xa9\xe2\x81\xa9 out",           /* ends of isolates */
+    "\xe2\x80\x8f\xe2\x80\x8e.",              /* marks */
+    "\xf0\x9f\x98\x80",                       /* a face */
     "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7", /* a family */
     "\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa",                                         /* a flag */
     "e\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81",                        /* accents */

@@ -26,13 +26,13 @@ static void check_no_redis(const struct answer *answer)
 }
 
 /* 503, which says in plain words what kind of trouble it is, and not in those of Redis. */
-static void check_refused(const struct answer *answer, const char *kind)
+static void check_refused(const struct answer *answer, const char *kind, bool posted)
 {
     const char *retry = field(answer, "Retry-After");
     check(answer->status == 503, "status %d: %s", answer->status, answer->body);
     check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
     check(body_has(answer, kind), "not \"%s\": %s", kind, answer->body);
-    check(body_has(answer, "was not stored"), "it does not say what became of it: %s",
+    check(body_has(answer, "was not stored") == posted, "what became of an entry: %s",
           answer->body);
     check(!body_has(answer, "redis-server"), "there is a Redis: %s", answer->body);
 }
@@ -222,15 +222,15 @@ EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)
     start_redis();
     start_server();
     redis("SET guestbook:entries x");
-    check_refused(get("/guestbook"), "is no guestbook");
-    check_refused(post(FORM), "is no guestbook");
+    check_refused(get("/guestbook"), "is no guestbook", false);
+    check_refused(post(FORM), "is no guestbook", true);
     redis("DEL guestbook:entries");
     check(get("/guestbook")->status == 200, "it does not recover");
     redis("DEL guestbook:visitors");
     redis("RPUSH guestbook:visitors x");
-    check_refused(get("/guestbook"), "is no guestbook");
+    check_refused(get("/guestbook"), "is no guestbook", false);
     redis("SET guestbook:visitors many");
-    check_refused(get("/guestbook"), "Redis refused");
+    check_refused(get("/guestbook"), "Redis refused", false);
     redis("DEL guestbook:visitors");
     redis("RPUSH guestbook:entries %s", "not one of ours <b>");
     const struct answer *page = get("/guestbook");
@@ -260,8 +260,8 @@ EVERY_SERVER(a_redis_that_refuses_to_write_means_503_until_it_does_not)
         redisReply *reply = redisCommand(open_redis(), "RPUSH test x");
         check(strncmp(reply->str, rows[i].says, strlen(rows[i].says)) == 0, "%s", reply->str);
         for (int j = 0; j < 3; j++) {
-            check_refused(get("/guestbook"), rows[i].kind);
-            check_refused(post(FORM), rows[i].kind);
+            check_refused(get("/guestbook"), rows[i].kind, false);
+            check_refused(post(FORM), rows[i].kind, true);
             check(!body_has(post(FORM), reply->str), "Redis' own words");
         }
         check(count_said(reply->str) == 1, "said %d times", count_said(reply->str));
@@ -313,8 +313,8 @@ EVERY_SERVER(while_redis_loads_its_data_it_is_a_503)
     wait_until(is_loading(), SOON_MS, "Redis says: %s", read_whole(place("redis.log"), NULL));
     start_server();
     for (int i = 0; i < 3; i++) {
-        check_refused(get("/guestbook"), "loading its data");
-        check_refused(post(FORM), "loading its data");
+        check_refused(get("/guestbook"), "loading its data", false);
+        check_refused(post(FORM), "loading its data", true);
         check_file(get("/"), "public/index.html");
     }
     check(count_said("LOADING ") == 1, "said %d times", count_said("LOADING "));
@@ -335,8 +335,8 @@ EVERY_SERVER(without_the_password_it_is_a_503_that_says_so)
     redis("CONFIG SET requirepass %s", PASSWORD); /* our own connection has been let in already */
     start_server();
     for (int i = 0; i < 3; i++) {
-        check_refused(get("/guestbook"), "password");
-        check_refused(post(FORM), "password");
+        check_refused(get("/guestbook"), "password", false);
+        check_refused(post(FORM), "password", true);
     }
     check(count_said("Redis says: NOAUTH Authentication required.") == 1, "not once");
     check_file(get("/"), "public/index.html");
@@ -385,16 +385,23 @@ EVERY_SERVER(a_wrong_password_is_a_503_until_it_is_right)
     check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
 }
 
-EVERY_SERVER(the_password_may_be_in_the_address_and_is_never_repeated)
+/* A port that stays free for the Redis of this case. Returns the socket that keeps it. */
+static int keep_port(char port[16])
 {
-    char port[16], where[100];
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
     int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     check(bind(taken, (struct sockaddr *)&address, size) == 0 &&
               getsockname(taken, (struct sockaddr *)&address, &size) == 0,
           "%s", strerror(errno));
-    snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
+    snprintf(port, 16, "%d", ntohs(address.sin_port));
+    return taken;
+}
+
+EVERY_SERVER(the_password_may_be_in_the_address_and_is_never_repeated)
+{
+    char port[16], where[100];
+    int taken = keep_port(port);
     snprintf(where, sizeof(where), "redis://:open:%%20@sesame%%2f%%25@127.0.0.1:%s", port);
     setenv("REDISCLI_AUTH", "something else", 1);
     start_server("--redis", where);
@@ -405,6 +412,23 @@ EVERY_SERVER(the_password_may_be_in_the_address_and_is_never_repeated)
     start_redis("--port", port);
     redis("CONFIG SET requirepass %s", PASSWORD);
     check(get("/guestbook")->status == 200 && post(FORM)->status == 303, "not let in");
+}
+
+/* Of an access control list. */
+EVERY_SERVER(a_user_may_be_in_the_address)
+{
+    char port[16], where[100];
+    int taken = keep_port(port);
+    snprintf(where, sizeof(where), "redis://ada@127.0.0.1:%s", port);
+    setenv("REDISCLI_AUTH", "secret", 1);
+    start_server("--redis", where);
+    close(taken);
+    start_redis("--port", port);
+    redis("ACL SETUSER ada on >secret ~guestbook:* +@all");
+    check(get("/guestbook")->status == 200 && post(FORM)->status == 303, "not let in");
+    redis("ACL SETUSER ada -incr");
+    check_refused(get("/guestbook"), "permit", false);
+    check(redis_number("LLEN guestbook:entries") == 1, "not stored once");
 }
 
 /* ---- a connection that Redis has closed ---------------------------------------------------- */

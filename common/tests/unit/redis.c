@@ -77,20 +77,22 @@ Test(redis, finds_redis_where_it_is_said_to_be)
     static const struct {
         const char *where, *path, *host;
         int port;
-        const char *password;
+        const char *password, *user;
     } rows[] = {
-        {"redis://127.0.0.1:6379", NULL, "127.0.0.1", 6379, ""},
-        {"redis://[::1]:1", NULL, "::1", 1, ""},
-        {"redis://:secret@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "secret"},
-        {"redis://:s@e:c/r%20%25%C3%a4@[::1]:1", NULL, "::1", 1, "s@e:c/r %\xc3\xa4"},
-        {"unix:/run/:secret@redis", "/run/:secret@redis", "", 0, ""},
-        {"127.0.0.1:6379", NULL, "127.0.0.1", 6379, ""},
-        {"127.0.0.1:1", NULL, "127.0.0.1", 1, ""},
-        {"127.0.0.1:65535", NULL, "127.0.0.1", 65535, ""},
-        {"[::1]:6379", NULL, "::1", 6379, ""},
-        {"::1:6379", NULL, "::1", 6379, ""},
-        {"unix:/run/redis.sock", "/run/redis.sock", "", 0, ""},
-        {"unix:relative:6379", "relative:6379", "", 0, ""},
+        {"redis://ada:se%63ret@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "secret", "ada"},
+        {"redis://a%3ab@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "", "a:b"},
+        {"redis://127.0.0.1:6379", NULL, "127.0.0.1", 6379, "", ""},
+        {"redis://[::1]:1", NULL, "::1", 1, "", ""},
+        {"redis://:secret@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "secret", ""},
+        {"redis://:s@e:c/r%20%25%C3%a4@[::1]:1", NULL, "::1", 1, "s@e:c/r %\xc3\xa4", ""},
+        {"unix:/run/:secret@redis", "/run/:secret@redis", "", 0, "", ""},
+        {"127.0.0.1:6379", NULL, "127.0.0.1", 6379, "", ""},
+        {"127.0.0.1:1", NULL, "127.0.0.1", 1, "", ""},
+        {"127.0.0.1:65535", NULL, "127.0.0.1", 65535, "", ""},
+        {"[::1]:6379", NULL, "::1", 6379, "", ""},
+        {"::1:6379", NULL, "::1", 6379, "", ""},
+        {"unix:/run/redis.sock", "/run/redis.sock", "", 0, "", ""},
+        {"unix:relative:6379", "relative:6379", "", 0, "", ""},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
@@ -102,6 +104,7 @@ Test(redis, finds_redis_where_it_is_said_to_be)
         expect_text(rows[i].where, found.host, rows[i].host);
         expect_number(rows[i].where, found.port, rows[i].port);
         expect_text(rows[i].where, found.password, rows[i].password);
+        expect_text(rows[i].where, found.user, rows[i].user);
     }
 }
 
@@ -131,13 +134,14 @@ Test(redis, says_what_would_be_right)
         {"redis://127.0.0.1", "host:port, or unix:PATH"},
         {"redis://127.0.0.1:6379/0", "host:port, with a port from 1 to 65535"},
         {"redis://:secret@", "host:port, or unix:PATH"},
-        {"redis://@127.0.0.1:1", "redis://:password@host:port"},
-        {"redis://:@127.0.0.1:1", "redis://:password@host:port"},
-        {"redis://user:secret@127.0.0.1:1", "redis://:password@host:port"},
-        {"redis://:a%@127.0.0.1:1", "redis://:password@host:port"},
-        {"redis://:a%4@127.0.0.1:1", "redis://:password@host:port"},
-        {"redis://:a%4x@127.0.0.1:1", "redis://:password@host:port"},
-        {"redis://:a%00@127.0.0.1:1", "redis://:password@host:port"},
+        {"redis://@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://:@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://a%:b@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://user:@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://:a%@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://:a%4@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://:a%4x@127.0.0.1:1", "redis://user:password@host:port"},
+        {"redis://:a%00@127.0.0.1:1", "redis://user:password@host:port"},
         {":secret@127.0.0.1:1", "a host that can be found"},
         {"zero:secret@127.0.0.1:1", "a host that can be found"}, /* sorts behind both schemes */
     };
@@ -175,7 +179,7 @@ Test(redis, a_password_has_at_most_511_bytes)
     cr_expect(!redis_parse_address(&found, where));
     expect_number("511", strlen(found.password), REDIS_MAX_PASSWORD);
     snprintf(where, sizeof(where), "redis://:%0512d@127.0.0.1:1", 0);
-    expect_text("512", redis_parse_address(&found, where), "redis://:password@host:port");
+    expect_text("512", redis_parse_address(&found, where), "redis://user:password@host:port");
 }
 
 /* ---- a password ---------------------------------------------------------------------------- */

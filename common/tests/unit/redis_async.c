@@ -201,8 +201,7 @@ Test(redis_async, nothing_is_opened_before_it_is_needed)
     expect_number("descriptor", redis.fd, -1);
     expect_number("time", redis_async_timeout(&redis), -1);
     redis_async_flush(&redis);
-    redis_async_expire(&redis, false);
-    redis_async_expire(&redis, true);
+    redis_async_expire(&redis);
     redis_async_ready(&redis, POLLIN | POLLOUT);
     redis_async_close(&redis);
     cr_expect(!comes(listener, POLLIN, 0));
@@ -518,15 +517,22 @@ Test(redis_async, a_question_asked_while_told_does_not_get_what_stands_behind)
 
 /* ---- a Redis that takes too long ----------------------------------------------------------- */
 
+/* The time in which Redis may complete no reply is over. */
+static void expire(void)
+{
+    redis.heard -= 5000;
+    redis_async_expire(&redis);
+}
+
 Test(redis_async, an_overdue_reply_is_a_504_for_all_behind_it)
 {
     connect_and_ask(3);
     say(peer, "+zero\r\n$5\r\nhal");
     turn_until_told(1);
     expect_told(0, "zero");
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_silence();
-    redis_async_expire(&redis, true);
+    expire();
     expect_none(1, 504);
     expect_none(2, 504);
     expect_silence();
@@ -543,17 +549,17 @@ Test(redis_async, silence_is_a_504_and_a_reply_ends_it)
 {
     connect_and_ask(2);
     redis.heard -= 1500;
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_silence();
     say(peer, "+zero\r\n");
     turn_until_told(1);
     expect_told(0, "zero");
     redis.heard -= 1500;
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_silence();
     redis.heard -= 1500;
     expect_number("overdue", redis_async_timeout(&redis), 0);
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_none(1, 504);
 }
 
@@ -563,19 +569,18 @@ Test(redis_async, what_has_come_is_read_before_it_is_too_late)
     connect_and_ask(3);
     say(peer, "+zero\r\n+one\r\n");
     cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
-    redis.heard -= 5000;
-    redis_async_expire(&redis, true);
+    expire();
     expect_told(0, "zero");
     expect_told(1, "one");
     expect_silence();
-    redis_async_expire(&redis, true);
+    expire();
     expect_none(2, 504);
 }
 
 Test(redis_async, what_was_overdue_once_is_forgotten)
 {
     connect_and_ask(1);
-    redis_async_expire(&redis, true);
+    expire();
     expect_none(0, 504);
     ask(1);
     accept_redis();
@@ -647,7 +652,7 @@ Test(redis_async, a_connection_that_was_made_in_time_is_not_given_up)
 {
     ask(0);
     redis.connect_deadline -= 5000;
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     cr_expect(redis.connected);
     redis_async_close(&redis);
     expect_none(0, 503);
@@ -662,10 +667,10 @@ Test(redis_async, redis_is_not_silent_before_it_was_asked)
     expect_told(0, "zero");
     ask(1);
     redis.heard -= 5000;
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_silence();
     redis_async_flush(&redis);
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_silence();
     redis_async_close(&redis);
     expect_none(1, 503);
@@ -716,11 +721,11 @@ Test(redis_async, connecting_has_its_time)
     ask(1);
     int ms = redis_async_timeout(&redis);
     cr_expect(ms > 100 && ms <= 201, "%d", ms);
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_silence();
     while ((ms = redis_async_timeout(&redis)) > 0)
         poll(NULL, 0, ms); /* as if nothing came from the descriptor */
-    redis_async_expire(&redis, false);
+    redis_async_expire(&redis);
     expect_none(0, 503);
     expect_none(1, 503);
     expect_number("nothing to watch", redis.fd, -1);
@@ -766,7 +771,7 @@ Test(redis_async, whoever_hears_of_an_overdue_reply_may_ask_again_at_once)
 {
     askers[0] = askers[1] = 1;
     connect_and_ask(2);
-    redis_async_expire(&redis, true);
+    expire();
     expect_none(0, 504);
     expect_none(1, 504);
     expect_silence();

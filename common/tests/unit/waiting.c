@@ -122,12 +122,16 @@ Test(waiting, the_time_out_is_that_of_the_next_one_due)
     join(); /* 50 s */
     int ms = waiting_timeout(&waiting);
     cr_expect(ms > 49000 && ms <= 50010, "%d", ms);
-    struct conn *asks = join();
-    tell(asks, 1, REQUEST); /* 100 s */
-    age(asks, 60000);
+    struct conn *reads = join();
+    tell(reads, 1, "GET"); /* 100 s */
+    age(reads, 60000);
     ms = waiting_timeout(&waiting);
     cr_expect(ms > 39000 && ms <= 40010, "%d", ms);
-    age(asks, 50000);
+    tell(reads, 1, " /guestbook HTTP/1.1\r\nHost: a\r\n\r\n");
+    ms = waiting_timeout(&waiting);
+    cr_expect(ms > 49000, "Redis' business: %d", ms);
+    tell(join(), 2, "GET");
+    age(waiting.queues[CONN_READING], 110000);
     expect_number("overdue", waiting_timeout(&waiting), 0);
 }
 
@@ -166,17 +170,6 @@ Test(waiting, expires_those_whose_deadline_has_passed)
     expect_number("all", waiting.count, 5);
     char head[20] = "";
     cr_expect(recv(clients[4], head, 12, 0) == 12 && strcmp(head, "HTTP/1.1 408") == 0, "%s", head);
-}
-
-Test(waiting, knows_when_redis_is_overdue)
-{
-    struct conn *first = join(), *second = join();
-    cr_expect(!waiting_redis_is_overdue(&waiting), "nobody asks");
-    tell(first, 0, REQUEST);
-    tell(second, 1, REQUEST);
-    cr_expect(!waiting_redis_is_overdue(&waiting), "there is time");
-    age(first, 10500);
-    cr_expect(waiting_redis_is_overdue(&waiting), "the first has waited too long");
 }
 
 Test(waiting, buries_the_dead_only)

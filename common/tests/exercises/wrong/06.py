@@ -4,7 +4,7 @@ INTEREST = "    return client->state == CONN_WRITING ? POLLOUT : POLLIN;\n"
 LOOP = "    while (!waiting_is_over(&waiting))\n        run_once();\n"
 TIMEOUT = "    int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));\n"
 FLUSH = "    redis_async_flush(&redis);   /* the commands of all clients, in one write */\n"
-EXPIRE = "    redis_async_expire(&redis, waiting_redis_is_overdue(&waiting));\n"
+EXPIRE = "    redis_async_expire(&redis);\n"
 WRITERS = "    add_clients(CONN_WRITING, POLLOUT);\n"
 WITH_NAPS = """\
     while (!waiting_is_over(&waiting)) {
