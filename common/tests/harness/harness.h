@@ -292,9 +292,9 @@ bool has_heard(const struct client *);           /* is there something to hear r
  * where nobody has said anything. */
 const char *last_exchange(void);
 
-/* Waits until the client's socket is ready for one of the events; false: the time is over. After two
- * seconds, and at the end if the wait was in vain, it records what the processes and sockets do. A
- * failure's message ends with the last record. */
+/* Waits until the client's socket is ready for one of the events; false: the time is over. After
+ * two seconds, and at the end if the wait was in vain, it records what the processes and sockets
+ * do. A failure's message ends with the last record. */
 bool wait_for(const struct client *, short events, int64_t limit);
 const char *last_record(void);
 void record_process(FILE *, pid_t);
