@@ -43,6 +43,7 @@ FILES = {
     "servers/polite.c": Place("weather", "03_preforking/README.md", "Where it breaks"),
     "servers/redis.c": Place("weather", SHARED, "The box, opened once"),
     "servers/standin.c": Place("weather", SHARED, "Redis without waiting: `redis_async`"),
+    "servers/under_way.c": Place("weather", SHARED, "Lingering"),
     "weather/descriptors.c": Place("weather", OWN, "Where it breaks"),
     "weather/memory.c": Place("cost", OWN, "Predict, then measure"),
     "weather/redis.c": Place("weather", SHARED, "The box, opened once"),

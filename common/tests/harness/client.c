@@ -94,6 +94,11 @@ const char *last_exchange(void)
 
 struct client *dial(void)
 {
+    return dial_with_room(0);
+}
+
+struct client *dial_with_room(int bytes)
+{
     const int on = 1;
     struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)server_port)};
     struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6,
@@ -104,6 +109,8 @@ struct client *dial(void)
     struct sockaddr *address = six ? (struct sockaddr *)&ipv6 : (struct sockaddr *)&ipv4;
     struct client *c = calloc(1, sizeof(*c));
     c->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bytes > 0) /* to be said before the kernel offers the server any room */
+        setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
     check(connect(c->fd, address, six ? sizeof(ipv6) : sizeof(ipv4)) == 0, "connect: %s",
           strerror(errno));
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* a piece is a packet */

@@ -274,6 +274,7 @@ struct client {
 };
 
 struct client *dial(void);
+struct client *dial_with_room(int bytes); /* the same, with SO_RCVBUF for what it is sent */
 void say(struct client *, const char *text);
 void say_bytes(struct client *, const void *bytes, size_t len);
 bool try_to_say(struct client *, const void *bytes, size_t len); /* false: the server has closed */

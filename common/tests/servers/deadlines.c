@@ -6,9 +6,7 @@
  */
 #include "tests/harness/harness.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,19 +198,6 @@ EVERY_SERVER(the_log_tells_when_a_response_was_sent_whole)
     check(time_of_log() >= read_on, "%lld s before", (long long)(read_on - time_of_log()));
 }
 
-/* A connection to the server, with little room for what it sends: that has to be said before. */
-static int connect_with_room(int bytes)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)server_port),
-                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    check(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0 &&
-              connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0,
-          "%s", strerror(errno));
-    return fd;
-}
-
 /* It takes 2 KB of its responses now and then: that is progress, which keeps a connection for as
  * long as nobody else needs its worker. */
 static void check_slow_reader(int64_t size, int requests)
@@ -225,24 +210,23 @@ static void check_slow_reader(int64_t size, int requests)
         start_server("--timeout", "2", "--root", root);
     else
         start_server("--timeout", "2", "--root", root, "--workers", "1");
-    struct pollfd slow = {.fd = connect_with_room(SOME_BYTES), .events = POLLIN};
+    struct client *slow = dial_with_room(SOME_BYTES);
     for (int i = 0; i < requests; i++)
         memcpy(all + (size_t)i * strlen(request), request, strlen(request));
-    size_t len = (size_t)requests * strlen(request);
-    check(send(slow.fd, all, len, 0) == (ssize_t)len, "%s", strerror(errno));
-    check(poll(&slow, 1, SOON_MS) == 1, "it is not served");
+    say_bytes(slow, all, (size_t)requests * strlen(request));
+    wait_until(has_heard(slow), SOON_MS, "it is not served");
     struct client *patient = dial();
     say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     int64_t start = now_ms();
     for (struct pollfd served = {.fd = patient->fd, .events = POLLIN};
          poll(&served, 1, EVERY_MS) == 0;) {
         check(now_ms() - start < patience(LIMIT_MS), "the slow reader keeps the worker");
-        if (recv(slow.fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno != EAGAIN)
+        if (recv(slow->fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno != EAGAIN)
             break; /* it was cut off */
     }
     check(hear(patient)->status == 200, "status %d", patient->answer.status);
     hang_up(patient);
-    close(slow.fd);
+    hang_up(slow);
 }
 
 BLOCKING_SERVERS(who_reads_too_slowly_makes_way)

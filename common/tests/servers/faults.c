@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -645,21 +644,6 @@ EVERY_SERVER(what_is_done_a_few_bytes_at_a_time_is_done_whole)
     hang_up(c);
 }
 
-/* A client with little room for what it is sent, so that the kernel takes it piece by piece. */
-static struct client *dial_with_little_room(void)
-{
-    const int room = 4096;
-    struct client *c = calloc(1, sizeof(*c));
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)server_port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    check(setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) == 0 &&
-              connect(c->fd, (struct sockaddr *)&address, sizeof(address)) == 0,
-          "%s", strerror(errno));
-    return c;
-}
-
 /* What does not fit into the kernel's buffers is taken from the server piece by piece. */
 EVERY_SERVER(a_client_with_little_room_gets_everything_it_asked_for)
 {
@@ -672,7 +656,7 @@ EVERY_SERVER(a_client_with_little_room_gets_everything_it_asked_for)
     write_file("root/public/large", large, LARGE);
     start_server("--root", root);
     leave_entries(20);
-    struct client *c = dial_with_little_room();
+    struct client *c = dial_with_room(4096);
     say(c,
         "GET /large HTTP/1.1\r\nHost: test\r\n\r\nGET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n"
         "GET /large HTTP/1.1\r\nHost: test\r\n\r\nGET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
