@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 /* One line on standard error, that begins with the server's name and says so much. */
@@ -187,6 +188,12 @@ static void make_endless_file(void)
     check(truncate(place(GUESTBOOK), 64LL << 30) == 0, "%s", strerror(errno));
 }
 
+/* As an editor does before it writes. */
+static void truncate_template(void)
+{
+    check(truncate(place(GUESTBOOK), 0) == 0, "%s", strerror(errno));
+}
+
 /* Whoever looks at it waits for nobody, and the page stays as it was until there is a template. */
 static void a_template_becomes(void (*make)(void), const char *complaint)
 {
@@ -218,6 +225,11 @@ EVERY_SERVER(a_template_that_becomes_a_device_stops_nobody)
 EVERY_SERVER(a_template_that_becomes_endless_stops_nobody)
 {
     a_template_becomes(make_endless_file, "templates/guestbook/index.html: File too large");
+}
+
+EVERY_SERVER(a_template_that_becomes_empty_is_no_page)
+{
+    a_template_becomes(truncate_template, "templates/guestbook/index.html: empty");
 }
 
 EVERY_SERVER(a_template_that_is_a_fifo_is_refused_at_start)
@@ -286,6 +298,44 @@ EVERY_SERVER(verbose_means_a_line_a_request)
     stop_server();
     check_log(3, "\"GET /not-there HTTP/1.1\" 404 ");
     check_log(3, "\"HEAD / HTTP/1.1\" 200 0\n");
+}
+
+/* 499 is no status that a client could see. Its entry is stored all the same. */
+EVERY_SERVER(a_request_whose_client_has_gone_is_logged_with_499)
+{
+    static const char post[] =
+        "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 28\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n\r\nguest-name=a&guest-remarks=b";
+    start_redis();
+    start_server("-v");
+    freeze_redis();
+    struct client *c = dial();
+    say(c, post);
+    wait_until(is_read(c), SOON_MS, "it was not read");
+    reset(c);
+    thaw_redis();
+    wait_until(redis_number("LLEN guestbook:entries") == 1, SOON_MS, "not stored");
+    stop_server();
+    check_log(1, "\"POST /guestbook HTTP/1.1\" 499 0\n");
+}
+
+EVERY_SERVER(an_aborted_download_is_logged_with_the_bytes_that_went)
+{
+    enum { SIZE = 64 * 1024 * 1024, READ = 4 * 1024 * 1024 };
+    unsigned long long bytes = 0;
+    const char *root = make_root();
+    write_file("root/public/file.bin", "", 0);
+    check(truncate(place("root/public/file.bin"), SIZE) == 0, "%s", strerror(errno));
+    start_server("-v", "--root", root);
+    struct client *c = dial();
+    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(recv(c->fd, malloc(READ), READ, MSG_WAITALL) == READ, "%s", strerror(errno));
+    reset(c);
+    stop_server();
+    check_log(1, "\"GET /file.bin HTTP/1.1\" 499 ");
+    sscanf(strstr(server_output(), "\" 499 "), "\" 499 %llu", &bytes);
+    /* of the last call to sendfile(2), not even the kernel knows */
+    check(bytes > READ / 2 && bytes < SIZE, "%llu bytes", bytes);
 }
 
 /* A process stays the same through execve(2), with all that its program before it has used: a shell
@@ -362,6 +412,54 @@ EVERY_SERVER(a_log_that_nobody_reads_stops_nobody)
     int lines = count_lines(server_output()) - 2; /* whole ones */
     check(lines > REQUESTS / 10 && lines < REQUESTS, "%d lines of %d", lines, REQUESTS);
     check_log(lines, target);
+}
+
+/* Redis and a template give the server something to say, again and again. */
+static void check_nobody_waits(const char *standard_error)
+{
+    enum { LOOKED_AGAIN_MS = 1500 }; /* a template is looked at once a second */
+    const char *root = make_root_with("one");
+    start_stand_in();
+    run_under("sh", "-c", "exec \"$@\" 2>\"$0\"", standard_error);
+    start_server("--root", root);
+    for (int i = 0; i < 20; i++) {
+        char says[40];
+        snprintf(says, sizeof(says), "-ERR number %d\r\n", i);
+        stand_in((struct manner){.at = "INCR", .says = says});
+        check(get("/guestbook")->status == 503, "Redis refused");
+    }
+    stand_in((struct manner){0});
+    write_file(GUESTBOOK, "two {{nonsense}}", 16);
+    for (int64_t start = now_ms(); now_ms() - start < LOOKED_AGAIN_MS; poll(NULL, 0, 20))
+        check(strcmp(get("/guestbook")->body, "one") == 0, "a broken template is used");
+    check_file(get("/index.html"), place("own/public/index.html"));
+    int64_t start = now_ms();
+    stop_server();
+    check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
+}
+
+/* `epoll 2>&1 >log | less` */
+EVERY_SERVER(a_standard_error_that_is_a_full_pipe_stops_nobody)
+{
+    static const char filler[4096];
+    check(mkfifo(place("pipe"), 0600) == 0, "%s", strerror(errno));
+    int pipe = open(place("pipe"), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    while (write(pipe, filler, sizeof(filler)) > 0)
+        ;
+    check_nobody_waits(place("pipe"));
+    close(pipe);
+}
+
+EVERY_SERVER(a_terminal_that_ctrl_s_has_stopped_stops_nobody)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    check(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0, "%s",
+          strerror(errno));
+    int end = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    check(end >= 0 && tcflow(end, TCOOFF) == 0, "%s", strerror(errno));
+    check_nobody_waits(ptsname(terminal));
+    close(end);
+    close(terminal);
 }
 
 /* `ulimit -f`: the file of its standard error may not grow, and there is no Redis to be silent of.
