@@ -240,6 +240,7 @@ struct manner {
     const char *says; /* instead of the reply; NULL: the reply */
     bool half;        /* only the first half of that */
     bool in_bytes;    /* one after the other, each when the last one has been read */
+    int pause_ms;     /* before each reply, or before each byte of it */
     bool once;        /* the first time; then as Redis does */
     enum {
         GOES_ON,

@@ -100,12 +100,14 @@ static bool is_taken(int fd)
     return unread == 0;
 }
 
-static void utter(int fd, const char *bytes, size_t len, bool in_bytes)
+static void utter(int fd, const char *bytes, size_t len, const struct manner *m)
 {
-    size_t piece = in_bytes ? 1 : len;
-    for (size_t sent = 0; sent < len; sent += piece)
-        if (send(fd, bytes + sent, piece, MSG_NOSIGNAL) < 0 || (in_bytes && !is_taken(fd)))
+    size_t piece = m->in_bytes ? 1 : len;
+    for (size_t sent = 0; sent < len; sent += piece) {
+        poll(NULL, 0, m->pause_ms);
+        if (send(fd, bytes + sent, piece, MSG_NOSIGNAL) < 0 || (m->in_bytes && !is_taken(fd)))
             return;
+    }
 }
 
 static void hang_up_on(struct peer *p)
@@ -135,7 +137,7 @@ static bool answer(struct peer *p)
 
     compose(reply, sizeof(reply), words);
     const char *says = m.says ? m.says : reply;
-    utter(p->fd, says, m.half ? strlen(says) / 2 : strlen(says), m.in_bytes);
+    utter(p->fd, says, m.half ? strlen(says) / 2 : strlen(says), &m);
     p->silent = m.then == FALLS_SILENT;
     if (m.then == CLOSES)
         hang_up_on(p);
@@ -158,7 +160,7 @@ static void take_in(void)
     p->silent = false;
     p->len = 0;
     if (manner.at && !*manner.at) {
-        utter(fd, manner.says ? manner.says : "", manner.says ? strlen(manner.says) : 0, false);
+        utter(fd, manner.says ? manner.says : "", manner.says ? strlen(manner.says) : 0, &manner);
         hang_up_on(p);
     }
 }
@@ -261,6 +263,6 @@ void stand_in_says_unasked(const char *text)
     pthread_mutex_lock(&lock);
     for (struct peer *p = peers; p < peers + PEERS; p++)
         if (p->fd >= 0)
-            utter(p->fd, text, strlen(text), false);
+            utter(p->fd, text, strlen(text), &(struct manner){0});
     pthread_mutex_unlock(&lock);
 }

@@ -231,6 +231,9 @@ EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)
     check_refused(get("/guestbook"), "is no guestbook", false);
     redis("SET guestbook:visitors many");
     check_refused(get("/guestbook"), "Redis refused", false);
+    redis("SET guestbook:visitors 9223372036854775807"); /* 2^63 - 1, and no more */
+    check_refused(get("/guestbook"), "Redis refused", false);
+    check(post(FORM)->status == 303, "an entry needs no visitor's number");
     redis("DEL guestbook:visitors");
     redis("RPUSH guestbook:entries %s", "not one of ours <b>");
     const struct answer *page = get("/guestbook");

@@ -79,6 +79,43 @@ EVERY_SERVER(silence_and_half_a_reply_mean_504_in_time_at_every_call)
     }
 }
 
+/* Each byte is in time, but a command's time is for its whole reply. */
+EVERY_SERVER(a_reply_that_trickles_in_for_longer_than_its_time_means_504)
+{
+    enum { BYTE_MS = 20 }; /* the list of entries has more than forty */
+    start_stand_in();
+    start_server("--timeout", "2");
+    stand_in((struct manner){.at = "LRANGE", .in_bytes = true, .pause_ms = BYTE_MS});
+    int64_t start = now_ms();
+    check(get("/guestbook")->status == 504, "it was waited for");
+    int64_t took = now_ms() - start;
+    check(took >= COMMAND_MS - 20 && took < COMMAND_MS + patience(300), "after %lld ms",
+          (long long)took);
+    check_all_is_well("a trickle");
+}
+
+/* A loop's visitors wait in one line for one connection. Redis completes a reply long before the
+ * time of a command is over, but is not through with all of them. */
+static void a_redis_that_answers_steadily_is_waited_for_however_long_the_line(void)
+{
+    enum { VISITORS = 150, REPLY_MS = 15, TIMEOUT_MS = 2000 };
+    struct client *visitors[VISITORS];
+    start_stand_in();
+    start_server("--timeout", "2");
+    stand_in((struct manner){.at = "INCR", .pause_ms = REPLY_MS});
+    int64_t start = now_ms();
+    for (int i = 0; i < VISITORS; i++) {
+        visitors[i] = dial();
+        say(visitors[i], VIEW);
+    }
+    for (int i = 0; i < VISITORS; i++) {
+        check(hear(visitors[i])->status == 200, "visitor %d: %d", i, visitors[i]->answer.status);
+        hang_up(visitors[i]);
+    }
+    check(now_ms() - start > TIMEOUT_MS, "there was no line");
+}
+AGAINST_LOOPS(a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
+
 /* Nobody knows whether it was done: so nobody does it again. */
 EVERY_SERVER(a_connection_closed_instead_of_a_reply_means_503_at_every_call)
 {
