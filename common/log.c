@@ -16,7 +16,7 @@ void log_peer(int client, char peer[LOG_PEER_SIZE])
     if (getpeername(client, (struct sockaddr *)&address, &size) != 0 ||
         getnameinfo((struct sockaddr *)&address, size, peer, LOG_PEER_SIZE, NULL, 0,
                     NI_NUMERICHOST) != 0)
-        strcpy(peer, "-");
+        memcpy(peer, "-", sizeof("-"));
 }
 
 static void write_line(int fd, const char *line, size_t len)

@@ -234,8 +234,8 @@ static const char *const others[] = {
     "\xef\xbc\x9cscript\xef\xbc\x9e",                                           /* wide brackets */
     "\xe2\x80\xb9script\xe2\x80\xba",                                           /* angle quotes */
     "\xca\xbc\xe2\x80\x99\xef\xbc\x82",                                         /* other quotes */
-    "\xe2\x80\x8b\xe2\x80\x8c\xe2\x80\x8d",                                     /* of no width */
-    "\xc2\xad\xc2\xa0", /* soft hyphen, hard space */
+    "\xe2\x80\x8b\xe2\x80\x8c\xe2\x80\x8d.",                                    /* of no width */
+    "\xc2\xad\xc2\xa0.", /* soft hyphen, hard space */
     "\xef\xbb\xbf"
     "a byte order mark",
     "\xef\xbf\xbd",             /* the replacement itself */
