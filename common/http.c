@@ -371,6 +371,11 @@ static int go_on(int status)
 static int read_request_line(struct http_parser *p, const char *bytes, size_t len)
 {
     struct span line;
+    if (len > p->at && bytes[p->at] != '\r' && !http_is(bytes[p->at], HTTP_TOKEN)) {
+        p->line = p->at; /* this byte is all that the log shows */
+        p->line_len = 1;
+        return -400; /* no method begins like that: a client of TLS would wait for our answer */
+    }
     int got = take_line(p, bytes, len, HTTP_MAX_REQUEST_LINE, 414, &line);
     if (got <= 0)
         return got;

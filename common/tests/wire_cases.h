@@ -96,6 +96,7 @@ static const struct wire_case wire_cases[] = {
          CLOSED, 400),
     CASE("1", "a byte order mark before the method", "\xef\xbb\xbfGET / HTTP/1.1\r\n" HOST "\r\n",
          CLOSED, 400),
+    CASE("1", "the first byte of TLS, and nothing more", "\x16", LEFT, 400),
     CASE("1", "the first bytes of TLS", "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03 \r\n", CLOSED,
          400),
     CUT("1", "a NUL in the target", "GET /\0 HTTP/1.1\r\n" HOST "\r\n", CLOSED, 400),

@@ -70,6 +70,8 @@ class Bytes:
 
 def read_request_line(sent):
     for _ in range(EMPTY_LINES + 1):
+        first = sent.sent[sent.at:sent.at + 1]
+        must(first in b"\r" or re.fullmatch(TOKEN, first))
         line = sent.line(LINE, 414)
         if line:
             break

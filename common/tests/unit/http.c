@@ -503,6 +503,25 @@ static void expect_text_status(const char *name, int status)
     free(got.buffer);
 }
 
+Test(http, rule_1_a_first_byte_with_which_no_method_begins_is_refused_at_once)
+{
+    static const char begins[] = "\r!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"; /* CR: an empty line */
+    for (int byte = 0; byte < 256; byte++) {
+        bool may_begin = byte != '\0' && strchr(begins, byte);
+        for (int empty_lines = 0; empty_lines <= 2; empty_lines++) {
+            text.len = 0;
+            for (int i = 0; i < empty_lines; i++)
+                add("\r\n");
+            add_many((char)byte, 1);
+            struct outcome got = feed_every_way("a byte", (struct span){text.bytes, text.len});
+            cr_expect(got.status == (may_begin ? 0 : 400), "byte %d behind %d empty lines: %d",
+                      byte, empty_lines, got.status);
+            free(got.buffer);
+        }
+    }
+}
+
 Test(http, rule_1_a_request_line_has_at_most_8000_bytes)
 {
     for (size_t len = 7999; len <= 8001; len++) {
@@ -515,7 +534,8 @@ Test(http, rule_1_a_request_line_has_at_most_8000_bytes)
     text.len = 8001;
     expect_text_status("a line whose end has not come", 414);
     text.len = 0;
-    add_many('\0', 8001);
+    add("A");
+    add_many('\0', 8000);
     expect_text_status("a line of rubbish", 414);
 }
 
