@@ -13,7 +13,7 @@
  *
  * What it gives: a child that crashes ends one connection and no other.
  *
- * fork(2), waitpid(2), sigtimedwait(2), signal-safety(7)
+ * fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG, signal-safety(7)
  */
 #include "board.h"
 #include "children.h"
@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,15 @@ static int claim_waiting_clients(const struct worker *worker)
     if (stop_requested())
         return 1;
     return board->waiting ? atomic_exchange(&board->waiting, 0) : 0;
+}
+
+/* Called in a child before it first waits for its client. Most children never wait, and skip it. */
+static void prepare_to_wait(void)
+{
+    children_die_first();
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child whose parent is killed shall stop, too... */
+    if (getppid() != parent)
+        raise(SIGTERM); /* ...even if the parent died before that call */
 }
 
 /* The child's whole life. It begins with a copy of everything that the parent
@@ -131,7 +141,7 @@ int main(int argc, char **argv)
     struct worker worker = {
         .options = &options,
         .claim_waiting_clients = claim_waiting_clients,
-        .before_waiting = children_die_first, /* most children never wait, and can skip it */
+        .before_waiting = prepare_to_wait,
         .listener = listener,
     };
     accept_and_fork(&worker, &server, &children);

@@ -376,6 +376,21 @@ ONLY_SERVER(forking, a_child_outlives_its_parent_but_does_not_hold_the_port)
     wait_until(waitpid(-parent, NULL, WNOHANG) > 0, 2000, "the child stays without a client");
 }
 
+/* Nobody would ask it to stop later, and a client that asks now and then could keep it for ever. */
+ONLY_SERVER(forking, a_child_whose_parent_is_killed_ends_with_its_request)
+{
+    start_server();
+    struct client *kept = dial();
+    pid_t parent = server_pid;
+    say(kept, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(hear(kept)->kept, "not kept, though nobody waits");
+    kill(parent, SIGKILL);
+    await_exit(1000);
+    wait_until(waitpid(-parent, NULL, WNOHANG) > 0, 2000, "the child stays with its client");
+    hear_end(kept);
+    hang_up(kept);
+}
+
 static void at_its_cap_idle_clients_make_way(void)
 {
     struct client *silent[4];
