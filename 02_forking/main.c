@@ -4,8 +4,8 @@
  * client and exits. The kernel switches between the children, so each of them
  * may sleep as long as it has to. The code that serves is chapter 1's.
  *
- * What blocks whom: no client blocks another, up to --workers children at once.
- * Beyond that, new clients wait in the accept queue, as in chapter 1.
+ * What blocks whom: no client blocks another, up to --workers children at once,
+ * or as many as the system allows. Beyond that, new clients wait, as in chapter 1.
  *
  * What it costs: a fork for each connection, and a new Redis connection for
  * each child that needs one. A child cannot share its parent's: two processes
@@ -35,7 +35,7 @@
 static struct board *board; /* memory that parent and children share: mapped before any fork */
 static pid_t parent;
 
-/* In a child: how many clients wait because the parent already has --workers children? The parent
+/* In a child: how many clients wait because the parent may have no more children? The parent
  * writes that number on the board. The first child that asks takes it, closes its idle connection
  * and exits; the children that ask later find 0. If one free place was not enough, the parent
  * writes the number again. */
@@ -81,10 +81,17 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
     worker->slot = board_claim(board, parent);
     app_check_templates(); /* here, or every child would have to */
     pid_t pid = fork();
+    while (pid < 0 && children->by_pid && !stop_requested()) {
+        /* No process left: a limit, like --workers. Wait until a child has made way. */
+        board->waiting = 1 + net_accept_queue_length(worker->listener);
+        children_wait(TICK_MS / 4);
+        children_reap(children);
+        pid = fork();
+    }
     if (pid == 0)
         serve_in_child(worker, client, server);
     if (pid < 0) {
-        serve_unavailable(worker, client); /* no process left: answer 503, close the client */
+        serve_unavailable(worker, client); /* no child could make way: answer 503, close it */
         board_release(worker->slot);
         return;
     }

@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -40,6 +41,7 @@ static struct redis_pool redis; /* has a lock of its own */
 static struct board *board;     /* only the main thread claims slots */
 static pid_t process;           /* the process ID, which never changes */
 static int alive;               /* how many threads; read and written only with `lock` held */
+static _Atomic bool way_needed; /* by a client in hand; the thread that takes it makes way */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
 
@@ -75,7 +77,7 @@ static bool wait_for_threads(int most, int ms)
 /* How many clients wait for a thread? None, as long as more threads may be created. */
 static int claim_waiting_clients(const struct worker *worker)
 {
-    if (stop_requested())
+    if (stop_requested() || atomic_exchange(&way_needed, false))
         return 1;
     bool has_room = add_threads(0) < worker->options->workers;
     return has_room ? 0 : net_accept_queue_length(worker->listener);
@@ -108,6 +110,19 @@ static pthread_attr_t thread_attributes(void)
     return attributes;
 }
 
+/* The system has no thread left: a cap, like --workers. Asks one of the threads to make way, and
+ * waits for a moment. Returns false if there is none. (The client's own is counted already.) */
+static bool wait_for_way(void)
+{
+    int now = add_threads(0);
+    if (now == 1 || stop_requested())
+        return false;
+    way_needed = true;
+    wait_for_threads(now - 1, TICK_MS / 4);
+    way_needed = false;
+    return true;
+}
+
 /* Hands the client to a new thread. The thread is counted before it exists, because it may have
  * ended by the time pthread_create() returns. */
 static void create_thread(const struct worker *pattern, int client,
@@ -120,11 +135,13 @@ static void create_thread(const struct worker *pattern, int client,
     if (task) {
         *task = (struct task){.client = client, .worker = worker};
         add_threads(+1);
-        if (pthread_create(&thread, attributes, serve_one_client, task) == 0)
-            return;
+        do
+            if (pthread_create(&thread, attributes, serve_one_client, task) == 0)
+                return;
+        while (wait_for_way());
         add_threads(-1);
     }
-    serve_unavailable(&worker, client); /* no thread for this client: 503 */
+    serve_unavailable(&worker, client); /* no thread could make way: 503 */
     board_release(worker.slot);
     free(task);
 }

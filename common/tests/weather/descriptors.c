@@ -146,33 +146,39 @@ AGAINST(epoll, clients_who_hold_every_descriptor_keep_the_others_waiting_and_not
 
 /* ---- processes and threads ----------------------------------------------------------------- */
 
-#define NOBODY_ELSE "--reuid=54321" /* a user of whom the machine has no other process */
+/* A user of whom the machine has no other process, not even one of another test. */
+static const char *nobody_else(void)
+{
+    static char option[32];
+    snprintf(option, sizeof(option), "--reuid=%d", 20000 + (int)getpid() % 40000);
+    return option;
+}
 
 /* The superuser may have as many processes as he likes: the server then has to be another's. */
 static void give_up_rights(void)
 {
     if (geteuid() != 0)
         return;
-    run_under("setpriv", NOBODY_ELSE, "--clear-groups");
+    run_under("setpriv", nobody_else(), "--clear-groups");
     if (run_server("--version") != 0)
         cr_skip_test("another user may not start the server here");
-    run_under("setpriv", NOBODY_ELSE, "--clear-groups");
+    run_under("setpriv", nobody_else(), "--clear-groups");
 }
 
-/* Or to be allowed more again. Only a process of the same user may do that to the server. */
-static void limit_processes(bool to_one)
+/* Or to be allowed more again, by 0. Only a process of the same user may do that to the server. */
+static void limit_processes(rlim_t count)
 {
     char pid[24], most[48];
     int status, null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     struct rlimit own;
     getrlimit(RLIMIT_NPROC, &own);
     snprintf(pid, sizeof(pid), "--pid=%d", (int)server_pid);
-    if (to_one || own.rlim_max != RLIM_INFINITY)
+    if (count > 0 || own.rlim_max != RLIM_INFINITY)
         snprintf(most, sizeof(most),
-                 "--nproc=%llu:", to_one ? 1ULL : (unsigned long long)own.rlim_max);
+                 "--nproc=%llu:", (unsigned long long)(count > 0 ? count : own.rlim_max));
     else
         snprintf(most, sizeof(most), "--nproc=unlimited:");
-    const char *const words[] = {"setpriv", NOBODY_ELSE, "--clear-groups", "prlimit", pid,
+    const char *const words[] = {"setpriv", nobody_else(), "--clear-groups", "prlimit", pid,
                                  most,      NULL};
     pid_t prlimit_pid = spawn(words + (geteuid() == 0 ? 0 : 3), null, null);
     close(null);
@@ -188,19 +194,43 @@ static void without_a_process_or_a_thread_for_a_client_it_is_503(void)
     start_server();
     check_file(get("/"), "public/index.html");
     wait_until(count_children() == 0, 2000, "a child stays");
-    limit_processes(true);
+    limit_processes(1);
     struct client *silent = dial();
     for (int i = 0; i < 10; i++) {
         const struct answer *answer = get("/");
         check(answer->status == 503 && field(answer, "Retry-After"), "status %d", answer->status);
         check(body_has(answer, "no process or thread"), "it says: %s", answer->body);
     }
-    limit_processes(false);
+    limit_processes(0);
     check_file(get("/"), "public/index.html");
     hang_up(silent);
 }
 AGAINST(forking, without_a_process_or_a_thread_for_a_client_it_is_503)
 AGAINST(threading, without_a_process_or_a_thread_for_a_client_it_is_503)
+
+/* One that idles, or has been answered, makes way for the next, as at the limit of --workers. */
+static void at_the_machines_limit_idle_clients_make_way(void)
+{
+    enum { IDLE = 4, ALL = 3 * IDLE };
+    struct client *clients[ALL];
+    if (geteuid() != 0)
+        cr_skip_test("only the superuser can start it as a user without other processes");
+    give_up_rights();
+    start_server();
+    for (int i = 0; i < ALL; i++) {
+        int64_t start = now_ms();
+        clients[i] = dial();
+        say(clients[i], "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        check_file(hear(clients[i]), "public/index.html");
+        check(now_ms() - start < patience(2000), "%lld ms", (long long)(now_ms() - start));
+        if (i == IDLE - 1)
+            limit_processes(1 + IDLE);
+    }
+    for (int i = 0; i < ALL; i++)
+        hang_up(clients[i]);
+}
+AGAINST(forking, at_the_machines_limit_idle_clients_make_way)
+AGAINST(threading, at_the_machines_limit_idle_clients_make_way)
 
 /* The others serve meanwhile, and it is replaced when there are processes again. */
 ONLY_SERVER(preforking, a_worker_that_cannot_be_replaced_is_replaced_later)
@@ -211,13 +241,13 @@ ONLY_SERVER(preforking, a_worker_that_cannot_be_replaced_is_replaced_later)
     start_server();
     wait_until(count_children() == 8, 2000, "not 8 workers");
     list_children(server_pid, workers, ROOM, states);
-    limit_processes(true);
+    limit_processes(1);
     kill(workers[0], SIGKILL);
     wait_until(count_children() == 7, 2000, "it was not reaped");
     check_it_sleeps();
     check(count_children() == 7, "it has %d workers", count_children());
     check_file(get("/"), "public/index.html");
-    limit_processes(false);
+    limit_processes(0);
     wait_until(count_children() == 8, RECOVERED_MS, "it is not replaced");
 }
 
@@ -225,7 +255,7 @@ ONLY_SERVER(preforking, a_worker_that_cannot_be_replaced_is_replaced_later)
 ONLY_SERVER(prethreading, with_too_few_threads_to_be_had_it_does_not_start)
 {
     if (geteuid() == 0)
-        run_under("prlimit", "--nproc=4", "setpriv", NOBODY_ELSE, "--clear-groups");
+        run_under("prlimit", "--nproc=4", "setpriv", nobody_else(), "--clear-groups");
     else
         run_under("prlimit", "--nproc=4");
     int status = run_server();
@@ -263,7 +293,10 @@ static void without_memory_for_everybody_it_lives_on(void)
     static char body[BODY];
     struct client *crowd[CROWD];
     start_redis();
-    start_server();
+    if (server_is("threading")) /* there a client without a thread waits until another has ended */
+        start_server("--timeout", "2");
+    else
+        start_server();
     check(get("/guestbook")->status == 200, "not even before");
     if (address_space() >> 40)
         cr_skip_test("a sanitizer's own memory is counted too");
