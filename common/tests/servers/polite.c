@@ -198,6 +198,39 @@ BLOCKING_SERVERS(who_fills_a_buffer_with_a_begun_request_makes_way)
     }
 }
 
+/* The next request comes in one piece with the end of the first one. Of 4,096 bytes it counts as
+ * one that has come, and of one more it does not. */
+BLOCKING_SERVERS(who_has_sent_the_next_request_of_4096_bytes_is_kept)
+{
+    enum { MOST = 4096 };
+    static const char first[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n", /* 36 bytes */
+        head[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\nX: ";
+    static char bytes[sizeof(first) + MOST];
+    if (server_is("iterative"))
+        start_server();
+    else
+        start_server("--workers", "1");
+    for (size_t size = MOST; size <= MOST + 1; size++) {
+        memset(bytes, 'x', sizeof(bytes));
+        memcpy(bytes, first, strlen(first));
+        memcpy(bytes + strlen(first), head, strlen(head));
+        memcpy(bytes + strlen(first) + size - 4, "\r\n\r\n", 4);
+        struct client *quick = dial();
+        say_bytes(quick, bytes, 10);
+        wait_until(is_read(quick), SOON_MS, "it was not read");
+        struct client *patient = dial();
+        say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        let_it_look_at_the_queue();
+        say_bytes(quick, bytes + 10, strlen(first) + size - 10);
+        check(hear(quick)->kept == (size == MOST), "%zu bytes", size);
+        if (size == MOST)
+            check(hear(quick)->status == 204, "status %d", quick->answer.status);
+        hang_up(quick);
+        check_file(hear(patient), "public/index.html");
+        hang_up(patient);
+    }
+}
+
 /* ---- the cap ------------------------------------------------------------------------------- */
 
 /* Four in the middle of a request, and a fifth, whose request is said whole. */
