@@ -158,11 +158,11 @@ static int status_of(int error)
     }
 }
 
-/* The tag changes with the file's inode, its size, or the time of its last write. Before Linux 6.13
- * that time is only exact to one tick of the kernel (about 4 ms). Of two writes within a tick that
- * leave the size as it is, the second does not change the tag then. A date in the future is not
- * sent; the present one is (RFC 9110, 8.8.2.1). A date before 1970 is not sent either, because
- * http_parse_date() could not tell it from its -1. */
+/* The tag changes with the file's inode, its size, or st_ctim, which no program can set (tar(1)
+ * sets st_mtim). Before Linux 6.13 that time is only exact to one tick of the kernel (about 4 ms).
+ * Of two writes within a tick that leave the size as it is, the second does not change the tag
+ * then. A date in the future is not sent; the present one is (RFC 9110, 8.8.2.1). A date before
+ * 1970 is not sent either, because http_parse_date() could not tell it from its -1. */
 static void fill_file(struct file *file, int fd, const struct stat *about)
 {
     time_t now = time(NULL);
@@ -174,7 +174,7 @@ static void fill_file(struct file *file, int fd, const struct stat *about)
     };
     snprintf(file->etag, sizeof(file->etag), "\"%llx-%llx-%llx.%lx\"",
              (unsigned long long)about->st_ino, (unsigned long long)about->st_size,
-             (unsigned long long)about->st_mtim.tv_sec, about->st_mtim.tv_nsec);
+             (unsigned long long)about->st_ctim.tv_sec, about->st_ctim.tv_nsec);
     if (file->modified >= 0)
         http_format_date(file->modified < now ? file->modified : now, file->last_modified);
 }

@@ -111,10 +111,10 @@ EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
     hang_up(c);
 }
 
-/* Writes a file, at a time of our choice. */
-static void write_news(const char *three_bytes, time_t seconds, long nanoseconds)
+/* Writes a file in place, and gives it a time of our choice, as tar(1) does. */
+static void write_news(const char *three_bytes, time_t seconds)
 {
-    const struct timespec when = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+    const struct timespec when = {.tv_sec = seconds};
     write_file("root/public/news.txt", three_bytes, 3);
     check(utimensat(AT_FDCWD, place("root/public/news.txt"), (struct timespec[]){when, when}, 0) ==
               0,
@@ -126,10 +126,10 @@ static void write_news(const char *three_bytes, time_t seconds, long nanoseconds
 EVERY_SERVER(a_file_that_has_changed_is_sent_as_it_is_now)
 {
     const char *root = make_root();
-    write_news("old", 784111777, 1);
+    write_news("old", 784111777);
     start_server("--root", root);
     const char *tag = field(get("/news.txt"), "ETag");
-    write_news("new", 784111777, 2); /* as long, and in the same second */
+    write_news("new", 784111777); /* as long, and of the same time */
     char request[256];
     snprintf(request, sizeof(request),
              "GET /news.txt HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
@@ -144,7 +144,7 @@ EVERY_SERVER(a_file_that_has_changed_is_sent_as_it_is_now)
 EVERY_SERVER(no_file_was_modified_in_the_future)
 {
     const char *root = make_root();
-    write_news("now", time(NULL) + 86400, 0);
+    write_news("now", time(NULL) + 86400);
     start_server("--root", root);
     struct tm date = {0}, modified = {0};
     const struct answer *answer = get("/news.txt");
@@ -203,14 +203,14 @@ EVERY_SERVER(a_part_by_a_date_needs_a_date_that_is_over)
 {
     char now[64];
     const char *root = make_root();
-    write_news("old", 784111777, 0);
+    write_news("old", 784111777);
     start_server("--root", root);
     struct client *c = dial();
     check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:37 GMT")->status == 206, "%d",
           c->answer.status);
     check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:36 GMT")->status == 200, "%d",
           c->answer.status);
-    write_news("new", time(NULL) + 86400, 0); /* Last-Modified is the time of the response */
+    write_news("new", time(NULL) + 86400); /* Last-Modified is the time of the response */
     wait_until(memcmp(get_part_if(c, "/news.txt", "none")->body, "new", 3) == 0, 3000,
                "it is as it was");
     snprintf(now, sizeof(now), "%s", field(&c->answer, "Last-Modified"));
