@@ -97,12 +97,16 @@ const char *files_type(const char *path)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* O_NONBLOCK: opening a FIFO must not wait for a writer. For a regular file it means nothing. */
-enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+/* LOOK opens the name only, and not what it stands for. O_NONBLOCK: if a FIFO has come between,
+ * READ must not wait for a writer. For a regular file it means nothing. */
+enum {
+    LOOK = O_PATH | O_CLOEXEC,
+    READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+};
 
 /* For kernels before 5.6, and for sandboxes that forbid openat2(2): opens one name after the other
  * with openat(2). None of them may be a link. Paths come without ".." (http_decode_path()). */
-static int walk_beneath(const char *path)
+static int walk_beneath(const char *path, int flags)
 {
     char name[256];
     int folder = dup(root);
@@ -115,7 +119,7 @@ static int walk_beneath(const char *path)
             return -1;
         }
         snprintf(name, sizeof(name), "%.*s", (int)len, path);
-        int next = openat(folder, name, FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
+        int next = openat(folder, name, O_NOFOLLOW | (last ? flags : LOOK | O_DIRECTORY));
         int error = errno;
         close(folder);
         errno = error;
@@ -128,15 +132,15 @@ static int walk_beneath(const char *path)
 }
 
 /* `path` is relative, and not empty. */
-static int open_beneath(const char *path)
+static int open_beneath(const char *path, int flags)
 {
     struct open_how how = {
-        .flags = FLAGS,
+        .flags = (unsigned)flags,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        return walk_beneath(path);
+        return walk_beneath(path, flags);
     return fd;
 }
 
@@ -153,7 +157,7 @@ static int status_of(int error)
     case EINTR:  /* on a network file system */
     case EAGAIN: /* during a rename: openat2(2) does not know whether the path leads out */
         return 503;
-    default: /* ENOENT, ENOTDIR, ENAMETOOLONG, EXDEV (leads out), ELOOP, ENXIO (a socket) */
+    default: /* ENOENT, ENOTDIR, ENAMETOOLONG, EXDEV (leads out), ELOOP */
         return 404;
     }
 }
@@ -179,10 +183,26 @@ static void fill_file(struct file *file, int fd, const struct stat *about)
         http_format_date(file->modified < now ? file->modified : now, file->last_modified);
 }
 
+/* Opens a file, and asks what it is. Returns 200, or else the status to answer with. */
+static int open_regular(const char *path, int flags, int *fd, struct stat *about)
+{
+    *fd = open_beneath(path, flags);
+    if (*fd < 0)
+        return status_of(errno);
+    int status = fstat(*fd, about) < 0     ? status_of(errno)
+                 : S_ISREG(about->st_mode) ? 200
+                 : S_ISDIR(about->st_mode) ? 301
+                                           : 404;
+    if (status != 200)
+        close(*fd);
+    return status;
+}
+
 int files_open(const char *path, struct file *file)
 {
     char name[PATH_MAX];
     struct stat about;
+    int fd;
 
     if (strstr(path, "/."))
         return 404; /* dot segments are gone by now: this is a dot file */
@@ -191,20 +211,18 @@ int files_open(const char *path, struct file *file)
     if (len >= (int)sizeof(name))
         return 404;
 
-    int fd = open_beneath(name);
-    if (fd < 0)
-        return status_of(errno);
-    int status = fstat(fd, &about) < 0               ? status_of(errno)
-                 : S_ISREG(about.st_mode)            ? 200
-                 : S_ISDIR(about.st_mode) && !folder ? 301
-                                                     : 404;
+    /* Opening has effects: it wakes a program that waits to write to a FIFO, or starts a device. So
+     * look first. If a name stands for something else afterwards, that is not served either. */
+    int status = open_regular(name, LOOK, &fd, &about);
+    if (status == 200) {
+        close(fd);
+        status = open_regular(name, READ, &fd, &about);
+    }
     if (status == 200) {
         fill_file(file, fd, &about);
         file->type = files_type(path);
-    } else {
-        close(fd);
     }
-    return status;
+    return status == 301 && folder ? 404 : status;
 }
 
 /* ---- small files --------------------------------------------------------------------------- */

@@ -208,22 +208,17 @@ struct page *page_compile(const char *file, struct span text, const struct page_
     return page;
 }
 
-/* Opens a regular file. Returns -1 with errno set, to EISDIR or EINVAL if it is none. O_NONBLOCK:
- * opening a FIFO must not wait for a writer. For a regular file it means nothing. */
+/* Opens a regular file. Returns -1 with errno set, to EISDIR or EINVAL if it is none. Looks first,
+ * because opening has effects: it wakes a program that waits to write to a FIFO. O_NONBLOCK: if a
+ * FIFO has come between, opening must not wait. For a regular file it means nothing. */
 static int open_regular(int root, const char *file)
 {
     struct stat about;
-    int fd = openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
+    if (fstatat(root, file, &about, 0) < 0)
         return -1;
-    int why = fstat(fd, &about) < 0    ? errno
-              : S_ISREG(about.st_mode) ? 0
-              : S_ISDIR(about.st_mode) ? EISDIR
-                                       : EINVAL;
-    if (why == 0)
-        return fd;
-    close(fd);
-    errno = why;
+    if (S_ISREG(about.st_mode))
+        return openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    errno = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
     return -1;
 }
 

@@ -114,6 +114,7 @@ static const struct fault {
     {{{"openat2", "EPERM", "1"}}, ALL, PICTURE, SERVED},
     {{{"openat2", "EACCES", "1"}}, ALL, PICTURE, FORBIDDEN},
     {{{"openat2", "EMFILE", "1"}}, ALL, PICTURE, BUSY},
+    {{{"openat2", "EMFILE", "2"}}, ALL, PICTURE, BUSY},
     {{{"openat2", "ENFILE", "1"}}, ALL, PICTURE, BUSY},
     {{{"openat2", "ENOMEM", "1"}}, ALL, PICTURE, BUSY},
     {{{"openat2", "EIO", "1"}}, ALL, PICTURE, BUSY},

@@ -195,6 +195,36 @@ EVERY_SERVER(what_is_no_regular_file_is_not_waited_for)
     close(writer);
 }
 
+static bool sleeps(pid_t child)
+{
+    enum { ROOM = 8 };
+    pid_t children[ROOM];
+    char states[ROOM];
+    for (int i = list_children(getpid(), children, ROOM, states) - 1; i >= 0; i--)
+        if (children[i] == child)
+            return states[i] == 'S';
+    return false;
+}
+
+/* Else its open(2) would succeed, and it would be ended by SIGPIPE when it wrote. */
+EVERY_SERVER(a_get_does_not_wake_a_fifos_writer)
+{
+    const char *root = make_root();
+    const char *fifo = place("root/public/fifo");
+    check(mkfifo(fifo, 0600) == 0, "%s", strerror(errno));
+    start_server("--root", root);
+    pid_t writer = fork();
+    if (writer == 0) {
+        open(fifo, O_WRONLY | O_CLOEXEC);
+        _exit(0);
+    }
+    wait_until(sleeps(writer), SOON_MS, "the writer does not wait for a reader");
+    check_status("/fifo", 404);
+    check_status("/fifo", 404);
+    check(sleeps(writer), "the writer was woken");
+    kill(writer, SIGKILL);
+}
+
 EVERY_SERVER(folders_are_never_listed)
 {
     const char *root = make_root();

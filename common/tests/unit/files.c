@@ -199,7 +199,7 @@ Test(files, rule_18_a_file_without_permission_is_a_403)
 {
     static const struct row rows[] = {
         {"/mine", 403, NULL},   {"/locked/", 403, NULL},       {"/locked/x", 403, NULL},
-        {"/locked", 403, NULL}, {"/a.txt", 200, "0123456789"},
+        {"/locked", 301, NULL}, {"/a.txt", 200, "0123456789"},
     };
     scratch_file("public/mine", "mine");
     scratch_folder("public/locked");

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -336,6 +337,11 @@ Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
     scratch_bytes("more", most, PAGE_MAX_TEMPLATE + 1);
     cr_assert(mkfifoat(scratch_fd, "fifo", 0600) == 0);
     cr_assert(symlinkat("/dev/zero", scratch_fd, "device") == 0);
+    char path[100];
+    struct inotify_event opened;
+    snprintf(path, sizeof(path), "%s/fifo", scratch);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    cr_assert(inotify_add_watch(watch, path, IN_OPEN) > 0);
 
     struct page *page = page_load(scratch_fd, "most", names, error, sizeof(error));
     cr_expect(page, "%s", error);
@@ -353,6 +359,8 @@ Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
         cr_expect(errno != 0, "%s: not the file's fault", rows[i].name);
         expect_text(rows[i].name, error, rows[i].error);
     }
+    cr_expect(read(watch, &opened, sizeof(opened)) < 0, "the FIFO was opened: that wakes a writer");
+    close(watch);
 }
 
 Test(page, leaves_no_descriptor_open, .init = scratch_make, .fini = scratch_remove)
