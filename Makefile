@@ -3,7 +3,7 @@
 CC        ?= cc
 CFLAGS    ?= -O2 -g
 WARN       = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
 LDLIBS     = -lhiredis -pthread
 ALL_LDFLAGS = -Wl,-z,now $(LDFLAGS) # functions are found at start, not by each child of chapter 2
 

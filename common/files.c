@@ -98,10 +98,11 @@ const char *files_type(const char *path)
 /* ---- opening ------------------------------------------------------------------------------- */
 
 /* LOOK opens the name only, and not what it stands for. O_NONBLOCK: if a FIFO has come between,
- * READ must not wait for a writer. For a regular file it means nothing. */
+ * READ must not wait for a writer. For a regular file it means nothing. O_LARGEFILE: on a machine
+ * of 32 bits, openat2(2) refuses a file of 2 GiB without it. */
 enum {
     LOOK = O_PATH | O_CLOEXEC,
-    READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+    READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_LARGEFILE,
 };
 
 /* For kernels before 5.6, and for sandboxes that forbid openat2(2): opens one name after the other
