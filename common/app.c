@@ -78,11 +78,11 @@ enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
 #define ANY_ORIGIN       "Access-Control-Allow-Origin: *\r\n"
 #define NOT_KEPT         "Cache-Control: no-store\r\n"
 #define RETRY_AFTER      "Retry-After: 1\r\n"
-#define ACCEPT_RANGES    "Accept-Ranges: bytes\r\n"
+#define OF_FILES         "Accept-Ranges: bytes\r\nCache-Control: no-cache\r\n" /* ask each time */
 
 /* The fields of files in HTML. */
-static const char *const safe_fields = SAFE_FIELDS ACCEPT_RANGES;
-static const char *wall_fields = WALL_FIELDS ACCEPT_RANGES;
+static const char *const safe_fields = SAFE_FIELDS OF_FILES;
+static const char *wall_fields = WALL_FIELDS OF_FILES;
 
 void app_start(const struct options *o)
 {
@@ -91,7 +91,7 @@ void app_start(const struct options *o)
     work_us = o->work_us;
     status_for_all = o->status_for_all;
     if (status_for_all)
-        wall_fields = OPEN_WALL_FIELDS ACCEPT_RANGES;
+        wall_fields = OPEN_WALL_FIELDS OF_FILES;
     snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, name);
     int root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
@@ -277,7 +277,7 @@ static void describe_file(struct app *app, int status)
     response->etag = file->etag;
     response->fields = response->type && strcmp(response->type, html) == 0
                            ? *app->route->html_fields
-                           : NOSNIFF ACCEPT_RANGES;
+                           : NOSNIFF OF_FILES;
 }
 
 /* Chooses the bytes to send. Those of a small file are in memory already. If only the description

@@ -111,6 +111,19 @@ EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
     hang_up(c);
 }
 
+EVERY_SERVER(a_browser_asks_each_time_whether_its_file_has_changed)
+{
+    start_server();
+    struct client *c = dial();
+    check_file(get_home_with(c, "Accept", "*/*"), "public/index.html");
+    for (int i = 0; i < 2; i++) { /* what a 200 says of the browser's copy, a 304 says again */
+        const char *rule = field(&c->answer, "Cache-Control");
+        check(rule && strcmp(rule, "no-cache") == 0, "%s", rule ? rule : "nothing");
+        get_home_with(c, "If-None-Match", "*");
+    }
+    hang_up(c);
+}
+
 /* Writes a file in place, and gives it a time of our choice, as tar(1) does. */
 static void write_news(const char *three_bytes, time_t seconds)
 {
