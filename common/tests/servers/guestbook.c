@@ -175,6 +175,8 @@ EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
         {"test:8007", "Origin: http://test:8007\r\nSec-Fetch-Site: same-origin\r\n", 303},
         {"TEST", "Origin: http://test:80\r\n", 303},
         {"[::1]:8007", "Origin: http://[::1]:8007\r\n", 303},
+        {"rebound.example:8000", /* which may lead here: rule 23 says that nobody checks it */
+         "Origin: http://rebound.example:8000\r\nSec-Fetch-Site: same-origin\r\n", 303},
         {"test", "Sec-Fetch-Site: none\r\n", 303},
         {"test", "Sec-Fetch-Site: cross-site\r\n", 403},
         {"test", "Origin: http://test\r\nSec-Fetch-Site: cross-site\r\n", 403},
