@@ -573,6 +573,19 @@ EVERY_SERVER(the_status_answers_to_names_of_this_machine_only)
                "public/index.html");
 }
 
+/* Rule 17. Somebody who holds a route back must not compare the bytes of the target. */
+EVERY_SERVER(a_route_has_many_spellings)
+{
+    static const char *const spellings[] = {"//status", "/%73tatus", "/x/%2e%2e/status"};
+    let_it_look_at_itself();
+    start_server();
+    for (int i = 0; i < 3; i++) {
+        const struct answer *a = get(spellings[i]);
+        check(a->status == 200 && body_has(a, " - ZeroHTTPd</title>"), "%s: %d", spellings[i],
+              a->status);
+    }
+}
+
 /* Asks for both, as a page of http://ORIGIN:8007 has its visitor's browser do. */
 static void check_status_of(const char *host, const char *origin, int status, bool may_read)
 {
