@@ -298,6 +298,14 @@ ssize_t recv(int fd, void *bytes, size_t size, int flags)
     return (ssize_t)len;
 }
 
+/* What a program with _FORTIFY_SOURCE calls instead. */
+ssize_t __recv_chk(int, void *, size_t, size_t, int);
+ssize_t __recv_chk(int fd, void *bytes, size_t size, size_t room, int flags)
+{
+    must(size <= room, "the loop receives more than there is room for");
+    return recv(fd, bytes, size, flags);
+}
+
 ssize_t read(int fd, void *bytes, size_t size)
 {
     const struct descriptor *d = find(fd);

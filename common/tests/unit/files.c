@@ -209,7 +209,7 @@ Test(files, rule_18_a_file_without_permission_is_a_403)
     cr_assert(!root || seteuid(65534) == 0);
     expect_rows(rows, COUNT(rows));
     cr_assert(!root || seteuid(0) == 0);
-    fchmodat(scratch_fd, "public/locked", 0755, 0);
+    cr_assert(fchmodat(scratch_fd, "public/locked", 0755, 0) == 0);
 }
 
 Test(files, rule_18_without_a_descriptor_left_it_is_a_503)

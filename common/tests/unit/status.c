@@ -262,7 +262,7 @@ Test(status, counts_threads_descriptors_and_memory)
     for (size_t i = 0; i < COUNT(threads); i++)
         cr_assert(pthread_create(&threads[i], NULL, sleep_until_closed, &ends[0]) == 0);
     for (int i = 0; i < MORE; i++)
-        dup(ends[0]);
+        cr_assert(dup(ends[0]) >= 0);
     char *memory = malloc(MIB << 20);
     memset(memory, 1, MIB << 20);
     status.slots = NULL;
