@@ -1,7 +1,8 @@
 # ZeroHTTPd: `make` builds the seven servers, `make help` says what else there is.
 
 CC        ?= cc
-CFLAGS    ?= -O2 -g $(HARDENING)
+CFLAGS    ?= -O2 -g $(if $(SAN),,$(HARDENING))
+HARDENING  = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong # many overruns end the program
 WARN       = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
 LDLIBS     = -lhiredis -pthread
@@ -17,8 +18,6 @@ OUT       = build/san-$(subst $(comma),-,$(SAN))
 SAN_FLAGS = -fsanitize=$(SAN)$(PAIRS) -fno-omit-frame-pointer -fno-sanitize-recover=all
 PAIRS     = $(if $(findstring address,$(SAN)),$(comma)pointer-compare$(comma)pointer-subtract)
 LEAKS     = $(if $(findstring address,$(SAN)),$(OUT)/common/tests/leaks_at_exit.o)
-else # a write past the end of a buffer ends the program, where the compiler or glibc can see it
-HARDENING = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
 endif
 
 # These install what they need. Others stop, and name `make deps`. With DEPS=no, neither happens.
