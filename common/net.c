@@ -55,6 +55,7 @@ int net_listen(const struct options *o, bool blocking)
         listen(listener, o->backlog) < 0)
         process_die(o->name, "cannot listen on %s port %d: %s%s", o->bind, o->port, strerror(errno),
                     errno == EADDRINUSE ? "; choose another one with --port" : "");
+    process_leave_root(o, !net_is_loopback(address->ai_addr));
     freeaddrinfo(address);
     return listener;
 }

@@ -17,6 +17,8 @@ static const char help[] =
     "                        REDISCLI_AUTH may hold the password instead\n"
     "%s"
     "  -d, --root DIR        where public/ and templates/ are (.)\n"
+    "  -u, --user NAME       become this user once the port is open; the server must be\n"
+    "                        started as root\n"
     "  -k, --keep-alive SEC  how long an idle connection is kept; 0: not at all (5)\n"
     "  -t, --timeout SEC     for a whole request, and for a response that makes no\n"
     "                        progress; a new connection that says nothing gets half\n"
@@ -36,13 +38,21 @@ static const char help_workers[] =
     "  -w, --workers N       how many processes or threads may serve at once (%d)\n";
 
 static const struct option long_options[] = {
-    {"port", required_argument, NULL, 'p'},    {"bind", required_argument, NULL, 'b'},
-    {"redis", required_argument, NULL, 'r'},   {"workers", required_argument, NULL, 'w'},
-    {"root", required_argument, NULL, 'd'},    {"keep-alive", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 't'}, {"backlog", required_argument, NULL, 'l'},
-    {"work", required_argument, NULL, 'W'},    {"status", required_argument, NULL, 's'},
-    {"verbose", no_argument, NULL, 'v'},       {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+    {"port", required_argument, NULL, 'p'},
+    {"bind", required_argument, NULL, 'b'},
+    {"redis", required_argument, NULL, 'r'},
+    {"workers", required_argument, NULL, 'w'},
+    {"root", required_argument, NULL, 'd'},
+    {"user", required_argument, NULL, 'u'},
+    {"keep-alive", required_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 't'},
+    {"backlog", required_argument, NULL, 'l'},
+    {"work", required_argument, NULL, 'W'},
+    {"status", required_argument, NULL, 's'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
 };
 
 _Noreturn void options_bad_value(const char *name, const char *what, const char *value,
@@ -115,6 +125,9 @@ static void one_option(struct options *o, int option, const char *value, int wor
     case 'd':
         o->root = value;
         break;
+    case 'u':
+        o->user = value;
+        break;
     case 'k':
         o->keep_alive_ms = thousandths(o->name, "--keep-alive", value, "seconds", 0, MOST_SECONDS);
         break;
@@ -142,7 +155,7 @@ static void one_option(struct options *o, int option, const char *value, int wor
     }
 }
 
-static const char short_options[] = ":p:b:r:w:d:k:t:l:W:s:vhV";
+static const char short_options[] = ":p:b:r:w:d:u:k:t:l:W:s:vhV";
 
 /* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`). Or the whole word, if
  * there is no letter (`--bogus`), or one that is known (`--verbose=3`). */

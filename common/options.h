@@ -17,6 +17,7 @@ struct options {
     const char *redis;   /* host:port, redis://user:password@host:port, or unix:path */
     int workers;         /* processes or threads; 0: this server has no such option */
     const char *root;    /* where public/ and templates/ are */
+    const char *user;    /* to become after the start; NULL: nobody else */
     int keep_alive_ms;   /* 0: close after every response */
     int timeout_ms;      /* for a whole request, and for a response without progress */
     int work_us;         /* CPU time that each guestbook page uses up, for experiments */

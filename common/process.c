@@ -3,13 +3,17 @@
 #include "log.h"
 #include "memory.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -48,6 +52,30 @@ void process_reserve_descriptors(int count)
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, highest);
     if (fd >= 0)
         close(fd);
+}
+
+/* ---- rights -------------------------------------------------------------------------------- */
+
+void process_leave_root(const struct options *o, bool is_public)
+{
+    if (!o->user) {
+        if (is_public && geteuid() == 0)
+            fprintf(stderr, "%s: runs as root, and other machines may reach it: see --user\n",
+                    o->name);
+        return;
+    }
+    const struct passwd *user = getpwnam(o->user);
+    if (!user || user->pw_uid == 0)
+        options_bad_value(o->name, "--user", o->user, "a user of this machine, and not root");
+    if (initgroups(o->user, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
+        setuid(user->pw_uid) < 0)
+        process_die(o->name, "cannot become the user %s: %s", o->user, strerror(errno));
+    if (setuid(0) == 0)
+        process_die(o->name, "cannot become the user %s: it could be root again", o->user);
+
+    /* Otherwise /proc/self would be root's now, and a child of 02 and 03 could not raise its
+     * oom_score_adj (prctl(2), PR_SET_DUMPABLE). */
+    prctl(PR_SET_DUMPABLE, 1);
 }
 
 /* ---- statistics ---------------------------------------------------------------------------- */

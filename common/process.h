@@ -1,4 +1,4 @@
-/* process: a server's limits, its statistics, and its end after an error at start. */
+/* process: a server's limits, its user, its statistics, and its end after an error at start. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -14,6 +14,12 @@ _Noreturn void process_die(const char *name, const char *format, ...)
  * the count for the statistics at the end. SIGTERM and SIGINT are unblocked, and SIGXFSZ is
  * ignored. app_start() calls it, once. */
 void process_start(void);
+
+/* Becomes the user of --user for good, with that user's groups. Ends the program if that fails.
+ * Without --user, prints a line on standard error if the server is root's and `is_public`, that is,
+ * other machines can reach it. net_listen() calls it, once: the port may need root, and what is
+ * opened later must not. */
+void process_leave_root(const struct options *, bool is_public);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections, or for as many
  * as the limit allows. To be called before the first thread is created, because threads share the

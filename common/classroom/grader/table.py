@@ -66,11 +66,14 @@ CASES = {
 CALLS = Place("cost", OWN, "Predict, then measure")  # of the system calls, which costs.py counts
 
 LOAD = "it loads the machine, and judges by speed"
-EXTRA = "a server need not have --status"
+EXTRA = "a server need not have --status or --user"
 LEFT_OUT_FILES = {"weather/polite.c": LOAD}
 LEFT_OUT = {
     "the_status_is_for_local_clients_or_for_all": EXTRA,
     "with_status_all_clients_from_elsewhere_may_see_it": EXTRA,
+    "it_becomes_the_user_that_it_is_told_before_its_first_client": EXTRA,
+    "a_user_whom_it_cannot_become_ends_it": EXTRA,
+    "it_says_that_it_is_roots_if_other_machines_can_reach_it": EXTRA,
     "all_seven_give_the_same_answers_field_by_field": "it compares all seven with each other",
     "twenty_thousand_requests_of_all_kinds_leave_nothing_behind": LOAD,
     "twenty_stops_under_wrk_and_ab_truncate_no_response": LOAD,

@@ -72,20 +72,30 @@ EVERY_SERVER(it_opens_nothing_to_find_redis_again)
     "setpriv", "--pdeathsig=keep", "--reuid=65534", "--regid=65534", "--clear-groups",             \
         "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"
 
+static void let_everybody_use_redis(void)
+{
+    check(chmod(place(""), 0711) == 0 && chmod(place("redis"), 0777) == 0, "%s", strerror(errno));
+}
+
+static void need_root(void)
+{
+    if (geteuid() != 0)
+        cr_skip_test("without root, everything here runs without rights");
+}
+
 /* Sees to it that the next server is nobody's, who may do nothing but what everybody may. */
 static void run_as_nobody(void)
 {
     char test[512];
     const char *servers = getenv("SERVERS");
-    if (geteuid() != 0)
-        cr_skip_test("without root, everything here runs without rights");
+    need_root();
     snprintf(test, sizeof(test),
              "setpriv --reuid=65534 --regid=65534 --clear-groups test -x '%s/%s' -a -r "
              "templates/guestbook/index.html 2>/dev/null",
              servers ? servers : ".", server_name);
     if (system(test) != 0)
         cr_skip_test("nobody may not read this folder, or setpriv is not installed");
-    check(chmod(place(""), 0711) == 0 && chmod(place("redis"), 0777) == 0, "%s", strerror(errno));
+    let_everybody_use_redis();
     run_under(AS_NOBODY);
 }
 
@@ -104,6 +114,73 @@ EVERY_SERVER(it_needs_no_rights)
     check_file(get("/"), "public/index.html");
     check(post("guest-name=Ada&guest-remarks=hello")->status == 303, "not posted");
     check(body_has(get("/guestbook"), "Ada"), "no page");
+}
+
+/* The user, the group, the other groups, and the rights, of which none is left. */
+static void check_is_nobodys(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    const char *status = read_whole(path, NULL);
+    check(strstr(status, "\nUid:\t65534\t65534\t65534\t65534\n") &&
+              strstr(status, "\nGid:\t65534\t65534\t65534\t65534\n") &&
+              strstr(status, "\nGroups:\t65534 \n") &&
+              strstr(status, "\nCapPrm:\t0000000000000000\n") &&
+              strstr(status, "\nCapEff:\t0000000000000000\n"),
+          "it has kept rights: %s", status);
+}
+
+EVERY_SERVER(it_becomes_the_user_that_it_is_told_before_its_first_client)
+{
+    enum { ROOM = 16 };
+    pid_t children[ROOM];
+    char path[64], states[ROOM];
+    need_root();
+    start_redis();
+    let_everybody_use_redis();
+    let_it_look_at_itself();
+    start_server("--user", "nobody");
+    check_is_nobodys(server_pid);
+    struct client *c = dial(); /* for whom 02 makes its first process */
+    say(c, "GET / HTTP/1.1\r\n");
+    wait_until(is_read(c), SOON_MS, "it was not read");
+    for (int i = list_children(server_pid, children, ROOM, states); i-- > 0;) {
+        check_is_nobodys(children[i]);
+        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)children[i]);
+        wait_until(strcmp(read_whole(path, NULL), "1000\n") == 0, SOON_MS, "%s", path);
+    }
+    hang_up(c);
+    check_file(get("/"), "public/index.html");
+    check(post("guest-name=Ada&guest-remarks=hello")->status == 303, "not posted");
+    check(get("/status.json")->status == 200, "no status");
+}
+
+EVERY_SERVER(a_user_whom_it_cannot_become_ends_it)
+{
+    need_root();
+    const char *const names[] = {"root", "0", "no-such-user"};
+    for (int i = 0; i < 3; i++) {
+        check(run_server("--user", names[i]) == 2, "%s", names[i]);
+        check(strstr(server_errors(), names[i]) && !*server_output(), "%s", server_errors());
+    }
+    run_under("setpriv", "--bounding-set=-setgid,-setuid");
+    check(run_server("--user", "nobody") == 1, "it has become nobody without the right to");
+    check(strstr(server_errors(), ": cannot become the user nobody: "), "%s", server_errors());
+}
+
+EVERY_SERVER(it_says_that_it_is_roots_if_other_machines_can_reach_it)
+{
+    need_root();
+    start_redis();
+    start_server();
+    check(!*server_errors(), "on loopback: %s", server_errors());
+    stop_server();
+    start_server("--bind", "0.0.0.0");
+    check(count_lines(server_errors()) == 1 && strstr(server_errors(), ": runs as root, "), "%s",
+          server_errors());
+    stop_server();
+    start_server("--bind", "0.0.0.0", "--user", "nobody");
+    check(!*server_errors(), "as nobody: %s", server_errors());
 }
 
 /* ---- the address --------------------------------------------------------------------------- */
