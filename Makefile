@@ -15,8 +15,7 @@ BUILD = $(if $(BIN),$(OUT),build)# and here, whatever else is made
 ifdef SAN # thread, or address,undefined: builds with sanitizers, apart from the rest
 comma    := ,
 OUT       = build/san-$(subst $(comma),-,$(SAN))
-SAN_FLAGS = -fsanitize=$(SAN)$(PAIRS) -fno-omit-frame-pointer -fno-sanitize-recover=all
-PAIRS     = $(if $(findstring address,$(SAN)),$(comma)pointer-compare$(comma)pointer-subtract)
+SAN_FLAGS = -fsanitize=$(SAN)$(if $(LEAKS),$(comma)pointer-compare$(comma)pointer-subtract) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LEAKS     = $(if $(findstring address,$(SAN)),$(OUT)/common/tests/leaks_at_exit.o)
 endif
 
