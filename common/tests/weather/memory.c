@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static void skip_with_sanitizers(void)
@@ -346,3 +347,64 @@ static void what_does_not_fit_into_memory_is_503_and_all_others_are_served(void)
 AGAINST(threading, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
 AGAINST(poll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
 AGAINST(epoll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
+
+/* ---- many clients that do not read ----------------------------------------------------------- */
+
+enum { READERS = 400 };
+
+/* Twenty entries of quotation marks, each of which is six bytes of the page, and on the second page
+ * an ordinary one. */
+static void fill_guestbook_with_quotes(void)
+{
+    char entry[1100] = "2026-01-05T09:00:00Z\nAda\n";
+    memset(entry + strlen(entry), '"', 1000);
+    redis("RPUSH guestbook:entries %s", "2026-01-05T09:00:00Z\nAda\nhello");
+    for (int i = 0; i < 20; i++)
+        redis("RPUSH guestbook:entries %s", entry);
+}
+
+/* Asks for six long pages and reads none of them. Returns the first one's status. */
+static int ask_and_not_read(struct client *c)
+{
+#define ONE "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n"
+    char line[] = "HTTP/1.1 200";
+    say(c, ONE ONE ONE ONE ONE ONE);
+    wait_until(recv(c->fd, line, strlen(line), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)strlen(line),
+               SOON_MS, "no answer");
+    return atoi(strrchr(line, ' '));
+}
+
+/* Returns how many of these clients got a page. The others got a 503. */
+static int begin_pages(struct client **readers)
+{
+    int pages = 0;
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = dial();
+        int status = ask_and_not_read(readers[i]);
+        check(status == 200 || status == 503, "status %d", status);
+        pages += status == 200;
+    }
+    return pages;
+}
+
+static void pages_that_nobody_reads_are_limited_and_all_others_are_served(void)
+{
+    struct client *readers[READERS];
+    start_with_little_memory();
+    fill_guestbook_with_quotes();
+    int most = MEMORY / 4 / (int)get("/guestbook")->body_len;
+    for (int round = 0; round < 2; round++) { /* what was taken is given back */
+        int pages = begin_pages(readers);
+        cr_log_info("%s: %d of %d clients got the beginning of a page", server_name, pages,
+                    READERS);
+        check(pages >= most / 5 && pages <= most, "%d, and not %d", pages, most);
+        check(get("/guestbook?page=2")->status == 200, "a short page");
+        check(get("/style.css")->status == 200, "a file");
+        for (int i = 0; i < READERS; i++)
+            reset(readers[i]);
+        wait_until(get("/guestbook")->status == 200, SOON_MS, "nothing is given back");
+    }
+}
+AGAINST(threading, pages_that_nobody_reads_are_limited_and_all_others_are_served)
+AGAINST(poll, pages_that_nobody_reads_are_limited_and_all_others_are_served)
+AGAINST(epoll, pages_that_nobody_reads_are_limited_and_all_others_are_served)
