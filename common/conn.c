@@ -267,9 +267,11 @@ static void respond(struct conn *c)
 {
     drop_body(c);
     if (!charge_response(c)) {
-        app_clear(&c->app, 0);
         c->refused = true;
-        app_refuse_for_memory(&c->app);
+        if (c->app.response.status != 303) { /* or a stored entry would be called refused */
+            app_clear(&c->app, 0);
+            app_refuse_for_memory(&c->app);
+        }
     }
     if (!conn_make_head(c)) {
         enter(c, CONN_DONE);

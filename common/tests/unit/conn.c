@@ -1403,6 +1403,27 @@ Test(conn, a_response_that_the_budget_does_not_hold_is_a_short_503)
     close_pair();
 }
 
+Test(conn, a_post_that_is_stored_is_not_called_refused_when_the_budget_is_full)
+{
+    make_large();
+    scratch_bytes("public/large", large, 20000);
+    memory_set_budget(100000);
+    open_pair();
+    unit_in_flight = 20000;
+    tell(GET("/large"));
+    expect_number("in the kernel", memory_in_use(), 20000);
+    heard();
+    cr_assert(memory_reserve(80000)); /* by others */
+    tell(POST_HEAD(30, "") ENTRY);
+    expect_number("stored", reply_with(":1\r\n"), CONN_WRITING);
+    expect_number("answered", go(), CONN_LINGERING);
+    const char *response = heard();
+    expect_part("303", response, "HTTP/1.1 303 ");
+    expect_part("303", response, "Connection: close\r\n");
+    close_pair();
+    memory_release(80000);
+}
+
 /* ---- what a connection costs --------------------------------------------------------------- */
 
 static size_t cost(void)
