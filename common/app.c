@@ -442,9 +442,10 @@ void app_refuse(struct app *app, int status)
 
 void app_refuse_for_memory(struct app *app)
 {
-    respond_because(app, 503,
-                    "This server is short of memory, because many large requests arrive at once. "
-                    "Your request was not carried out. Please try again in a moment.");
+    respond_because(
+        app, 503,
+        "This server is short of memory, because many clients send or ask for much at once. "
+        "Your request was not carried out. Please try again in a moment.");
 }
 
 void app_clear(struct app *app, size_t keep)

@@ -90,8 +90,8 @@ uint64_t memory_limit(const char *root)
 
 /* ---- the budget ---------------------------------------------------------------------------- */
 
-/* The other three quarters are for the cost of connections without large requests: their objects,
- * threads and pages, and the kernel's part. */
+/* The other three quarters are for the cost of connections without large requests and responses:
+ * their objects and threads, and the kernel's part. */
 void memory_start(void)
 {
     memory_set_budget(memory_limit("") / 4);

@@ -1,8 +1,9 @@
-/* memory: how much memory a process may use for requests that it cannot answer yet.
+/* memory: how much memory a process may use for requests that it cannot answer yet, and for
+ * responses that its clients have not taken.
  *
- *  - A client can send up to 64 KiB before the server knows what it wants, and thousands of clients
- *    can do so at once. Without a limit the kernel would kill the process, and close every
- *    connection with it.
+ *  - A client can send up to 64 KiB before the server knows what it wants, or ask for a long page
+ *    and not read it, and thousands of clients can do so at once. Without a limit the kernel would
+ *    kill the process, and close every connection with it.
  *  - All threads of a process share one count. A process of 01, 02 and 03 has one client, and so
  *    has a thread of 05. By default they do not come near the limit.
  */
