@@ -243,7 +243,8 @@ class Sandbox(Place):
         around = jail.build().around(self.folder)
         if not around:
             self.skipTest("this machine lets nobody make a sandbox")
-        places = [each for each in jail.EMPTY if os.path.isdir(each)]
+        places = [each for each in jail.EMPTY
+                  if os.path.isdir(each) and not place.TOP.startswith(each + "/")]
         done = subprocess.run([*around, "df", "--output=size", "--block-size=1", *places],
                               check=True, stdout=subprocess.PIPE, encoding="ascii")
         sizes = [int(line) for line in done.stdout.split()[1:] if line.isdecimal()]

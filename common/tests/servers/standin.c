@@ -114,7 +114,8 @@ static void a_redis_that_answers_steadily_is_waited_for_however_long_the_line(vo
     }
     check(now_ms() - start > TIMEOUT_MS, "there was no line");
 }
-AGAINST_LOOPS(a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
+AGAINST(poll, a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
+AGAINST(epoll, a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
 
 /* Nobody knows whether it was done: so nobody does it again. */
 EVERY_SERVER(a_connection_closed_instead_of_a_reply_means_503_at_every_call)
