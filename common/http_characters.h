@@ -1,4 +1,4 @@
-/* http_characters: which bytes may appear where in HTTP. For http.c and http_uri.c only. */
+/* http_characters: which bytes may appear where in HTTP. For http.c only. */
 #ifndef HTTP_CHARACTERS_H
 #define HTTP_CHARACTERS_H
 
