@@ -214,11 +214,26 @@ static enum effect post_guestbook(struct app *app, const struct http_request *re
     return ASK_REDIS;
 }
 
+static enum effect respond_no_reply(struct app *app, int why)
+{
+    switch (why) {
+    case REDIS_NO_REPLY:
+        return respond_error(app, 504);
+    case REDIS_NOT_ADMITTED:
+        return respond_because(app, 503, explain_not_admitted);
+    case REDIS_NOT_READY:
+        return respond_because(app, 503, explain_not_ready);
+    default:
+        return respond_error(app, 503);
+    }
+}
+
 static enum effect answer_guestbook(struct app *app, const redisReply *reply, int why)
 {
-    int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask)
-                       : guestbook_no_reply(&app->guestbook, why);
     char text[EXPLAIN_SIZE];
+    if (!reply && !guestbook_has_stored(&app->guestbook))
+        return respond_no_reply(app, why);
+    int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask) : 303;
     switch (status) {
     case 0:
         return ASK_REDIS;
@@ -229,12 +244,8 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
         app->page.len = 0;
         buffer_append(&app->page, "/guestbook", strlen("/guestbook"));
         return respond_location(app, 303);
-    case REDIS_NOT_ADMITTED:
-        return respond_because(app, 503, explain_not_admitted);
-    case REDIS_NOT_READY:
-        return respond_because(app, 503, explain_not_ready);
     default:
-        if (!reply || reply->type != REDIS_REPLY_ERROR)
+        if (reply->type != REDIS_REPLY_ERROR)
             return respond_error(app, status);
         explain_redis_error(reply->str, app->guestbook.step == GUESTBOOK_POSTING, text);
         return respond_because(app, status, text);

@@ -159,9 +159,9 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
 }
 
 /* If only LTRIM failed, the entry is in the list. A visitor told otherwise would post it again. */
-int guestbook_no_reply(const struct guestbook *g, int why)
+bool guestbook_has_stored(const struct guestbook *g)
 {
-    return g->step == GUESTBOOK_TRIMMING ? 303 : why;
+    return g->step == GUESTBOOK_TRIMMING;
 }
 
 /* ---- posting: RPUSH, and at times LTRIM ---------------------------------------------------- */

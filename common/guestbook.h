@@ -79,9 +79,8 @@ int guestbook_post(struct guestbook *, const struct http_request *, time_t now,
  * makes no sense. At 200 the reply is borrowed until the page is rendered. */
 int guestbook_reply(struct guestbook *, const redisReply *, struct redis_command *ask);
 
-/* For a last command without a reply; `why` is one of redis.h's reasons. Returns the status to
- * answer with: 303 if the entry was stored before that, else `why`. */
-int guestbook_no_reply(const struct guestbook *, int why);
+/* For a command without a reply: has the entry been stored before that? */
+bool guestbook_has_stored(const struct guestbook *);
 
 /* Renders the page, with the entries or with the form's error. */
 void guestbook_render(struct guestbook *, const struct page *, struct buffer *out);

@@ -131,8 +131,10 @@ size_t http_encode_path(const char *path, char *encoded);
  * it unescaped that a URI may not hold (RFC 3986, 3.4). */
 size_t http_encode_query(struct span query, char *encoded);
 
-/* Decodes application/x-www-form-urlencoded text in place ("+" is a space). Returns the new length,
- * or -1 for a bad escape. */
+/* Decodes "%XX" in place. Returns the new length, or -1 for a bad escape. */
+long http_decode_escapes(char *text, size_t len);
+
+/* The same for application/x-www-form-urlencoded, where "+" is a space. */
 long http_decode_form(char *text, size_t len);
 
 /* Formats IMF-fixdate (RFC 9110, 5.6.7). */

@@ -64,7 +64,7 @@ bool http_all_are(struct span span, int class)
 /* ---- escapes ------------------------------------------------------------------------------- */
 
 /* Decodes "%XX". Returns the length, or -1 for a bad escape. `to` may be `from`. */
-static long decode_escapes(const char *from, size_t len, char *to, bool plus_is_space)
+static long decode(const char *from, size_t len, char *to, bool plus_is_space)
 {
     size_t n = 0;
     for (size_t i = 0; i < len; i++) {
@@ -84,7 +84,12 @@ static long decode_escapes(const char *from, size_t len, char *to, bool plus_is_
 
 long http_decode_form(char *text, size_t len)
 {
-    return decode_escapes(text, len, text, true);
+    return decode(text, len, text, true);
+}
+
+long http_decode_escapes(char *text, size_t len)
+{
+    return decode(text, len, text, false);
 }
 
 /* Drops "." and empty segments. ".." also drops the segment before it. The result is never longer,
@@ -119,7 +124,7 @@ static bool resolve_dots(char *path)
 
 bool http_decode_path(struct span path, char *decoded)
 {
-    long len = decode_escapes(path.at, path.len, decoded, false);
+    long len = decode(path.at, path.len, decoded, false);
     if (len <= 0 || decoded[0] != '/')
         return false;
     for (long i = 0; i < len; i++)

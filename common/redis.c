@@ -1,12 +1,281 @@
 #include "redis.h"
 
 #include "clock.h"
+#include "http.h"
+#include "log.h"
+#include "options.h"
+#include "process.h"
+#include "text.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+/* ---- where it is --------------------------------------------------------------------------- */
+
+/* Copies [at, end) to `out` of size + 1 bytes, without its escapes. */
+static bool unescape(const char *at, const char *end, char *out, size_t size)
+{
+    char text[3 * REDIS_MAX_PASSWORD];
+    if ((size_t)(end - at) > sizeof(text))
+        return false;
+    memcpy(text, at, (size_t)(end - at));
+    long len = http_decode_escapes(text, (size_t)(end - at));
+    if (len < 0 || (size_t)len > size || memchr(text, '\0', (size_t)len))
+        return false;
+    memcpy(out, text, (size_t)len);
+    out[len] = '\0';
+    return true;
+}
+
+/* Reads "user", ":password" or "user:password", up to `end`. */
+static bool read_credentials(struct redis_server *server, const char *at, const char *end)
+{
+    const char *colon = memchr(at, ':', (size_t)(end - at));
+    const char *user_end = colon ? colon : end, *password = colon ? colon + 1 : end;
+    return unescape(at, user_end, server->user, REDIS_MAX_USER) &&
+           unescape(password, end, server->password, REDIS_MAX_PASSWORD) &&
+           (colon ? *server->password : *server->user) != '\0';
+}
+
+static const char *locate_host(struct redis_server *server, const char *where)
+{
+    char host[256];
+    const char *colon = strrchr(where, ':');
+    size_t len = colon ? (size_t)(colon - where) : 0;
+    if (!colon || len == 0 || len >= sizeof(host))
+        return "host:port, or unix:PATH";
+    bool brackets = where[0] == '[' && where[len - 1] == ']';
+    snprintf(host, sizeof(host), "%.*s", (int)len - (brackets ? 2 : 0), where + brackets);
+
+    char *end;
+    long port = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end != '\0' || port < 1 || port > 65535)
+        return "host:port, with a port from 1 to 65535";
+
+    /* where "localhost" is both IPv4 and IPv6, Redis more often listens on 127.0.0.1 */
+    struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
+    struct addrinfo hints_6 = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET6};
+    if (getaddrinfo(host, NULL, &hints, &address) != 0 &&
+        getaddrinfo(host, NULL, &hints_6, &address) != 0)
+        return "a host that can be found";
+    getnameinfo(address->ai_addr, address->ai_addrlen, server->host, sizeof(server->host), NULL, 0,
+                NI_NUMERICHOST);
+    freeaddrinfo(address);
+    server->port = (int)port;
+    return NULL;
+}
+
+static const char scheme[] = "redis://";
+
+static bool is_url(const char *where)
+{
+    return strncmp(where, scheme, strlen(scheme)) == 0;
+}
+
+const char *redis_parse_address(struct redis_server *server, const char *where)
+{
+    if (strncmp(where, "unix:", 5) == 0) {
+        server->path = where + 5;
+        return strlen(server->path) > 0 && strlen(server->path) < 108 ? NULL
+                                                                      : "a path of 1 to 107 bytes";
+    }
+    const char *host = is_url(where) ? where + strlen(scheme) : where;
+    const char *at = is_url(where) ? strrchr(host, '@') : NULL;
+    if (at && !read_credentials(server, host, at))
+        return "redis://user:password@host:port";
+    return locate_host(server, at ? at + 1 : host);
+}
+
+/* ---- its errors ---------------------------------------------------------------------------- */
+
+enum { TOLD_ERRORS = 16, TOLD_BYTES = 200 };
+
+/* Hashes of the errors that were printed; 0: a free place. All processes of a server share them. */
+struct redis_told {
+    _Atomic uint32_t hashes[TOLD_ERRORS];
+};
+
+static uint32_t hash_of(const char *bytes, size_t len)
+{
+    uint32_t hash = 2166136261; /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619;
+    return hash ? hash : 1;
+}
+
+/* The thread or process that puts the hash into a free place prints the error. */
+static bool is_news(struct redis_told *told, uint32_t hash)
+{
+    for (int i = 0; i < TOLD_ERRORS; i++) {
+        uint32_t there = 0;
+        if (atomic_compare_exchange_strong(&told->hashes[i], &there, hash))
+            return true;
+        if (there == hash)
+            return false;
+    }
+    return false;
+}
+
+void redis_log(const struct redis_server *server, const char *does, const char *error, size_t len)
+{
+    char line[TOLD_BYTES * 4 + 1];
+    len = len < TOLD_BYTES ? len : TOLD_BYTES;
+    if (!server->told || !is_news(server->told, hash_of(error, len)))
+        return;
+    text_escape(error, len, line, sizeof(line));
+    log_message(server->name, "Redis %s: %s", does, line);
+}
+
+/* ---- connecting ---------------------------------------------------------------------------- */
+
+/* Returns a socket that is connected within `ms`, or -1 with errno set. With 0 milliseconds the
+ * socket is non-blocking, and its connection may still be on its way. We do not connect with
+ * hiredis, because version 0.14 does not survive that without memory. A blocking connect(2) ends
+ * after SO_SNDTIMEO, with EINPROGRESS (socket(7)), or with EAGAIN on a Unix socket. */
+static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
+{
+    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | (ms ? 0 : SOCK_NONBLOCK), 0);
+    if (fd >= 0 && (!ms || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0) &&
+        (connect(fd, address, size) == 0 || (!ms && errno == EINPROGRESS)))
+        return fd;
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int connect_once(const struct redis_server *server, int64_t ms)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct addrinfo *found,
+        hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    char port[8];
+    if (server->path) {
+        snprintf(local.sun_path, sizeof(local.sun_path), "%s", server->path);
+        return connect_to((struct sockaddr *)&local, sizeof(local), ms);
+    }
+    snprintf(port, sizeof(port), "%d", server->port);
+    if (getaddrinfo(server->host, port, &hints, &found) != 0) {
+        errno = ENOMEM; /* it is an address already: nothing else can be wrong */
+        return -1;
+    }
+    int fd = connect_to(found->ai_addr, found->ai_addrlen, ms);
+    int reason = errno;
+    freeaddrinfo(found);
+    errno = reason;
+    return fd;
+}
+
+/* Tries again after EAGAIN and EINTR, until the time is over. */
+int redis_connect(const struct redis_server *server)
+{
+    int64_t deadline = clock_now_ms() + server->connect_ms;
+    for (;;) {
+        int64_t left = deadline - clock_now_ms();
+        int fd = connect_once(server, left > 0 ? left : 1);
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || clock_now_ms() >= deadline)
+            return fd;
+        poll(NULL, 0, 5);
+    }
+}
+
+int redis_connect_nonblocking(const struct redis_server *server)
+{
+    return connect_once(server, 0);
+}
+
+/* ---- commands and replies ------------------------------------------------------------------ */
+
+/* The cast: an argument of hiredis lacks a const. */
+void redis_prepare(struct redis_command *command)
+{
+    char *bytes;
+    long long len = redisFormatCommandArgv(&bytes, command->count, (const char **)command->words,
+                                           command->lens);
+    if (len > 0) {
+        command->bytes = bytes;
+        command->len = (size_t)len;
+    }
+}
+
+ssize_t redis_read(int fd, redisReader *reader)
+{
+    char bytes[16 * 1024];
+    ssize_t n = read(fd, bytes, sizeof(bytes));
+    if (n <= 0 || redisReaderFeed(reader, bytes, (size_t)n) == REDIS_OK)
+        return n;
+    errno = ENOMEM;
+    return -1;
+}
+
+/* `pos` and `len` are fields of the public struct redisReader, but they are not documented. Checked
+ * in hiredis 0.14.1 and 1.2.0. */
+bool redis_has_more(const redisReader *reader)
+{
+    return reader->pos < reader->len;
+}
+
+bool redis_is_stale(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+void redis_log_error(const struct redis_server *server, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        redis_log(server, "says", reply->str, (size_t)reply->len);
+}
+
+void redis_log_nonsense(const struct redis_server *server, const redisReader *reader,
+                        const struct redis_limits *limits)
+{
+    const char *error = limits->exceeded                    ? "a reply larger than a page can be"
+                        : reader->err == REDIS_ERR_PROTOCOL ? reader->errstr
+                                                            : NULL;
+    if (error)
+        redis_log(server, "makes no sense", error, strlen(error));
+}
+
+struct redis_command redis_auth_command(const struct redis_server *server)
+{
+    const char *user = server->user, *password = server->password;
+    if (!*user)
+        return (struct redis_command){
+            .count = 2,
+            .words = {"AUTH", password},
+            .lens = {strlen("AUTH"), strlen(password)},
+        };
+    return (struct redis_command){
+        .count = 3,
+        .words = {"AUTH", user, password},
+        .lens = {strlen("AUTH"), strlen(user), strlen(password)},
+    };
+}
+
+int redis_auth_refusal(const struct redis_server *server, const redisReply *reply)
+{
+    static const char *const not_ready[] = {"LOADING ", "ERR max number of clients"};
+    redis_log_error(server, reply);
+    if (reply->type == REDIS_REPLY_STATUS)
+        return 0;
+    for (size_t i = 0; reply->str && i < sizeof(not_ready) / sizeof(not_ready[0]); i++)
+        if (strncmp(reply->str, not_ready[i], strlen(not_ready[i])) == 0)
+            return REDIS_NOT_READY;
+    return REDIS_NOT_ADMITTED;
+}
 
 /* ---- how large a reply may be -------------------------------------------------------------- */
 
@@ -52,225 +321,45 @@ bool redis_is_too_large(const redisReader *reader, struct redis_limits *limits)
     return limits->exceeded;
 }
 
-/* ---- one connection ------------------------------------------------------------------------ */
+/* ---- at start ------------------------------------------------------------------------------ */
 
-void redis_log_error(const struct redis_server *server, const redisReply *reply)
+/* The environment is safer than the command line, which ps(1) shows to all users. */
+static void find_password(struct redis_server *server, const struct options *o)
 {
-    if (reply->type == REDIS_REPLY_ERROR)
-        redis_log(server, "says", reply->str, (size_t)reply->len);
-}
-
-void redis_log_nonsense(const struct redis_server *server, const redisReader *reader,
-                        const struct redis_limits *limits)
-{
-    const char *error = limits->exceeded                    ? "a reply larger than a page can be"
-                        : reader->err == REDIS_ERR_PROTOCOL ? reader->errstr
-                                                            : NULL;
-    if (error)
-        redis_log(server, "makes no sense", error, strlen(error));
-}
-
-void redis_close(struct redis *redis)
-{
-    if (redis->fd < 0)
+    const char *password = getenv("REDISCLI_AUTH");
+    if (*server->password || !password)
         return;
-    close(redis->fd);
-    redisReaderFree(redis->reader);
-    redis->fd = -1;
-    redis->reader = NULL;
+    if (strlen(password) > REDIS_MAX_PASSWORD)
+        process_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes", REDIS_MAX_PASSWORD);
+    memcpy(server->password, password, strlen(password) + 1);
 }
 
-static bool open_connection(struct redis *redis)
+void redis_start(struct redis_server *server, const struct options *o)
 {
-    const long ms = redis->server->command_ms;
-    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    int fd = redis_connect(redis->server);
-    redisReader *reader = fd >= 0 ? redisReaderCreate() : NULL;
-    if (!reader) {
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    redis->fd = fd;
-    redis->reader = reader;
-    redis_limit_replies(reader, &redis->limits);
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0)
-        return true; /* for writing, connect_to() has set a limit already */
-    redis_close(redis);
-    return false;
-}
-
-bool redis_is_stale(const struct redis *redis)
-{
-    char byte;
-    return recv(redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
-}
-
-/* The cast: an argument of hiredis lacks a const. */
-void redis_prepare(struct redis_command *command)
-{
-    char *bytes;
-    long long len = redisFormatCommandArgv(&bytes, command->count, (const char **)command->words,
-                                           command->lens);
-    if (len > 0) {
-        command->bytes = bytes;
-        command->len = (size_t)len;
-    }
-}
-
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno != EINTR)
-            return false;
-        bytes += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-static bool send_command(int fd, const struct redis_command *command)
-{
-    if (command->bytes)
-        return write_all(fd, command->bytes, command->len);
-    struct redis_command formatted = *command;
-    redis_prepare(&formatted);
-    bool sent = formatted.bytes && write_all(fd, formatted.bytes, formatted.len);
-    int reason = errno;
-    redisFreeCommand((char *)formatted.bytes);
-    errno = reason;
-    return sent;
-}
-
-ssize_t redis_read(int fd, redisReader *reader)
-{
-    char bytes[16 * 1024];
-    ssize_t n = read(fd, bytes, sizeof(bytes));
-    if (n <= 0 || redisReaderFeed(reader, bytes, (size_t)n) == REDIS_OK)
-        return n;
-    errno = ENOMEM;
-    return -1;
-}
-
-/* `pos` and `len` are fields of the public struct redisReader, but they are not documented. Checked
- * in hiredis 0.14.1 and 1.2.0. */
-bool redis_has_more(const redisReader *reader)
-{
-    return reader->pos < reader->len;
-}
-
-/* Waits for the rest of a reply that comes in pieces. If the deadline has passed, checks once. */
-static bool is_readable(int fd, int64_t deadline)
-{
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
-    int ready;
-    do {
-        int64_t left = deadline - clock_now_ms();
-        ready = poll(&wanted, 1, left > 0 ? (int)left : 0);
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0)
-        errno = EAGAIN;
-    return ready > 0;
-}
-
-/* Reads until a reply is whole. The first read waits by itself (SO_RCVTIMEO). Returns NULL with
- * errno set, to EAGAIN if the time is over. */
-static redisReply *read_reply(struct redis *redis, int64_t deadline)
-{
-    void *reply = NULL;
-    for (bool first = true;; first = false) {
-        if (!first && !is_readable(redis->fd, deadline))
-            return NULL;
-        ssize_t n = redis_read(redis->fd, redis->reader);
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            errno = n == 0 ? ECONNRESET : errno;
-            return NULL;
-        }
-        bool sense = redisReaderGetReply(redis->reader, &reply) == REDIS_OK;
-        if (sense && reply)
-            return reply;
-        if (!sense || redis_is_too_large(redis->reader, &redis->limits)) {
-            errno = EPROTO;
-            return NULL;
-        }
-    }
-}
-
-/* One command on an open connection. */
-static redisReply *exchange(struct redis *redis, const struct redis_command *command, int *why)
-{
-    int64_t deadline = clock_now_ms() + redis->server->command_ms;
-    redisReply *reply = NULL;
-    errno = 0;
-    if (send_command(redis->fd, command))
-        reply = read_reply(redis, deadline);
-    *why = reply ? 0 : errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
-    if (reply)
-        redis_log_error(redis->server, reply);
-    if (!reply)
-        redis_log_nonsense(redis->server, redis->reader, &redis->limits);
-    if (!reply || redis_has_more(redis->reader))
-        redis_close(redis); /* a late or an extra reply must not become the next command's */
-    return reply;
-}
-
-struct redis_command redis_auth_command(const struct redis_server *server)
-{
-    const char *user = server->user, *password = server->password;
-    if (!*user)
-        return (struct redis_command){
-            .count = 2,
-            .words = {"AUTH", password},
-            .lens = {strlen("AUTH"), strlen(password)},
-        };
-    return (struct redis_command){
-        .count = 3,
-        .words = {"AUTH", user, password},
-        .lens = {strlen("AUTH"), strlen(user), strlen(password)},
+    *server = (struct redis_server){
+        .name = o->name,
+        .connect_ms = options_connect_ms(o),
+        .command_ms = options_redis_ms(o),
     };
-}
+    const char *right = redis_parse_address(server, o->redis);
+    const char *password = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
+    const char *shown = password ? password + 1 : o->redis; /* without the password, for messages */
+    if (right)
+        options_bad_value(o->name, "--redis", shown, right);
+    find_password(server, o);
+    if (*server->user && !*server->password)
+        process_die(o->name, "--redis %s: a user needs a password, as REDISCLI_AUTH", shown);
+    server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (server->told == MAP_FAILED)
+        process_die(o->name, "%s", strerror(errno));
 
-int redis_auth_refusal(const struct redis_server *server, const redisReply *reply)
-{
-    static const char *const not_ready[] = {"LOADING ", "ERR max number of clients"};
-    redis_log_error(server, reply);
-    if (reply->type == REDIS_REPLY_STATUS)
-        return 0;
-    for (size_t i = 0; reply->str && i < sizeof(not_ready) / sizeof(not_ready[0]); i++)
-        if (strncmp(reply->str, not_ready[i], strlen(not_ready[i])) == 0)
-            return REDIS_NOT_READY;
-    return REDIS_NOT_ADMITTED;
-}
-
-/* Opens the connection, and sends the password. */
-static bool connect_and_authenticate(struct redis *redis, int *why)
-{
-    *why = REDIS_NO_CONNECTION;
-    if (!open_connection(redis))
-        return false;
-    if (!*redis->server->password)
-        return true;
-    struct redis_command auth = redis_auth_command(redis->server);
-    redisReply *reply = exchange(redis, &auth, why);
-    int refusal = reply ? redis_auth_refusal(redis->server, reply) : 0;
-    if (refusal) {
-        redis_close(redis);
-        *why = refusal;
-    } else if (reply && redis->fd < 0) { /* Redis sent more than the reply */
-        *why = REDIS_NO_CONNECTION;
-    }
-    freeReplyObject(reply);
-    return redis->fd >= 0;
-}
-
-redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
-{
-    redisReply *reply = NULL;
-    bool ready = redis->fd >= 0 || connect_and_authenticate(redis, why);
-    if (ready)
-        reply = exchange(redis, command, why);
-    /* A lost reply says something about this connection only. */
-    redis->why = ready && *why == REDIS_NO_CONNECTION ? 0 : *why;
-    return reply;
+    int fd = redis_connect(server);
+    if (fd < 0)
+        fprintf(stderr,
+                "%s: no Redis at %s (%s): files are served, the guestbook answers 503 until "
+                "there is one\n",
+                o->name, shown, strerror(errno == EINPROGRESS ? ETIMEDOUT : errno));
+    else
+        close(fd);
 }

@@ -1,34 +1,77 @@
-/* redis: Redis for servers that may block. Connecting, asking, connecting again.
- * It knows two status codes of HTTP, which say why there is no reply: 503 (no
- * connection) and 504 (no reply in time).
+/* redis: what all seven know of Redis: where it is, how to connect to it, how a
+ * command is written and a reply is read. How to wait for a reply is redis_pool.h's
+ * and redis_async.h's.
  *
  *  - hiredis puts commands into Redis' protocol, and turns the bytes of a reply
  *    into objects (redisReader). The sockets are ours: hiredis 0.14 connects and
  *    writes without checking what malloc(3) returns.
- *  - A connection is opened when it is first needed, and kept.
- *  - A lost connection is opened again for the next request. The command whose
- *    reply was lost is never sent a second time: Redis may have executed it.
+ *  - Redis' name is resolved once, at start.
  *  - If there is a password, AUTH is the first command on every connection.
  *  - A reply larger than any that a page needs is not read to its end.
+ *  - Each error from Redis is printed on standard error once, in Redis' words.
  */
 #ifndef REDIS_H
 #define REDIS_H
 
-#include "redis_server.h"
+#include "options.h"
 
 #include <hiredis/hiredis.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Why there is no reply. The last two lead to a 503 as well: Redis did not accept the password, or
- * refused AUTH for another reason. */
+/* Why there is no reply. */
 enum {
-    REDIS_NO_CONNECTION = 503,
-    REDIS_NO_REPLY = 504,
-    REDIS_NOT_ADMITTED = 1,
-    REDIS_NOT_READY = 2,
+    REDIS_NO_CONNECTION = 1,
+    REDIS_NO_REPLY,     /* in time */
+    REDIS_NOT_ADMITTED, /* Redis did not accept the password, */
+    REDIS_NOT_READY,    /* or refused AUTH for another reason */
 };
+
+/* ---- where it is --------------------------------------------------------------------------- */
+
+enum { REDIS_MAX_PASSWORD = 511, REDIS_MAX_USER = 63 }; /* bytes */
+
+/* Where Redis is, its password, and how long it may take. */
+struct redis_server {
+    const char *name;                      /* of the program, for messages */
+    struct redis_told *told;               /* what was printed already; NULL: print nothing */
+    char password[REDIS_MAX_PASSWORD + 1]; /* "": none */
+    char user[REDIS_MAX_USER + 1];         /* of an access control list; "": the default user */
+    const char *path;                      /* of its Unix socket; NULL: host and port */
+    char host[INET6_ADDRSTRLEN];           /* numeric; the name was resolved at start */
+    int port;
+    int connect_ms, command_ms;
+};
+
+/* Finds Redis where --redis says, and resolves its name. A bad --redis ends the program with status
+ * 2. If Redis does not answer, prints one line on standard error, and the server starts all the
+ * same. If --redis has no password, the environment variable REDISCLI_AUTH may hold it, as for
+ * redis-cli. A user without either is bad. To be called before the first fork, so that all children
+ * share the memory of what was printed. */
+void redis_start(struct redis_server *, const struct options *);
+
+/* Reads "host:port", "[address]:port", either of them behind "redis://", perhaps with "user@",
+ * ":password@" or "user:password@", or "unix:path", which is borrowed. In user and password %XX is
+ * the byte of that number. Returns NULL, or says in words what would be right. */
+const char *redis_parse_address(struct redis_server *, const char *where);
+
+/* Connects within connect_ms. Returns a blocking socket, which the caller closes, or -1 with errno
+ * set. */
+int redis_connect(const struct redis_server *);
+
+/* Begins to connect, and does not wait. Returns a non-blocking socket, which the caller closes.
+ * When it becomes writable, the connection is made or has failed (connect(2), EINPROGRESS). Returns
+ * -1 with errno set if it has failed already. */
+int redis_connect_nonblocking(const struct redis_server *);
+
+/* Prints one line on standard error, "NAME: Redis DOES: ERROR". It shows the first 200 bytes of the
+ * error, those that cannot be printed as \xHH. The same error is printed once in a run, and at most
+ * 16 errors are. Any thread and any child may call this. */
+void redis_log(const struct redis_server *, const char *does, const char *error, size_t len);
+
+/* ---- commands and replies ------------------------------------------------------------------ */
 
 /* One command. The words are borrowed, until redis_ask() or redis_async_ask() returns. */
 struct redis_command {
@@ -43,6 +86,16 @@ struct redis_command {
  * quarter of all instructions for a short page would be spent on that. The bytes are never freed.
  * Without memory the command stays as it was. */
 void redis_prepare(struct redis_command *);
+
+/* Reads from the socket once, 16 KiB at most, and feeds the reader. Returns the result of read(2),
+ * or -1 with ENOMEM if there is no memory for the bytes. They are lost then. */
+ssize_t redis_read(int fd, redisReader *);
+
+/* Are there bytes that have not become a reply yet? */
+bool redis_has_more(const redisReader *);
+
+/* Has Redis closed an idle connection, or sent something unasked? */
+bool redis_is_stale(int fd);
 
 /* ---- how large a reply may be -------------------------------------------------------------- */
 
@@ -66,16 +119,7 @@ void redis_limit_replies(redisReader *, struct redis_limits *);
  * be called after each read, when all whole replies have been taken out. */
 bool redis_is_too_large(const redisReader *, struct redis_limits *);
 
-/* ---- a reply's bytes ----------------------------------------------------------------------- */
-
-/* Reads from the socket once, 16 KiB at most, and feeds the reader. Returns the result of read(2),
- * or -1 with ENOMEM if there is no memory for the bytes. They are lost then. */
-ssize_t redis_read(int fd, redisReader *);
-
-/* Are there bytes that have not become a reply yet? */
-bool redis_has_more(const redisReader *);
-
-/* ---- one connection ------------------------------------------------------------------------ */
+/* ---- what both clients say ---------------------------------------------------------------- */
 
 /* Logs a reply that is an error. */
 void redis_log_error(const struct redis_server *, const redisReply *);
@@ -90,26 +134,5 @@ struct redis_command redis_auth_command(const struct redis_server *);
 /* Takes the reply to AUTH. Returns 0 if Redis has accepted the password, REDIS_NOT_ADMITTED or
  * REDIS_NOT_READY. An error is logged. */
 int redis_auth_refusal(const struct redis_server *, const redisReply *);
-
-/* One connection. Only the thread that took it from its pool may use it. */
-struct redis {
-    int fd; /* -1: not open */
-    redisReader *reader;
-    const struct redis_server *server;
-    struct redis_limits limits;
-    int why;            /* why any other connection would fail, too; 0: not known to */
-    struct redis *next; /* in its pool */
-};
-
-/* Did Redis close the connection while it was idle, or send something unasked? */
-bool redis_is_stale(const struct redis *);
-
-/* Closes the connection, if it is open. */
-void redis_close(struct redis *);
-
-/* Asks, and waits for the reply, which the caller frees (freeReplyObject()). Connects first if need
- * be. An error from Redis is a reply, and is logged. Returns NULL if there is no reply. Then *why
- * says why, and the connection is closed. */
-redisReply *redis_ask(struct redis *, const struct redis_command *, int *why);
 
 #endif

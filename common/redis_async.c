@@ -160,14 +160,13 @@ void redis_async_close(struct redis_async *redis)
 
 /* ---- commands out -------------------------------------------------------------------------- */
 
-/* Has the connection ended, or has Redis sent something unasked? The loop will only be told in its
- * next round. So it is checked here before a command is lost on it, as in redis_pool_acquire().
- * While a reply is being delivered there is no need, because the connection has just been read. */
+/* Has the connection ended? The loop will only be told in its next round. So it is checked here
+ * before a command is lost on it, as in redis_pool_acquire(). While a reply is being delivered
+ * there is no need, because the connection has just been read. */
 static bool is_stale(const struct redis_async *redis)
 {
-    char byte;
     return redis->connected && redis->unanswered == 0 && !redis->answering &&
-           (recv(redis->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN);
+           redis_is_stale(redis->fd);
 }
 
 int redis_async_ask(struct redis_async *redis, const struct redis_command *command, void *asker)

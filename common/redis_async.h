@@ -56,8 +56,8 @@ void redis_async_start(struct redis_async *, const struct redis_server *,
                        void (*answered)(void *asker, const redisReply *, int why));
 
 /* Asks for `asker` (not NULL), and connects first if need be. Returns 0 if answered() will be
- * called, once and later. An error from Redis is a reply, too. Returns 503 if nothing was asked, so
- * that there will be no reply. */
+ * called, once and later. An error from Redis is a reply, too. Returns REDIS_NO_CONNECTION if
+ * nothing was asked, so that there will be no reply. */
 int redis_async_ask(struct redis_async *, const struct redis_command *, void *asker);
 
 /* Sends the commands that were asked. To be called before the loop sleeps. */

@@ -1,5 +1,10 @@
-/* redis_pool: connections to Redis that several threads share (chapter 4). A
- * process or a thread that shares with no other has a pool of one connection.
+/* redis_pool: Redis for servers that may block. Connecting, asking, connecting
+ * again, and connections that several threads share (chapter 4). A process or a
+ * thread that shares with no other has a pool of one connection.
+ *
+ *  - A connection is opened when it is first needed, and kept.
+ *  - A lost connection is opened again for the next request. The command whose
+ *    reply was lost is never sent a second time: Redis may have executed it.
  */
 #ifndef REDIS_POOL_H
 #define REDIS_POOL_H
@@ -7,6 +12,24 @@
 #include "redis.h"
 
 #include <pthread.h>
+
+/* One connection. Only the thread that took it from its pool may use it. */
+struct redis {
+    int fd; /* -1: not open */
+    redisReader *reader;
+    const struct redis_server *server;
+    struct redis_limits limits;
+    int why;            /* why any other connection would fail, too; 0: not known to */
+    struct redis *next; /* in its pool */
+};
+
+/* Closes the connection, if it is open. */
+void redis_close(struct redis *);
+
+/* Asks, and waits for the reply, which the caller frees (freeReplyObject()). Connects first if need
+ * be. An error from Redis is a reply, and is logged. Returns NULL if there is no reply. Then *why
+ * says why, and the connection is closed. */
+redisReply *redis_ask(struct redis *, const struct redis_command *, int *why);
 
 struct redis_pool {
     pthread_mutex_t lock;

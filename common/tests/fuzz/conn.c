@@ -87,7 +87,7 @@ static void reply(unsigned number)
         redisReaderFeed(reader, replies[number], strlen(replies[number]));
         must(redisReaderGetReply(reader, &made) == REDIS_OK && made);
     }
-    conn_reply(&conn, made, number % 2 ? 503 : 504);
+    conn_reply(&conn, made, number % 2 ? REDIS_NO_CONNECTION : REDIS_NO_REPLY);
     if (made)
         freeReplyObject(made);
     redisReaderFree(reader);

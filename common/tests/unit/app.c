@@ -288,7 +288,8 @@ Test(app, a_post_into_a_list_that_is_too_long_takes_two_questions)
         ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x");
         expect_number("RPUSH", reply(":10101\r\n"), ASK_REDIS);
         expect_ask("second", "LTRIM");
-        expect_number("LTRIM", lost ? app_reply(&app, NULL, 504) : reply("+OK\r\n"), RESPOND);
+        expect_number("LTRIM", lost ? app_reply(&app, NULL, REDIS_NO_REPLY) : reply("+OK\r\n"),
+                      RESPOND);
         expect_number("status", app.response.status, 303);
         expect_text("location", app.response.location, "/guestbook");
     }
@@ -412,14 +413,15 @@ Test(app, redis_may_fail_at_any_step)
 {
     static const char *const replies[] = {":1\r\n", "$1\r\n1\r\n"};
     for (size_t step = 0; step < 3; step++)
-        for (int why = 503; why <= 504; why++) {
+        for (int why = REDIS_NO_CONNECTION; why <= REDIS_NO_REPLY; why++) {
+            bool lost = why == REDIS_NO_CONNECTION;
             ask("GET /guestbook", "");
             for (size_t i = 0; i < step; i++)
                 cr_assert_eq(reply(replies[i]), ASK_REDIS);
             expect_number("no reply", app_reply(&app, NULL, why), RESPOND);
-            expect_number("no reply", app.response.status, why);
-            expect_part("no reply", content(), why == 503 ? "redis-server --port" : "look before");
-            cr_expect(!strstr(app.response.fields, "Retry-After: ") == (why == 504), "%d", why);
+            expect_number("no reply", app.response.status, lost ? 503 : 504);
+            expect_part("no reply", content(), lost ? "redis-server --port" : "look before");
+            cr_expect(!strstr(app.response.fields, "Retry-After: ") == !lost, "%d", why);
 
             ask("GET /guestbook", "");
             for (size_t i = 0; i < step; i++)
@@ -429,7 +431,7 @@ Test(app, redis_may_fail_at_any_step)
             expect_no_part("nothing of the insides", content(), "no <b>");
         }
     ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x");
-    expect_number("RPUSH", app_reply(&app, NULL, 504), RESPOND);
+    expect_number("RPUSH", app_reply(&app, NULL, REDIS_NO_REPLY), RESPOND);
     expect_number("RPUSH", app.response.status, 504);
     expect_text("nothing of the entry is left", content(),
                 "504 Gateway Timeout Redis did not answer in time. An entry just posted may or may "
@@ -694,7 +696,7 @@ Test(app, a_503_says_what_is_missing)
     expect_no_part("refused", content(), "Redis");
     expect_no_part("refused", content(), "look before you post");
     ask("GET /guestbook", "");
-    app_reply(&app, NULL, 503);
+    app_reply(&app, NULL, REDIS_NO_CONNECTION);
     expect_part("no Redis", content(), "redis-server --port");
     expect_no_part("no Redis", content(), "no process or thread");
     app_clear(&app, 0);

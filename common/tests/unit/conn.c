@@ -289,13 +289,14 @@ Test(conn, a_redirect_says_where_to)
 Test(conn, redis_without_a_reply_keeps_the_connection)
 {
     open_pair();
-    for (int why = 503; why <= 504; why++) {
+    for (int why = REDIS_NO_CONNECTION; why <= REDIS_NO_REPLY; why++) {
         tell(GET("/guestbook"));
         expect_number("no reply", conn_reply(&conn, NULL, why), CONN_WRITING);
         go();
         expect_state("answered", CONN_IDLE);
         const char *response = heard();
-        expect_part("answered", response, why == 503 ? "HTTP/1.1 503 " : "HTTP/1.1 504 ");
+        expect_part("answered", response,
+                    why == REDIS_NO_REPLY ? "HTTP/1.1 504 " : "HTTP/1.1 503 ");
         expect_part("rule 12", response, "\r\nConnection: keep-alive\r\n");
     }
     close_pair();
@@ -931,7 +932,7 @@ Test(conn, lingers_where_bytes_are_left_in_the_socket)
     expect_state("asking", CONN_ASKING);
     say(client, "more"); /* still in the socket when the response has been sent */
     cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
-    conn_reply(&conn, NULL, 503);
+    conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
     conn_advance(&conn);
     expect_state("some are", CONN_LINGERING);
     close_pair();
@@ -1102,7 +1103,7 @@ Test(conn, a_response_has_one_more_chance_when_it_expires)
 
     open_pair();
     tell(GET("/guestbook"));
-    conn_reply(&conn, NULL, 504);
+    conn_reply(&conn, NULL, REDIS_NO_REPLY);
     conn.deadline = clock_now_ms() - 1;
     expect_number("room for all of it", conn_expire(&conn), CONN_IDLE);
     close_pair();
@@ -1116,7 +1117,7 @@ Test(conn, a_pipelined_request_has_its_turn_when_it_expires)
     expect_state("the second has come", CONN_WRITING);
     conn.deadline = clock_now_ms() - 1;
     expect_number("it is asked for", conn_expire(&conn), CONN_ASKING);
-    conn_reply(&conn, NULL, 503);
+    conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
     close_pair();
 }
 
@@ -1166,7 +1167,7 @@ Test(conn, the_board_shows_requests_as_they_came)
         tell(request);
         expect_state(rows[i].target, CONN_ASKING);
         expect_shown(rows[i].shown);
-        conn_reply(&conn, NULL, 503);
+        conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
         expect_shown(rows[i].shown);
         close_pair();
         expect_shown("");
@@ -1180,7 +1181,7 @@ Test(conn, the_board_counts_responses_by_their_class)
     tell(GET("/folder"));
     tell(GET("/none"));
     tell(GET("/guestbook"));
-    conn_reply(&conn, NULL, 504);
+    conn_reply(&conn, NULL, REDIS_NO_REPLY);
     go();
     tell("rubbish\r\n\r\n");
     static const int counts[BOARD_CLASSES] = {1, 1, 2, 1};
@@ -1201,7 +1202,7 @@ Test(conn, the_board_knows_since_when)
     expect_number("and goes on", worker.slot->since, since);
     tell("Host: a\r\n\r\n");
     expect_number("it began to ask", worker.slot->since, conn.deadline - 10000);
-    conn_reply(&conn, NULL, 503);
+    conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
     worker.slot->since = 1;
     close_pair();
     cr_expect(worker.slot->since > 1, "it is free, and not since it began to write");
@@ -1244,7 +1245,7 @@ Test(conn, a_connection_that_owes_something_is_not_spare)
     say(client, "Host: a\r\n\r\n");
     expect_number("the rest", conn_advance(&conn), CONN_ASKING);
     cr_expect(!conn_can_make_way(&conn), "asking");
-    conn_reply(&conn, NULL, 503);
+    conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
     cr_expect(!conn_can_make_way(&conn), "writing");
     close_pair();
 }

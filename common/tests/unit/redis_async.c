@@ -174,7 +174,7 @@ Test(redis_async, the_password_is_said_first_and_its_reply_is_nobodys)
     redis_async_flush(&redis);
     cr_assert(hear(peer, PING), "it is said once a connection");
     redis_async_close(&redis);
-    expect_none(2, 503);
+    expect_none(2, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, a_refused_password_is_told_to_all_and_ends_the_connection)
@@ -191,7 +191,7 @@ Test(redis_async, a_refused_password_is_told_to_all_and_ends_the_connection)
     expect_told(0, "well");
     ask(1);
     redis_async_close(&redis);
-    expect_none(1, 503);
+    expect_none(1, REDIS_NO_CONNECTION);
 }
 
 /* ---- asking -------------------------------------------------------------------------------- */
@@ -217,7 +217,7 @@ Test(redis_async, the_first_question_connects)
     accept_redis();
     expect_silence();
     redis_async_close(&redis);
-    expect_none(0, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, replies_reach_their_askers_in_order)
@@ -250,7 +250,7 @@ Test(redis_async, commands_leave_together)
     expect_number("nothing is left to write", redis.events, POLLIN);
     redis_async_close(&redis);
     for (int who = 0; who < 5; who++)
-        expect_none(who, 503);
+        expect_none(who, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, nothing_leaves_before_the_connection_is_made)
@@ -339,8 +339,8 @@ Test(redis_async, a_reply_larger_than_a_page_can_be_is_a_503_for_all_behind_it)
         send_all(peer, replies[i], strlen(replies[i]));
         turn_until_told(3);
         expect_told(0, "zero");
-        expect_none(1, 503);
-        expect_none(2, 503);
+        expect_none(1, REDIS_NO_CONNECTION);
+        expect_none(2, REDIS_NO_CONNECTION);
         expect_number("nothing to watch", redis.fd, -1);
     }
 }
@@ -357,7 +357,7 @@ Test(redis_async, whoever_was_told_may_ask_again)
         cr_assert(hear(peer, PING));
     }
     redis_async_close(&redis);
-    expect_none(0, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 /* ---- a lost connection --------------------------------------------------------------------- */
@@ -370,8 +370,8 @@ Test(redis_async, a_lost_connection_is_a_503_for_all)
     peer = -1;
     turn_until_told(3);
     expect_told(0, "zero");
-    expect_none(1, 503);
-    expect_none(2, 503);
+    expect_none(1, REDIS_NO_CONNECTION);
+    expect_none(2, REDIS_NO_CONNECTION);
     expect_number("nothing to watch", redis.fd, -1);
     expect_number("no time to keep", redis_async_timeout(&redis), -1);
     cr_expect(!redis.reader);
@@ -402,7 +402,7 @@ Test(redis_async, a_connection_lost_while_nobody_asks_is_opened_again)
     ask(1);
     expect_number("a new connection", redis.opened, 2);
     redis_async_close(&redis);
-    expect_none(1, 503);
+    expect_none(1, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, rubbish_is_a_503_for_all)
@@ -410,8 +410,8 @@ Test(redis_async, rubbish_is_a_503_for_all)
     connect_and_ask(2);
     say(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
     turn_until_told(2);
-    expect_none(0, 503);
-    expect_none(1, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
+    expect_none(1, REDIS_NO_CONNECTION);
     expect_number("nothing to watch", redis.fd, -1);
     char byte;
     expect_number("closed", recv(peer, &byte, 1, 0), 0);
@@ -426,8 +426,8 @@ Test(redis_async, writing_to_a_redis_that_is_gone_is_a_503)
     redis_async_flush(&redis); /* before the loop has seen the end */
     while (told_count < told_seen + 2)
         cr_assert(turn(PATIENCE_MS));
-    expect_none(0, 503);
-    expect_none(1, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
+    expect_none(1, REDIS_NO_CONNECTION);
     expect_number("nothing to watch", redis.fd, -1);
 }
 
@@ -533,8 +533,8 @@ Test(redis_async, an_overdue_reply_is_a_504_for_all_behind_it)
     redis_async_expire(&redis);
     expect_silence();
     expire();
-    expect_none(1, 504);
-    expect_none(2, 504);
+    expect_none(1, REDIS_NO_REPLY);
+    expect_none(2, REDIS_NO_REPLY);
     expect_silence();
     expect_number("nothing to watch", redis.fd, -1);
     char byte;
@@ -560,7 +560,7 @@ Test(redis_async, silence_is_a_504_and_a_reply_ends_it)
     redis.heard -= 1500;
     expect_number("overdue", redis_async_timeout(&redis), 0);
     redis_async_expire(&redis);
-    expect_none(1, 504);
+    expect_none(1, REDIS_NO_REPLY);
 }
 
 /* The process may have been stopped, or busy, while they came. */
@@ -574,20 +574,20 @@ Test(redis_async, what_has_come_is_read_before_it_is_too_late)
     expect_told(1, "one");
     expect_silence();
     expire();
-    expect_none(2, 504);
+    expect_none(2, REDIS_NO_REPLY);
 }
 
 Test(redis_async, what_was_overdue_once_is_forgotten)
 {
     connect_and_ask(1);
     expire();
-    expect_none(0, 504);
+    expect_none(0, REDIS_NO_REPLY);
     ask(1);
     accept_redis();
     close(peer);
     peer = -1;
     turn_until_told(1);
-    expect_none(1, 503);
+    expect_none(1, REDIS_NO_CONNECTION);
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */
@@ -595,14 +595,14 @@ Test(redis_async, what_was_overdue_once_is_forgotten)
 Test(redis_async, where_there_is_no_socket_nothing_is_asked)
 {
     unlink(stand_in_path());
-    expect_number("no socket", redis_async_ask(&redis, &ping, &askers[0]), 503);
+    expect_number("no socket", redis_async_ask(&redis, &ping, &askers[0]), REDIS_NO_CONNECTION);
     expect_silence();
     expect_number("nothing to watch", redis.fd, -1);
     redis_async_flush(&redis);
     listener = stand_in_listen();
     ask(0);
     redis_async_close(&redis);
-    expect_none(0, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, a_refused_connection_is_a_503)
@@ -619,7 +619,7 @@ Test(redis_async, a_refused_connection_is_a_503)
     for (int i = 0; i < 3; i++) { /* the kernel may say so at once, or later */
         if (redis_async_ask(&redis, &ping, &askers[i]) == 0) {
             turn_until_told(1);
-            expect_none(i, 503);
+            expect_none(i, REDIS_NO_CONNECTION);
         }
         expect_number("nothing to watch", redis.fd, -1);
         expect_number("no time to keep", redis_async_timeout(&redis), -1);
@@ -655,7 +655,7 @@ Test(redis_async, a_connection_that_was_made_in_time_is_not_given_up)
     redis_async_expire(&redis);
     cr_expect(redis.connected);
     redis_async_close(&redis);
-    expect_none(0, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 /* The loop may have been busy since it was asked, and has not sent the command yet. */
@@ -673,7 +673,7 @@ Test(redis_async, redis_is_not_silent_before_it_was_asked)
     redis_async_expire(&redis);
     expect_silence();
     redis_async_close(&redis);
-    expect_none(1, 503);
+    expect_none(1, REDIS_NO_CONNECTION);
 }
 
 /* Redis is always thirty commands behind, and so there is always something left to be written. */
@@ -726,8 +726,8 @@ Test(redis_async, connecting_has_its_time)
     while ((ms = redis_async_timeout(&redis)) > 0)
         poll(NULL, 0, ms); /* as if nothing came from the descriptor */
     redis_async_expire(&redis);
-    expect_none(0, 503);
-    expect_none(1, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
+    expect_none(1, REDIS_NO_CONNECTION);
     expect_number("nothing to watch", redis.fd, -1);
     expect_number("no time to keep", redis_async_timeout(&redis), -1);
 }
@@ -752,9 +752,9 @@ Test(redis_async, whoever_hears_of_a_lost_connection_may_ask_again_at_once)
     close(peer);
     peer = -1;
     turn_until_told(3);
-    expect_none(0, 503);
-    expect_none(1, 503);
-    expect_none(2, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
+    expect_none(1, REDIS_NO_CONNECTION);
+    expect_none(2, REDIS_NO_CONNECTION);
     cr_expect(redis.fd >= 0);
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
@@ -772,8 +772,8 @@ Test(redis_async, whoever_hears_of_an_overdue_reply_may_ask_again_at_once)
     askers[0] = askers[1] = 1;
     connect_and_ask(2);
     expire();
-    expect_none(0, 504);
-    expect_none(1, 504);
+    expect_none(0, REDIS_NO_REPLY);
+    expect_none(1, REDIS_NO_REPLY);
     expect_silence();
     expect_number("a new connection", redis.opened, 2);
     accept_redis();
@@ -795,11 +795,11 @@ Test(redis_async, what_was_seen_of_the_old_connection_does_not_count_for_the_new
     peer = -1;
     cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
     redis_async_ready(&redis, POLLIN | POLLOUT | POLLHUP);
-    expect_none(0, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
     expect_number("a new connection", redis.opened, 2);
     cr_expect(!redis.connected, "which is not made yet");
     redis_async_close(&redis);
-    expect_none(0, 503);
+    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 /* A client's event came first in a round, and found the connection lost: the old one's own event
@@ -819,7 +819,7 @@ Test(redis_async, what_was_seen_of_the_old_connection_does_not_make_the_new_one)
     cr_expect(!redis.connected, "which is not made yet");
     expect_silence();
     redis_async_close(&redis);
-    expect_none(1, 503);
+    expect_none(1, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, whoever_hears_of_a_vanished_redis_may_ask_again_at_once)
@@ -832,8 +832,9 @@ Test(redis_async, whoever_hears_of_a_vanished_redis_may_ask_again_at_once)
     peer = -1;
     turn_until_told(7);
     for (int i = 0; i < 6; i++)
-        expect_none(0, 503); /* five times without a connection, each told by redis_async_ask() */
-    expect_none(1, 503);
+        expect_none(0, REDIS_NO_CONNECTION); /* five times without a connection, each told by
+                                                redis_async_ask() */
+    expect_none(1, REDIS_NO_CONNECTION);
     expect_number("nothing to watch", redis.fd, -1);
     expect_silence();
 }
@@ -845,7 +846,7 @@ Test(redis_async, closing_answers_everybody_even_those_who_ask_again)
     connect_and_ask(2);
     redis_async_close(&redis);
     for (; told_seen < told_count; told_seen++) {
-        expect_number("why", told[told_seen].why, 503);
+        expect_number("why", told[told_seen].why, REDIS_NO_CONNECTION);
         times[told[told_seen].asker]++;
     }
     expect_number("the one who asked again was told twice", times[0], 2);
@@ -862,6 +863,6 @@ Test(redis_async, errors_count_as_something_to_read)
         peer = -1;
         cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
         redis_async_ready(&redis, events[i]);
-        expect_none(0, 503);
+        expect_none(0, REDIS_NO_CONNECTION);
     }
 }
