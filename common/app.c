@@ -30,7 +30,7 @@ const char *app_server(void)
 
 enum { CODE = 1, REASON, EXPLANATION, SERVER };
 
-static const struct page_name error_names[] = {
+static const struct template_name error_names[] = {
     {"code", CODE, 0, false},
     {"reason", REASON, 0, false},
     {"explanation", EXPLANATION, 0, false},
@@ -161,8 +161,8 @@ static enum effect respond_because(struct app *app, int status, const char *expl
     struct error_page page = {.status = status, .explanation = explanation};
     snprintf(page.code, sizeof(page.code), "%d", status);
     app->page.len = 0;
-    page_render(template_acquire(&error_template),
-                &(struct page_values){.text = error_text, .data = &page}, &app->page);
+    template_render(template_acquire(&error_template),
+                    &(struct template_values){.text = error_text, .data = &page}, &app->page);
     template_release(&error_template);
     return respond_page(app, status);
 }

@@ -12,7 +12,6 @@
 #include "guestbook.h"
 #include "http.h"
 #include "options.h"
-#include "page.h"
 #include "redis.h"
 
 enum effect {

@@ -19,7 +19,6 @@
 #include "http.h"
 #include "log.h"
 #include "options.h"
-#include "page.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -326,7 +326,7 @@ enum {
     COUNTED,
 };
 
-const struct page_name guestbook_names[] = {
+const struct template_name guestbook_names[] = {
     {"server", SERVER, 0, false},
     {"page", PAGE, 0, false},
     {"typed_name", TYPED_NAME, 0, false},
@@ -448,8 +448,8 @@ static bool item(void *data, int list, size_t index)
     }
 }
 
-void guestbook_render(struct guestbook *g, const struct page *page, struct buffer *out)
+void guestbook_render(struct guestbook *g, const struct compiled *page, struct buffer *out)
 {
-    page_render(page, &(struct page_values){.text = text, .item = item, .data = g}, out);
+    template_render(page, &(struct template_values){.text = text, .item = item, .data = g}, out);
     g->entries = NULL; /* the reply belongs to the caller */
 }

@@ -21,7 +21,7 @@
 #define GUESTBOOK_H
 
 #include "http.h"
-#include "page.h"
+#include "template.h"
 #include "redis.h"
 
 #include <stdbool.h>
@@ -60,7 +60,7 @@ struct guestbook {
 };
 
 /* The names that its template may use. */
-extern const struct page_name guestbook_names[];
+extern const struct template_name guestbook_names[];
 
 /* Prepares the commands that every visit asks. To be called once, at start. */
 void guestbook_start(void);
@@ -83,6 +83,6 @@ int guestbook_reply(struct guestbook *, const redisReply *, struct redis_command
 bool guestbook_has_stored(const struct guestbook *);
 
 /* Renders the page, with the entries or with the form's error. */
-void guestbook_render(struct guestbook *, const struct page *, struct buffer *out);
+void guestbook_render(struct guestbook *, const struct compiled *, struct buffer *out);
 
 #endif

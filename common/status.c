@@ -283,7 +283,7 @@ enum {
 #define NUMBER(field)      (NUMBERS + (int)offsetof(struct status, field))
 #define SLOT_NUMBER(field) (SLOT_NUMBERS + (int)offsetof(struct status_slot, field))
 
-const struct page_name status_names[] = {
+const struct template_name status_names[] = {
     {"server", SERVER, 0, false},
     {"version", VERSION, 0, false},
     {"architecture", ARCHITECTURE, 0, false},
@@ -397,7 +397,8 @@ static bool item(void *data, int list, size_t index)
     return index < status->workers;
 }
 
-void status_render(struct status *status, const struct page *page, struct buffer *out)
+void status_render(struct status *status, const struct compiled *page, struct buffer *out)
 {
-    page_render(page, &(struct page_values){.text = text, .item = item, .data = status}, out);
+    template_render(page, &(struct template_values){.text = text, .item = item, .data = status},
+                    out);
 }

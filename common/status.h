@@ -54,7 +54,7 @@
 
 #include "board.h"
 #include "options.h"
-#include "page.h"
+#include "template.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,7 +119,7 @@ void status_free(struct status *);
 void status_write_json(const struct status *, struct buffer *out);
 
 /* The names that its template may use, and the page. */
-extern const struct page_name status_names[];
-void status_render(struct status *, const struct page *, struct buffer *out);
+extern const struct template_name status_names[];
+void status_render(struct status *, const struct compiled *, struct buffer *out);
 
 #endif

@@ -94,7 +94,7 @@ dist:
 
 ## fuzz         the parsers, the templates and a connection on made-up input, for FUZZ_SECONDS=60 each
 #  FUZZ_RUNS=1000000000 FUZZ_TARGETS=http: again and again, until there were so many; it may be stopped.
-FUZZ_TARGETS = http decode page conn
+FUZZ_TARGETS = http decode template conn
 FUZZ_SECONDS = 60
 fuzz:
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) common/tests/fuzz/run $(FUZZ_TARGETS)

@@ -21,7 +21,7 @@ PARTS = {
     "redis_async_ask": "commands to Redis",
     "redisReaderGetReply": "hiredis: the replies",
     "freeReplyObject": "hiredis: replies given back",
-    "page_render": "rendering",
+    "template_render": "rendering",
     "conn_make_head": "the response's head",
     "board": "the scoreboard",
 }

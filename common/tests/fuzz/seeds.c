@@ -1,5 +1,5 @@
 /* fuzz_seeds: what fuzzing starts from, in FOLDER/http, FOLDER/conn, FOLDER/decode
- * and FOLDER/page: the cases of wire_cases.h, and a few texts of each other kind.
+ * and FOLDER/template: the cases of wire_cases.h, and a few texts of each other kind.
  *
  *    fuzz_seeds FOLDER
  */
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         fclose(decode);
     }
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
-        FILE *page = create(argv[1], "page", i);
+        FILE *page = create(argv[1], "template", i);
         fputs(pages[i], page);
         fclose(page);
     }

@@ -437,14 +437,14 @@ static const char *rendered(void)
 {
     static struct buffer out;
     char error[200];
-    struct page *page =
-        page_compile("template", SPAN(template), guestbook_names, error, sizeof(error));
+    struct compiled *page =
+        template_compile("template", SPAN(template), guestbook_names, error, sizeof(error));
     cr_assert(page, "%s", error);
     book.server = "unit";
     out.len = 0;
     guestbook_render(&book, page, &out);
     buffer_append(&out, "", 1);
-    page_free(page);
+    template_free(page);
     cr_expect(!book.entries, "the reply is no longer borrowed");
     return out.bytes;
 }

@@ -1,5 +1,5 @@
 /* Templates: compiled, refused with the right line, and rendered; and the buffer they grow in. */
-#include "page.h"
+#include "template.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-TestSuite(page, .timeout = 30);
+TestSuite(template, .timeout = 30);
 
 /* ---- an application with two lists, one within the other ----------------------------------- */
 
 enum { TITLE = 1, ROWS, ROW, CELLS, CELL, FLAG };
 
-static const struct page_name names[] = {
+static const struct template_name names[] = {
     {"title", TITLE, 0, false},   {"rows", ROWS, 0, true},      {"row", ROW, ROWS, false},
     {"cells", CELLS, ROWS, true}, {"cell", CELL, CELLS, false}, {"flag", FLAG, 0, true},
     {NULL, 0, 0, false},
@@ -55,16 +55,17 @@ static bool item(void *data, int list, size_t index)
     }
 }
 
-static struct page *compile(const char *source, char *error, size_t size)
+static struct compiled *compile(const char *source, char *error, size_t size)
 {
-    return page_compile("file", span_of(source), names, error, size);
+    return template_compile("file", span_of(source), names, error, size);
 }
 
-static void expect_page(const char *about, const struct page *page, struct table *table,
+static void expect_page(const char *about, const struct compiled *page, struct table *table,
                         const char *expected)
 {
     struct buffer out = {0};
-    page_render(page, &(struct page_values){.text = text, .item = item, .data = table}, &out);
+    template_render(page, &(struct template_values){.text = text, .item = item, .data = table},
+                    &out);
     buffer_append(&out, "", 1);
     cr_assert(!out.failed);
     expect_text(about, out.bytes, expected);
@@ -74,23 +75,23 @@ static void expect_page(const char *about, const struct page *page, struct table
 static void expect_render(const char *source, struct table table, const char *expected)
 {
     char error[200] = "";
-    struct page *page = compile(source, error, sizeof(error));
+    struct compiled *page = compile(source, error, sizeof(error));
     cr_expect(page, "\"%s\": %s", source, error);
     if (page)
         expect_page(source, page, &table, expected);
-    page_free(page);
+    template_free(page);
 }
 
 /* ---- rendering ----------------------------------------------------------------------------- */
 
-Test(page, text_stays_as_it_is)
+Test(template, text_stays_as_it_is)
 {
     expect_render("", (struct table){0}, "");
     expect_render("<a href=\"x\">&amp; { } }} {</a>\n\n", (struct table){0},
                   "<a href=\"x\">&amp; { } }} {</a>\n\n");
 }
 
-Test(page, values_are_escaped)
+Test(template, values_are_escaped)
 {
     static const struct {
         const char *value, *shown;
@@ -112,21 +113,21 @@ Test(page, values_are_escaped)
     }
 }
 
-Test(page, sections_repeat_for_each_item)
+Test(template, sections_repeat_for_each_item)
 {
     expect_render("a{{#rows}}({{row}}){{/rows}}z", (struct table){.rows = {"1", "<2>", "3"}},
                   "a(1)(&lt;2&gt;)(3)z");
     expect_render("a{{# rows }}({{row}}){{/ rows }}z", (struct table){.rows = {"1"}}, "a(1)z");
 }
 
-Test(page, an_empty_list_leaves_nothing)
+Test(template, an_empty_list_leaves_nothing)
 {
     expect_render("a{{#rows}}({{row}}{{#cells}}{{cell}}{{/cells}}){{/rows}}z", (struct table){0},
                   "az");
     expect_render("{{#rows}}{{/rows}}", (struct table){.rows = {"1", "2"}}, "");
 }
 
-Test(page, sections_stand_within_sections)
+Test(template, sections_stand_within_sections)
 {
     expect_render("{{#rows}}{{row}}:{{#cells}}[{{cell}}{{title}}]{{/cells}};{{/rows}}",
                   (struct table){.title = "!", .rows = {"ab", "", "c"}}, "ab:[a!][b!];:;c:[c!];");
@@ -136,19 +137,19 @@ Test(page, sections_stand_within_sections)
                   (struct table){.rows = {"ab", "c"}}, "..");
 }
 
-Test(page, a_list_may_be_shown_twice)
+Test(template, a_list_may_be_shown_twice)
 {
     expect_render("{{#rows}}{{row}}{{/rows}}/{{#rows}}{{row}}{{/rows}}",
                   (struct table){.rows = {"1", "2"}}, "12/12");
 }
 
-Test(page, comments_leave_nothing)
+Test(template, comments_leave_nothing)
 {
     expect_render("a{{! anything: rows {{ # & \n of any length }}b", (struct table){0}, "ab");
     expect_render("a{{!}}b{{!}}", (struct table){0}, "ab");
 }
 
-Test(page, a_tag_alone_on_its_line_takes_the_line_along)
+Test(template, a_tag_alone_on_its_line_takes_the_line_along)
 {
     static const struct {
         const char *source, *shown;
@@ -173,42 +174,43 @@ Test(page, a_tag_alone_on_its_line_takes_the_line_along)
                       rows[i].shown);
 }
 
-Test(page, renders_again_and_again)
+Test(template, renders_again_and_again)
 {
     char error[200];
-    struct page *page =
+    struct compiled *page =
         compile("{{title}}{{#rows}}{{#cells}}{{cell}},{{/cells}}{{/rows}}", error, sizeof(error));
     cr_assert(page);
     for (int i = 0; i < 3; i++) {
         expect_page("once", page, &(struct table){.title = "a", .rows = {"xy", "z"}}, "ax,y,z,");
         expect_page("twice", page, &(struct table){.title = "b"}, "b");
     }
-    page_free(page);
+    template_free(page);
 }
 
-Test(page, appends_to_what_the_buffer_holds)
+Test(template, appends_to_what_the_buffer_holds)
 {
     char error[200];
-    struct page *page = compile("{{title}}", error, sizeof(error));
+    struct compiled *page = compile("{{title}}", error, sizeof(error));
     struct buffer out = {0};
     struct table table = {.title = "more"};
     buffer_append(&out, "some ", 5);
-    page_render(page, &(struct page_values){.text = text, .item = item, .data = &table}, &out);
+    template_render(page, &(struct template_values){.text = text, .item = item, .data = &table},
+                    &out);
     expect_span("page", ((struct span){out.bytes, out.len}), "some more");
     buffer_free(&out);
-    page_free(page);
+    template_free(page);
 }
 
-Test(page, copies_its_source)
+Test(template, copies_its_source)
 {
     char source[] = "text {{title}}", error[200];
-    struct page *page = compile(source, error, sizeof(error));
+    struct compiled *page = compile(source, error, sizeof(error));
     memset(source, 'X', sizeof(source) - 1);
     expect_page("copy", page, &(struct table){.title = "t"}, "text t");
-    page_free(page);
+    template_free(page);
 }
 
-Test(page, a_template_may_be_long)
+Test(template, a_template_may_be_long)
 {
     static char source[200 * 30 + 1], expected[200 * 10 + 1];
     for (int i = 0; i < 200; i++) {
@@ -220,7 +222,7 @@ Test(page, a_template_may_be_long)
 
 /* ---- what does not compile ----------------------------------------------------------------- */
 
-Test(page, says_where_a_template_is_wrong)
+Test(template, says_where_a_template_is_wrong)
 {
     static const struct {
         const char *source, *error;
@@ -254,14 +256,14 @@ Test(page, says_where_a_template_is_wrong)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char error[200] = "";
-        struct page *page = compile(rows[i].source, error, sizeof(error));
+        struct compiled *page = compile(rows[i].source, error, sizeof(error));
         cr_expect(!page, "\"%s\" compiles", rows[i].source);
         expect_text(rows[i].source, error, rows[i].error);
-        page_free(page);
+        template_free(page);
     }
 }
 
-Test(page, a_long_message_is_cut)
+Test(template, a_long_message_is_cut)
 {
     char error[12];
     memset(error, '!', sizeof(error));
@@ -269,7 +271,7 @@ Test(page, a_long_message_is_cut)
     expect_text("cut", error, "file:1: unk");
 }
 
-Test(page, sections_go_eight_deep)
+Test(template, sections_go_eight_deep)
 {
     char source[400] = "", error[200];
     for (int i = 0; i < 8; i++)
@@ -288,7 +290,7 @@ Test(page, sections_go_eight_deep)
 
 /* ---- loading ------------------------------------------------------------------------------- */
 
-Test(page, loads_a_template_from_a_file, .init = scratch_make, .fini = scratch_remove)
+Test(template, loads_a_template_from_a_file, .init = scratch_make, .fini = scratch_remove)
 {
     char error[200];
     static char big[10001];
@@ -298,43 +300,43 @@ Test(page, loads_a_template_from_a_file, .init = scratch_make, .fini = scratch_r
     scratch_file("empty", "");
     scratch_file("big", big);
 
-    struct page *page = page_load(scratch_fd, "small", names, error, sizeof(error));
+    struct compiled *page = template_read(scratch_fd, "small", names, error, sizeof(error));
     cr_assert(page, "%s", error);
     expect_page("small", page, &(struct table){.title = "t"}, "xt");
-    page_free(page);
+    template_free(page);
 
-    cr_expect(!page_load(scratch_fd, "empty", names, error, sizeof(error)) && errno == 0);
+    cr_expect(!template_read(scratch_fd, "empty", names, error, sizeof(error)) && errno == 0);
     expect_text("half written", error, "empty: empty");
 
-    page = page_load(scratch_fd, "big", names, error, sizeof(error));
+    page = template_read(scratch_fd, "big", names, error, sizeof(error));
     cr_assert(page, "%s", error);
-    page_free(page);
+    template_free(page);
     memcpy(big + 9000, "123456789", 9);
     expect_page("big", (page = compile(big, error, sizeof(error))), &(struct table){0}, big);
-    page_free(page);
+    template_free(page);
 }
 
-Test(page, says_why_a_file_was_not_loaded, .init = scratch_make, .fini = scratch_remove)
+Test(template, says_why_a_file_was_not_loaded, .init = scratch_make, .fini = scratch_remove)
 {
     char error[200];
     scratch_folder("folder");
     scratch_file("wrong", "\n{{x}}");
-    cr_expect(!page_load(scratch_fd, "none", names, error, sizeof(error)));
+    cr_expect(!template_read(scratch_fd, "none", names, error, sizeof(error)));
     expect_text("none", error, "none: No such file or directory");
-    cr_expect(!page_load(scratch_fd, "folder", names, error, sizeof(error)));
+    cr_expect(!template_read(scratch_fd, "folder", names, error, sizeof(error)));
     expect_text("folder", error, "folder: Is a directory");
-    cr_expect(!page_load(scratch_fd, "wrong", names, error, sizeof(error)));
+    cr_expect(!template_read(scratch_fd, "wrong", names, error, sizeof(error)));
     expect_text("wrong", error, "wrong:2: unknown name: x");
 }
 
-Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
+Test(template, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
      .fini = scratch_remove)
 {
-    static char most[PAGE_MAX_TEMPLATE + 1];
+    static char most[TEMPLATE_MAX_SIZE + 1];
     char error[200];
     memset(most, 'm', sizeof(most));
-    scratch_bytes("most", most, PAGE_MAX_TEMPLATE);
-    scratch_bytes("more", most, PAGE_MAX_TEMPLATE + 1);
+    scratch_bytes("most", most, TEMPLATE_MAX_SIZE);
+    scratch_bytes("more", most, TEMPLATE_MAX_SIZE + 1);
     cr_assert(mkfifoat(scratch_fd, "fifo", 0600) == 0);
     cr_assert(symlinkat("/dev/zero", scratch_fd, "device") == 0);
     char path[100];
@@ -343,9 +345,9 @@ Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     cr_assert(inotify_add_watch(watch, path, IN_OPEN) > 0);
 
-    struct page *page = page_load(scratch_fd, "most", names, error, sizeof(error));
+    struct compiled *page = template_read(scratch_fd, "most", names, error, sizeof(error));
     cr_expect(page, "%s", error);
-    page_free(page);
+    template_free(page);
     static const struct {
         const char *name, *error;
     } rows[] = {
@@ -355,7 +357,7 @@ Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         errno = 0;
-        cr_expect(!page_load(scratch_fd, rows[i].name, names, error, sizeof(error)));
+        cr_expect(!template_read(scratch_fd, rows[i].name, names, error, sizeof(error)));
         cr_expect(errno != 0, "%s: not the file's fault", rows[i].name);
         expect_text(rows[i].name, error, rows[i].error);
     }
@@ -363,7 +365,7 @@ Test(page, reads_regular_files_only_and_so_much_of_them, .init = scratch_make,
     close(watch);
 }
 
-Test(page, leaves_no_descriptor_open, .init = scratch_make, .fini = scratch_remove)
+Test(template, leaves_no_descriptor_open, .init = scratch_make, .fini = scratch_remove)
 {
     char error[200];
     scratch_file("good", "");
@@ -371,16 +373,16 @@ Test(page, leaves_no_descriptor_open, .init = scratch_make, .fini = scratch_remo
     scratch_folder("folder");
     int before = dup(scratch_fd);
     close(before);
-    page_free(page_load(scratch_fd, "good", names, error, sizeof(error)));
-    page_load(scratch_fd, "wrong", names, error, sizeof(error));
-    page_load(scratch_fd, "folder", names, error, sizeof(error));
+    template_free(template_read(scratch_fd, "good", names, error, sizeof(error)));
+    template_read(scratch_fd, "wrong", names, error, sizeof(error));
+    template_read(scratch_fd, "folder", names, error, sizeof(error));
     int after = dup(scratch_fd);
     expect_number("the next free descriptor", after, before);
 }
 
 /* ---- the buffer ---------------------------------------------------------------------------- */
 
-Test(page, a_buffer_grows_and_keeps_what_it_holds)
+Test(template, a_buffer_grows_and_keeps_what_it_holds)
 {
     struct buffer b = {0};
     for (int i = 0; i < 100000; i++) {
@@ -396,7 +398,7 @@ Test(page, a_buffer_grows_and_keeps_what_it_holds)
     cr_expect(!b.bytes && b.len == 0 && b.size == 0);
 }
 
-Test(page, a_buffer_reserves_room)
+Test(template, a_buffer_reserves_room)
 {
     struct buffer b = {0};
     cr_assert(buffer_reserve(&b, 5000) && b.size >= 5000);
@@ -410,7 +412,7 @@ Test(page, a_buffer_reserves_room)
     buffer_free(&b);
 }
 
-Test(page, a_buffer_gives_large_memory_back)
+Test(template, a_buffer_gives_large_memory_back)
 {
     struct buffer b = {0};
     buffer_append(&b, "small", 5);
@@ -422,7 +424,7 @@ Test(page, a_buffer_gives_large_memory_back)
     cr_expect(!b.bytes && b.size == 0 && b.len == 0, "more is given back");
 }
 
-Test(page, a_buffer_without_memory_fails_and_recovers)
+Test(template, a_buffer_without_memory_fails_and_recovers)
 {
     struct buffer b = {0};
     buffer_append(&b, "kept", 4);

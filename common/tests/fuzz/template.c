@@ -1,4 +1,4 @@
-/* fuzz_page: any text as a template, and any text as its values.
+/* fuzz_template: any text as a template, and any text as its values.
  *
  *  - The first byte says which share of the rest is the template, what is
  *    behind is the value of every variable; the second, how many items a list has.
@@ -8,7 +8,7 @@
  *  - What is rendered holds no & < > " ' but the template's own and the
  *    escapes: rendered with empty values it is shorter by the escaped values.
  */
-#include "page.h"
+#include "template.h"
 #include "fuzz.h"
 
 enum {
@@ -17,7 +17,7 @@ enum {
 };
 enum { ANYWHERE = 1, LIST, IN_LIST, INNER, IN_INNER, IDS };
 
-static const struct page_name names[] = {
+static const struct template_name names[] = {
     {"a", ANYWHERE, 0, false}, {"L", LIST, 0, true},          {"b", IN_LIST, LIST, false},
     {"M", INNER, LIST, true},  {"c", IN_INNER, INNER, false}, {NULL, 0, 0, false},
 };
@@ -63,15 +63,15 @@ static bool item(void *data, int list, size_t index)
     return index < r->items;
 }
 
-static struct buffer render(const struct page *page, struct rendering *r)
+static struct buffer render(const struct compiled *page, struct rendering *r)
 {
     struct buffer out = {0};
-    page_render(page, &(struct page_values){text, item, r}, &out);
+    template_render(page, &(struct template_values){text, item, r}, &out);
     must(!out.failed && r->open[LIST] == 0 && r->open[INNER] == 0);
     return out;
 }
 
-static void must_be_escaped(const struct page *page, struct span value, size_t items)
+static void must_be_escaped(const struct compiled *page, struct span value, size_t items)
 {
     struct rendering with = {.value = value, .items = items};
     struct rendering without = {.value = SPAN(""), .items = items};
@@ -91,7 +91,8 @@ static void must_be_an_error(const char *error, struct span source)
     must(shifted);
     shifted[0] = '\n';
     memcpy(shifted + 1, source.at, source.len);
-    must(!page_compile("file", (struct span){shifted, source.len + 1}, names, again, ERROR_SIZE));
+    must(!template_compile("file", (struct span){shifted, source.len + 1}, names, again,
+                           ERROR_SIZE));
     must(strncmp(error, "file:", 5) == 0 && strncmp(again, "file:", 5) == 0);
     unsigned long line = strtoul(error + 5, &what, 10);
     must(line >= 1 && line <= 1 + count(source, "\n"));
@@ -108,13 +109,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *source = exact_copy(data + 2, len), *value = exact_copy(data + 2 + len, size - 2 - len);
     struct span template = {source, len};
     char error[ERROR_SIZE] = "";
-    struct page *page = page_compile("file", template, names, error, ERROR_SIZE);
+    struct compiled *page = template_compile("file", template, names, error, ERROR_SIZE);
     if (page)
         must_be_escaped(page, (struct span){value, size - 2 - len}, data[1] % 3);
     else
         must_be_an_error(error, template);
     free(source);
     free(value);
-    page_free(page);
+    template_free(page);
     return 0;
 }
