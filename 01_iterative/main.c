@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "iterative", 0);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     struct board *board = board_open(1);
     if (!board || !redis_pool_open(&redis, &server, 1))
         process_die(options.name, "cannot start: %s", strerror(errno));

@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "forking", 2048);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     parent = getpid();
     board = board_open(options.workers + 1); /* one more, for a 503 that the parent sends */
     if (!board)

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "threading", 16384);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     process = getpid();
     board = board_open(options.workers);
     if (!board || !redis_pool_open(&redis, &server, OPTIONS_TEAM))

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "prethreading", OPTIONS_TEAM);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     struct board *board = board_open(options.workers);
     if (!board)
         process_die(options.name, "cannot start: %s", strerror(errno));

@@ -203,7 +203,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "poll", 0);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     struct board *board = board_open(1);
     grow_arrays(CLIENTS);
     if (!board || !room)

@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "epoll", 0);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     struct board *board = board_open(1);
     epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!board || epoll < 0)

@@ -334,7 +334,7 @@ static void find_password(struct redis_server *server, const struct options *o)
     memcpy(server->password, password, strlen(password) + 1);
 }
 
-void redis_start(struct redis_server *server, const struct options *o)
+void redis_find(struct redis_server *server, const struct options *o)
 {
     *server = (struct redis_server){
         .name = o->name,

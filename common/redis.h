@@ -33,7 +33,7 @@ enum {
 
 enum { REDIS_MAX_PASSWORD = 511, REDIS_MAX_USER = 63 }; /* bytes */
 
-/* Where Redis is, its password, and how long it may take. */
+/* The Redis server: where it is, its password, and how long it may take. */
 struct redis_server {
     const char *name;                      /* of the program, for messages */
     struct redis_told *told;               /* what was printed already; NULL: print nothing */
@@ -50,7 +50,7 @@ struct redis_server {
  * same. If --redis has no password, the environment variable REDISCLI_AUTH may hold it, as for
  * redis-cli. A user without either is bad. To be called before the first fork, so that all children
  * share the memory of what was printed. */
-void redis_start(struct redis_server *, const struct options *);
+void redis_find(struct redis_server *, const struct options *);
 
 /* Reads "host:port", "[address]:port", either of them behind "redis://", perhaps with "user@",
  * ":password@" or "user:password@", or "unix:path", which is borrowed. In user and password %XX is

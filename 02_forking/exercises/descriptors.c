@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     struct redis_server server;
     options_parse(&options, argc, argv, "descriptors", 0);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     listener = net_listen(&options, true);
     start_counter(&options);
     struct worker worker = {

@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     struct redis_server server;
     options_parse(&options, argc, argv, "zombies", 256);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     places = options.workers;
     children = calloc((size_t)places, sizeof(*children));
     if (!children)

@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     enum way way = choose_way(options.name);
     lock_file = memfd_create("lock", MFD_CLOEXEC);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     stop_catch_signals(true);
     children_block_signal();
     struct worker worker = {

@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     struct redis_server server;
     options_parse(&options, argc, argv, "supervisor", 4);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     int listener = net_listen(&options, true);
     struct worker worker = {
         .options = &options,

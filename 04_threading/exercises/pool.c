@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     pthread_t thread;
 
     options_parse(&options, argc, argv, "pool", 0);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     connect_to(&server, options.name);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

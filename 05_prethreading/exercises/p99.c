@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv, "p99", 0);
     app_start(&options);
-    redis_start(&server, &options);
+    redis_find(&server, &options);
     struct board *board = board_open(WORKERS + 1);
     if (!board || !redis_pool_open(&redis, &server, WORKERS))
         process_die(options.name, "cannot start: %s", strerror(errno));

@@ -844,7 +844,7 @@ static void tell_errors(const void *where)
     struct redis_server found;
     char error[1000];
     o.redis = where;
-    redis_start(&found, &o);
+    redis_find(&found, &o);
     tell(&found, "OOM no");
     if (fork() == 0) {
         tell(&found, "OOM no");
@@ -892,7 +892,7 @@ static void start_with(const void *where)
     struct redis_server found;
     o.redis = where;
     o.timeout_ms = 2000;
-    redis_start(&found, &o);
+    redis_find(&found, &o);
     _exit(found.command_ms == 400 && found.connect_ms == 200 ? 0 : 1);
 }
 
@@ -924,7 +924,7 @@ static void start_and_show_password(const void *where)
     struct options o = unit_options();
     struct redis_server found;
     o.redis = where;
-    redis_start(&found, &o);
+    redis_find(&found, &o);
     fprintf(stderr, "%s", found.password);
     _exit(0);
 }
