@@ -27,7 +27,7 @@ struct app {
     const struct route *route;
     struct redis_command ask;
     struct guestbook guestbook;
-    struct http_response response; /* status, type, fields; conn_response.c adds the length */
+    struct http_response response; /* status, type, fields; conn.c adds the length */
     struct span content;           /* sent from memory; points into `page`, or to a constant */
     struct file file;              /* sent from an open file */
     char range[72];                /* response.content_range: three numbers of 19 digits fit */

@@ -1,7 +1,6 @@
 #include "conn.h"
 
 #include "clock.h"
-#include "conn_response.h"
 #include "log.h"
 #include "memory.h"
 #include "options.h"
@@ -11,17 +10,24 @@
 #include <linux/sockios.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
-    READ_ROOM = 2048,   /* bytes; at least so many can be received at once */
-    FREE_ROOM = 4096,   /* bytes; smaller requests (most are) are not counted, */
-    FREE_OUT = 16384,   /* nor are smaller responses */
-    KEEP_SMALL = 2048,  /* bytes; larger buffers for requests and heads, */
-    KEEP_PAGE = 4096,   /* and for pages, are given back when a connection idles */
-    IN_SOCKET = 131072, /* bytes of a response that the kernel takes before a client reads */
-    LOOK_EVERY = 16384, /* bytes sent; then the kernel is asked how many of them it still has */
+    READ_ROOM = 2048,       /* bytes; at least so many can be received at once */
+    FREE_ROOM = 4096,       /* bytes; smaller requests (most are) are not counted, */
+    FREE_OUT = 16384,       /* nor are smaller responses */
+    KEEP_SMALL = 2048,      /* bytes; larger buffers for requests and heads, */
+    KEEP_PAGE = 4096,       /* and for pages, are given back when a connection idles */
+    IN_SOCKET = 131072,     /* bytes of a response that the kernel takes before a client reads */
+    LOOK_EVERY = 16384,     /* bytes sent; then the kernel is asked how many of them it still has */
+    FILE_PIECE = 60 * 1024, /* bytes; see send_file() */
+    FILE_TURN = 4 * FILE_PIECE, /* a longer one would make other clients of a loop wait */
+    MAX_AHEAD = 100,            /* requests in a row that had come before their turn */
+    AHEAD_ROOM = 4096,          /* bytes; a longer request is not counted as one that has come */
     NEW_MS = 2000,
     CLIENT_GONE = 499, /* only in the log: the status of a response that was not sent whole */
 };
@@ -40,6 +46,7 @@ static void send_some(struct conn *);
 static void finish_response(struct conn *);
 static void refuse(struct conn *, int status);
 static void refuse_for_memory(struct conn *);
+static bool should_keep(struct conn *);
 static uint64_t content_sent(const struct conn *);
 static bool charge_response(struct conn *);
 static void finish(struct conn *);
@@ -262,6 +269,35 @@ static void drop_body(struct conn *c)
     }
 }
 
+static const char *date(struct worker *worker)
+{
+    time_t now = time(NULL);
+    if (now != worker->date_of) {
+        http_format_date(now, worker->date);
+        worker->date_of = now;
+    }
+    return worker->date;
+}
+
+/* Decides whether the connection is kept. Returns false if there is no memory. */
+static bool make_head(struct conn *c)
+{
+    struct http_response *response = &c->app.response;
+    c->length = c->app.file.fd >= 0 ? c->app.file.left : c->app.content.len;
+    response->has_length = response->status != 204 && response->status != 304;
+    response->length = c->length;
+    response->keep_alive = should_keep(c);
+
+    size_t room = HTTP_MAX_HEAD + (response->location ? strlen(response->location) : 0) +
+                  (response->fields ? strlen(response->fields) : 0);
+    if (!buffer_reserve(&c->head, room))
+        return false;
+    c->head.len = http_format_head(response, date(c->worker), app_server(), c->head.bytes, room);
+    if (c->request.method == HTTP_HEAD)
+        c->length = c->app.content.len = c->app.file.left = 0;
+    return true;
+}
+
 /* From here on the response only has to be sent. */
 static void respond(struct conn *c)
 {
@@ -273,13 +309,55 @@ static void respond(struct conn *c)
             app_refuse_for_memory(&c->app);
         }
     }
-    if (!conn_make_head(c)) {
+    if (!make_head(c)) {
         enter(c, CONN_DONE);
         return;
     }
     c->sent = 0;
     c->answering = true;
     enter(c, CONN_WRITING);
+}
+
+/* Returns the result of sendmsg(2). */
+static ssize_t send_memory(struct conn *c)
+{
+    size_t of_head = c->sent < c->head.len ? c->sent : c->head.len;
+    size_t of_content = c->sent - of_head;
+    struct iovec parts[] = {
+        {c->head.bytes + of_head, c->head.len - of_head},
+        {(char *)c->app.content.at + of_content, c->app.content.len - of_content},
+    };
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    /* MSG_MORE: a file follows, let its first bytes share the head's packet */
+    ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | (c->app.file.left > 0 ? MSG_MORE : 0));
+    if (n > 0)
+        c->sent += (size_t)n;
+    return n;
+}
+
+/* A piece of a file fits into one segment as the kernel builds them for the network card to cut up:
+ * 64 KiB with its headers. (On loopback nothing cuts them.) A longer piece leaves remainders, and
+ * for each of them the kernel wakes the client. In pieces of 256 KiB, a GB took chapter 1 twice the
+ * time, most of it for 10,000 wake-ups. Returns the bytes of the whole turn, or -1 if there were
+ * none. */
+static ssize_t send_file(struct conn *c)
+{
+    struct file *file = &c->app.file;
+    ssize_t turn = 0, n;
+    size_t piece;
+    do {
+        piece = file->left < FILE_PIECE ? (size_t)file->left : FILE_PIECE;
+        n = sendfile(c->fd, file->fd, &file->at, piece);
+        if (n == 0) { /* the file is shorter now: the promised length cannot be kept */
+            errno = EIO;
+            return -1;
+        }
+        if (n > 0) {
+            file->left -= (uint64_t)n;
+            turn += n;
+        }
+    } while (n == (ssize_t)piece && file->left > 0 && turn < FILE_TURN);
+    return turn > 0 ? turn : -1;
 }
 
 /* Writes as much as the socket takes, one fair turn at most. */
@@ -289,9 +367,9 @@ static void send_some(struct conn *c)
     uint64_t left = c->app.file.left;
     ssize_t n = 1;
     if (c->sent < in_memory)
-        n = conn_send_memory(c);
+        n = send_memory(c);
     if (n > 0 && c->sent == in_memory && c->app.file.left > 0)
-        n = conn_send_file(c);
+        n = send_file(c);
 
     c->taken += c->sent - sent + (left - c->app.file.left);
     if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -433,6 +511,42 @@ void conn_drop(struct conn *c)
         conn_reset(c);
     else
         enter(c, CONN_DONE);
+}
+
+/* ---- who makes way for whom ---------------------------------------------------------------- */
+
+/* Has the next request come whole? Its beginning does not count: a client could send the first byte
+ * of one behind each request, and the rest when it likes. If the last read filled the buffer, that
+ * read may have cut the request, and the rest is looked for in the socket. The parser gets a copy,
+ * because it squeezes chunks in place. (A request that it refuses ends at once, and counts.) */
+static bool has_next_request(const struct conn *c)
+{
+    char bytes[AHEAD_ROOM];
+    struct http_parser parser = {0};
+    struct http_request request;
+    size_t len = c->in.len - c->used;
+    len = len < sizeof(bytes) ? len : sizeof(bytes);
+    memcpy(bytes, c->in.bytes + c->used, len);
+    if (len == 0 || http_parse(&parser, bytes, &len, &request) != 0)
+        return len > 0;
+    ssize_t more =
+        c->cut ? recv(c->fd, bytes + len, sizeof(bytes) - len, MSG_PEEK | MSG_DONTWAIT) : 0;
+    len += more > 0 ? (size_t)more : 0;
+    return more > 0 && http_parse(&parser, bytes, &len, &request) != 0;
+}
+
+/* Politeness: while other clients wait, or memory is short, a connection is kept only for requests
+ * that have come whole already, and for a hundred of them in a row at most. So no request is cut
+ * off on a connection that was announced as kept. The waiting clients are not counted any earlier,
+ * because that would change nothing. */
+static bool should_keep(struct conn *c)
+{
+    if (c->refused || !c->request.keep_alive || c->worker->options->keep_alive_ms == 0)
+        return false;
+    if (has_next_request(c) && ++c->ahead < MAX_AHEAD)
+        return true;
+    c->ahead = 0;
+    return !memory_is_short() && c->worker->claim_waiting_clients(c->worker) == 0;
 }
 
 bool conn_can_make_way(const struct conn *c)

@@ -22,7 +22,7 @@ PARTS = {
     "redisReaderGetReply": "hiredis: the replies",
     "freeReplyObject": "hiredis: replies given back",
     "template_render": "rendering",
-    "conn_make_head": "the response's head",
+    "http_format_head": "the response's head",
     "board": "the scoreboard",
 }
 ALL, REST = "PROGRAM TOTALS", "all the rest"
