@@ -2,6 +2,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,8 +156,8 @@ static long own_peak_kib(long maxrss)
     char text[4096];
     ssize_t n = pread(own_status, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    const char *peak = strstr(text, "VmHWM:");
-    return peak ? strtol(peak + strlen("VmHWM:"), NULL, 10) : maxrss;
+    long peak = (long)proc_number(text, "VmHWM:");
+    return peak > 0 ? peak : maxrss;
 }
 
 void process_report(const struct options *o, uint64_t requests, uint64_t connections)
