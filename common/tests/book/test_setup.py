@@ -236,7 +236,9 @@ class Container(unittest.TestCase):
         self.assertIn("make deps", others)
 
     def test_what_git_ignores_stays_out_of_it(self):
-        """.dockerignore is a link. With these beginnings, a line means the same to both programs."""
+        """.dockerignore has the same lines. It is no link, because not every way to copy the project
+        keeps links. With these beginnings, a line means the same to both programs."""
+        self.assertEqual(read(".gitignore"), read(".dockerignore"))
         for line in read(".gitignore").splitlines():
             self.assertRegex(line, r"^(/|\*\*/)")
 
