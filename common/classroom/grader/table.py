@@ -28,14 +28,14 @@ STATUS = "servers/status.c"  # for a server that has one
 
 FILES = {
     "servers/guestbook.c": Place("works", SHARED, "`guestbook`: a small machine of five steps"),
-    "servers/files.c": Place("works", SHARED, "`page` and `files`: what is sent"),
+    "servers/files.c": Place("works", SHARED, "`template` and `files`: what is sent"),
     "servers/options.c": Place("works", SHARED, "`net`, `redis`, `board`, `children`"),
     "servers/process.c": Place("works", OWN, "The code"),
     STATUS: Place("works", SHARED, "`net`, `redis`, `board`, `children`"),
-    "servers/modest.c": Place("works", SHARED, "`page` and `files`: what is sent"),
+    "servers/modest.c": Place("works", SHARED, "`template` and `files`: what is sent"),
     "servers/http.c": Place("http", SHARED, "`http`: bytes become a request"),
     "servers/wire.c": Place("http", SHARED, "`http`: bytes become a request"),
-    "servers/special_files.c": Place("http", SHARED, "`page` and `files`: what is sent"),
+    "servers/special_files.c": Place("http", SHARED, "`template` and `files`: what is sent"),
     "servers/entries.c": Place("http", SHARED, "`guestbook`: a small machine of five steps"),
     "servers/clients.c": Place("weather", SHARED, "Blocking lives in the socket"),
     "servers/deadlines.c": Place("weather", SHARED, "Deadlines"),
