@@ -21,8 +21,8 @@
 #define GUESTBOOK_H
 
 #include "http.h"
-#include "template.h"
 #include "redis.h"
+#include "template.h"
 
 #include <stdbool.h>
 #include <time.h>

@@ -534,7 +534,8 @@ Test(status, a_crowd_of_children_is_measured_in_part)
 static const char *render(const char *template)
 {
     char error[256];
-    struct compiled *page = template_compile("test", span_of(template), status_names, error, sizeof(error));
+    struct compiled *page =
+        template_compile("test", span_of(template), status_names, error, sizeof(error));
     cr_assert(page, "%s", error);
     out.len = 0;
     status_render(&status, page, &out);
