@@ -15,16 +15,15 @@
 #define CONN_H
 
 #include "app.h"
-#include "board.h"
 #include "http.h"
 #include "log.h"
-#include "options.h"
+#include "worker.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 enum conn_state {
+    CONN_NONE = -1, /* not opened yet */
     CONN_FRESH,     /* accepted; waits for its very first byte */
     CONN_IDLE,      /* between requests: waits for the next one's first byte */
     CONN_READING,   /* waits for the rest of a request */
@@ -35,21 +34,6 @@ enum conn_state {
                        the response */
     CONN_DONE,      /* waits for conn_close() */
     CONN_STATES,
-};
-
-/* What a process, a thread or an event loop needs to serve its connections. Each has its own. */
-struct worker {
-    const struct options *options;
-    struct board_slot *slot;
-    /* How many clients wait that this worker could serve if it closed an idle connection? A caller
-     * that is told of some closes one. (Chapter 2 tells only one child of them.) At least 1 if the
-     * server is stopping, so that connections are closed then, too. */
-    int (*claim_waiting_clients)(const struct worker *);
-    /* Called once for a client, before the worker first waits for its bytes. May be NULL. */
-    void (*before_waiting)(void);
-    int listener;
-    time_t date_of; /* the second that `date` was made for */
-    char date[HTTP_DATE_SIZE];
 };
 
 struct conn {
@@ -72,17 +56,17 @@ struct conn {
     uint64_t taken;  /* bytes that the socket has taken since the connection was accepted */
 
     size_t charged_out;  /* bytes reserved for responses, here and in the kernel */
-    size_t in_kernel;    /* those of earlier responses, at the last look */
-    uint64_t looked_at;  /* `taken` at that look */
+    size_t in_kernel;    /* those of earlier responses, at the last check */
+    uint64_t checked_at; /* `taken` at that check */
     int in_flight;       /* lingering: bytes that the client has not acknowledged, */
     int64_t stuck_since; /* and when that number last changed (clock_now_ms()) */
 
-    bool cut;     /* the last read filled the buffer: the rest of a request may be in the socket */
-    bool silent;  /* the last attempt to read ended with a tick, not with bytes */
-    bool refused; /* the response refuses the request: linger, then close */
+    bool read_full;  /* the last read filled the buffer: more may be in the socket */
+    bool silent;     /* the last attempt to read ended with a tick, not with bytes */
+    bool refused;    /* the response refuses the request: linger, then close */
     bool dont_wait;  /* receive only bytes that have come already, even on a blocking descriptor */
     int refuse_with; /* answer every request with this status; 0: serve it */
-    int ahead;       /* responses in a row whose next request had already come */
+    int pipelined;   /* responses in a row whose next request had already come */
 
     enum conn_state queued_as; /* these four belong to waiting.h */
     int64_t queued_until;
@@ -126,7 +110,11 @@ bool conn_has_input(const struct conn *);
 int conn_in_flight(const struct conn *);
 
 /* Asks that again, and changes what is reserved for responses accordingly. */
-void conn_look(struct conn *);
+void conn_check_in_flight(struct conn *);
+
+/* How many bytes of all responses has the client's kernel acknowledged? -1 if none is being sent.
+ */
+int64_t conn_taken_by_client(const struct conn *);
 
 /* Ends the connection without a response: it enters CONN_DONE. What the client has not acknowledged
  * is discarded, as by conn_reset(). Not at CONN_ASKING. */

@@ -75,7 +75,7 @@ static void give_up_idle(struct waiting *w)
         int64_t since = c->deadline - c->worker->options->keep_alive_ms;
         if (clock_now_ms() - since < TICK_MS)
             break;
-        conn_look(c);
+        conn_check_in_flight(c);
         if (!conn_has_input(c) && c->in_kernel == 0)
             give_up(w, c);
     }

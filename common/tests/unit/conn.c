@@ -1384,7 +1384,7 @@ Test(conn, a_large_response_is_taken_of_the_budget_until_it_is_acknowledged)
     }
     expect_number("in the kernel", memory_in_use(), 50000);
     unit_in_flight = 0;
-    conn_look(&conn);
+    conn_check_in_flight(&conn);
     expect_number("acknowledged", memory_in_use(), 0);
     close_pair();
 }
