@@ -269,7 +269,8 @@ class Wall(unittest.TestCase):
                        "SERVERS": os.environ.get("SERVERS", "."),
                        "LOGS": tempfile.mkdtemp(prefix="serve.", dir=FOLDER)}
         process = processes.start([SERVE], env=environment, cwd=TOP, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, encoding="utf-8")
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  encoding="utf-8")
         said = ""
         with process.stdout:
             while not said.endswith("Ctrl-C ends them all.\n"):
@@ -284,6 +285,7 @@ class Wall(unittest.TestCase):
                                  ("0.0.0.0", "127.0.0.1", 200)):
             with self.subTest(bind), self.serve(bind) as (base, said):
                 self.assertEqual(FOR_ALL in said, status == 200, said)
+                self.assertEqual(said.count("root"), os.geteuid() == 0 and status == 200, said)
                 for chapter in range(1, 8):
                     url = "http://%s:%d" % (at, base + chapter)
                     self.assertEqual(status_of(url, "192.0.2.7"), status, url)
