@@ -79,7 +79,8 @@ enum status_state {
 /* What kind of worker owns the slots. */
 enum status_workers { STATUS_PROCESSES, STATUS_THREADS, STATUS_EVENT_LOOP };
 
-/* All numbers are uint64_t: the page finds them by their place. */
+#define STATUS_NO_TIME UINT64_MAX
+
 struct status_slot {
     enum status_state state;
     uint64_t slot, id, since_ms, requests, connections;
@@ -87,8 +88,10 @@ struct status_slot {
     char request[BOARD_REQUEST + 1];
 };
 
+/* A new figure needs a member here, the line that finds it out, a row in status_fields.c, and its
+ * place in templates/status. All numbers are uint64_t. */
 struct status {
-    const char *server, *architecture; /* borrowed from status_start()'s */
+    const char *server, *version, *architecture; /* borrowed */
     uint64_t pid, uptime_ms, workers_most, requests, connections, responses[BOARD_CLASSES];
     uint64_t now[STATUS_CONNECTION_STATES];
     uint64_t waiting; /* workers without a client */
@@ -97,14 +100,10 @@ struct status {
     struct status_slot *slots; /* owned */
     uint64_t workers;          /* how many slots */
 
-    /* While rendering. */
-    const struct status_slot *shown;
-    char number[40];
-    char request[4 * BOARD_REQUEST + 1]; /* escaped */
+    /* While it is written. */
+    struct status_slot shown;         /* a copy of one */
+    char text[4 * BOARD_REQUEST + 1]; /* of a value */
 };
-
-/* "idle", by enum status_state. */
-extern const char *const status_state_names[];
 
 /* To be called in the main process, before the first fork. `architecture` is a few words. All that
  * is passed must stay. */
@@ -116,7 +115,7 @@ void status_start(const struct options *, const struct board *, enum status_work
 bool status_snapshot(struct status *);
 void status_free(struct status *);
 
-void status_write_json(const struct status *, struct buffer *out);
+void status_write_json(struct status *, struct buffer *out);
 
 /* The names that its template may use, and the page. */
 extern const struct template_name status_names[];

@@ -184,13 +184,22 @@ export function sentence(status) {
   return words ? `${whose}: ${words}` : whose;
 }
 
-/** Fills a list with the counts, each with its letter and word: what the cells say, and their legend.
- * `all`: the states that nobody is in as well. */
-export function showCounts(list, status, all = false) {
-  const rows = counts(status).filter(([, number]) => all || number);
+/** Fills a list with the counts, each with its letter and word: what the cells say, and their legend. */
+export function showCounts(list, status) {
+  const rows = counts(status).filter(([, number]) => number);
   list.replaceChildren(...rows.map(([{ name, letter, words }, number]) => element("li", {},
     element("i", { class: `letter ${name}`, "aria-hidden": "true" }, letter), " ",
     element("b", {}, whole(number)), " ", words)));
+}
+
+/** Fills each element that has a data-field with the field of that name, "pid" or "responses.2xx". */
+export function fill(root, status) {
+  for (const place of root.querySelectorAll("[data-field]")) {
+    const name = place.dataset.field;
+    const value = name.split(".").reduce((object, key) => object[key], status);
+    const show = typeof value === "string" ? String : name.endsWith("_ms") ? lasting : whole;
+    place.textContent = show(value);
+  }
 }
 
 // ---- drawing -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // Keeps /status up to date while it is visible. Without JavaScript the page is complete as well,
 // but does not change.
 import {
-  Cells, Minute, cpu, drawChart, element, lasting, offerPause, rate, showCounts, tops, watch, whole,
+  Cells, Minute, cpu, drawChart, element, fill, lasting, offerPause, rate, tops, watch, whole,
 } from "/board.js";
 
 const MOST_ROWS = 200; // of the table: nobody could read more each second
@@ -12,7 +12,7 @@ const minute = new Minute();
 const cells = new Cells(at("cells"), MOST_HEIGHT);
 
 function write(texts) {
-  for (const [id, text] of Object.entries(texts)) if (at(id)) at(id).textContent = text;
+  for (const [id, text] of Object.entries(texts)) at(id).textContent = text;
 }
 
 function showCharts() {
@@ -32,20 +32,8 @@ function showCharts() {
 function showCells(status) {
   at("cells").removeAttribute("hidden"); // SVG has no property of that name
   cells.show(status);
-  showCounts(at("counts"), status, true);
   at("each").hidden = cells.each === 1;
   write({ each: `Each cell stands for ${cells.each} of its kind.` });
-}
-
-function showFigures(status) {
-  const { requests, connections, processes, threads, descriptors } = status;
-  const figures = {
-    requests, connections, processes, threads, descriptors, ...status.responses, ...status.cpu_ms,
-    ...status.switches, memory: status.pss_kib, workers: status.slots.length,
-    "workers-most": status.workers_most,
-  };
-  for (const [id, figure] of Object.entries(figures)) write({ [id]: whole(figure) });
-  write({ uptime: lasting(status.uptime_ms) });
 }
 
 function row(slot) {
@@ -69,7 +57,7 @@ watch("/status.json", {
     minute.add(status);
     at("charts").hidden = false;
     write({ pace: "Kept up to date each second while you look." });
-    showFigures(status);
+    fill(document, { ...status, waiting: status.slots.filter((slot) => slot.state === "waiting").length });
     showCells(status);
     showRows(status);
     showCharts();

@@ -3,7 +3,7 @@
 // They are found by their ports, BASE+1 to BASE+7, on the host this page came from. BASE is in the
 // address, as ?base=8000; or else it is this page's own port, less the chapter of the server that sent it.
 import {
-  Cells, Lanes, Minute, cpu, drawChart, element, isLoop, many, memory, offerPause, rate, showCounts,
+  Cells, Lanes, Minute, cpu, drawChart, element, fill, isLoop, many, memory, offerPause, rate, showCounts,
   tops, total, watch, whole,
 } from "/board.js";
 
@@ -98,9 +98,8 @@ class Server {
     this.minute.add(status);
     this.say("running", true);
     this.showWorkers(status);
-    this.write(".architecture", status.architecture);
+    fill(this.card, status);
     this.write(".memory", memory(status.pss_kib));
-    this.write(".descriptors", whole(status.descriptors));
     drawAll();
   }
 

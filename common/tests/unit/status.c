@@ -558,18 +558,22 @@ Test(status, the_page_has_a_name_for_all_there_is)
     take();
     expect_text("server", render("{{server}} {{version}} {{architecture}}"),
                 "unit " ZEROHTTPD_VERSION " in a &quot;few&quot; words");
-    expect_text("numbers", render("{{workers}} of {{workers_most}}, {{requests}} {{connections}}"),
+    expect_text("numbers",
+                render("{{slots.length}} of {{workers_most}}, {{requests}} {{connections}}"),
                 "2 of 3, 3 1");
     expect_text("classes",
-                render("{{responses_2xx}}{{responses_3xx}}{{responses_4xx}}{{responses_5xx}}"),
+                render("{{responses.2xx}}{{responses.3xx}}{{responses.4xx}}{{responses.5xx}}"),
                 "1020");
-    expect_text("now", render("{{fresh}}{{idle}}{{reading}}{{asking}}{{writing}}{{lingering}}"),
+    expect_text("now",
+                render("{{now.fresh}}{{now.idle}}{{now.reading}}{{now.asking}}{{now.writing}}{{now."
+                       "lingering}}"),
                 "010010");
     expect_text("slots",
-                render("{{#slots}}[{{slot}} {{slot_id}} {{slot_state}} {{slot_request}} "
-                       "{{slot_requests}} {{slot_connections}} {{slot_fresh}}"
-                       "{{slot_idle}}{{slot_reading}}{{slot_asking}}{{slot_writing}}"
-                       "{{slot_lingering}}]{{/slots}}"),
+                render("{{#slots}}[{{slots.slot}} {{slots.id}} {{slots.state}} {{slots.request}} "
+                       "{{slots.requests}} {{slots.connections}} {{slots.by_state.fresh}}"
+                       "{{slots.by_state.idle}}{{slots.by_state.reading}}{{slots.by_state.asking}}{"
+                       "{slots.by_state.writing}}"
+                       "{{slots.by_state.lingering}}]{{/slots}}"),
                 "[0 41 idle  0 0 010000][1 42 writing GET /&lt;b&gt; 3 1 000010]");
     expect_text("not a loop", render("{{#loop}}loop{{/loop}}{{#no_loop}}none{{/no_loop}}"), "none");
 
@@ -585,10 +589,34 @@ Test(status, the_page_has_a_name_for_all_there_is)
     status.uptime_ms = 10;
     status.slots[1].since_ms = 11;
     expect_text("the rest",
-                render("{{cpu_user_ms}}{{cpu_system_ms}}{{voluntary}}{{involuntary}}{{processes}}"
+                render("{{cpu_ms.user}}{{cpu_ms.system}}{{switches.voluntary}}{{switches."
+                       "involuntary}}{{processes}}"
                        "{{threads}}{{pss_kib}}{{descriptors}}{{pid}} {{uptime_ms}} "
-                       "{{#slots}}{{slot_since_ms}},{{/slots}}"),
-                "123456789 10 0,11,");
+                       "{{#slots}}{{slots.since_ms}},{{/slots}}"),
+                "123456789 10 ms 0 ms,11 ms,");
+}
+
+/* So that its script finds in the JSON what the template has in the same place. */
+Test(status, a_field_has_one_name_in_the_json_and_on_the_page)
+{
+    char tag[64];
+    start_as(STATUS_THREADS, 3);
+    board_claim(board, 41);
+    take();
+    write_json();
+    for (size_t i = 0; i < HEAD_FIELDS; i++) {
+        const char *value = json_text(&json, head_fields[i]);
+        bool is_time = strcmp(head_fields[i], "uptime_ms") == 0; /* in words on the page */
+        snprintf(tag, sizeof(tag), "{{%s}}", head_fields[i]);
+        if (is_time || strcmp(head_fields[i], "architecture") == 0) /* has quotes */
+            render(tag);
+        else
+            expect_text(tag, render(tag), value);
+    }
+    for (size_t i = 0; i < SLOT_FIELDS; i++) {
+        snprintf(tag, sizeof(tag), "{{#slots}}{{slots.%s}}{{/slots}}", slot_fields[i]);
+        render(tag);
+    }
 }
 
 Test(status, the_page_of_a_loop)
@@ -598,7 +626,7 @@ Test(status, the_page_of_a_loop)
     take();
     expect_text("loop",
                 render("{{#loop}}loop{{/loop}}{{#no_loop}}none{{/no_loop}}"
-                       "{{#slots}} {{slot_state}} since {{slot_since_ms}}{{/slots}}"),
+                       "{{#slots}} {{slots.state}} since {{slots.since_ms}}{{/slots}}"),
                 "loop loop since ");
 }
 
@@ -612,7 +640,7 @@ Test(status, any_byte_in_a_request_is_written_out_on_the_page)
         const char request[] = {(char)byte, '\0'};
         board_begin_request(slot, request, 1);
         take();
-        for (const char *at = render("{{#slots}}{{slot_request}}{{/slots}}"); *at; at++)
+        for (const char *at = render("{{#slots}}{{slots.request}}{{/slots}}"); *at; at++)
             cr_assert(*at >= ' ' && *at <= '~', "byte %d", byte);
     }
 }
@@ -623,7 +651,9 @@ Test(status, the_page_says_since_when_in_words)
         uint64_t ms;
         const char *text;
     } rows[] = {
-        {999, "0 s"},
+        {0, "0 ms"},
+        {999, "999 ms"},
+        {1000, "1 s"},
         {59999, "59 s"},
         {60000, "1 min 0 s"},
         {3599999, "59 min 59 s"},
@@ -634,6 +664,6 @@ Test(status, the_page_says_since_when_in_words)
     take();
     for (size_t i = 0; i < COUNT(rows); i++) {
         status.uptime_ms = rows[i].ms;
-        expect_text("uptime", render("{{uptime}}"), rows[i].text);
+        expect_text("uptime", render("{{uptime_ms}}"), rows[i].text);
     }
 }

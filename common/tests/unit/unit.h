@@ -149,7 +149,7 @@ static inline void scratch_site(void)
                  "{{#nobody}} nobody{{/nobody}} typed: {{typed_name}}, {{typed_remarks}}\n");
     scratch_file("templates/error/index.html", "{{code}} {{reason}} {{explanation}}\n");
     scratch_file("templates/status/index.html",
-                 "{{server}}{{#slots}} {{slot}}: {{slot_state}}{{/slots}}\n");
+                 "{{server}}{{#slots}} {{slots.slot}}: {{slots.state}}{{/slots}}\n");
 }
 
 static inline struct options unit_options(void)
