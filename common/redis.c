@@ -65,13 +65,12 @@ static const char *locate_host(struct redis_server *server, const char *where)
     /* where "localhost" is both IPv4 and IPv6, Redis more often listens on 127.0.0.1 */
     struct addrinfo *address, hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
     struct addrinfo hints_6 = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET6};
-    if (getaddrinfo(host, NULL, &hints, &address) != 0 &&
-        getaddrinfo(host, NULL, &hints_6, &address) != 0)
+    if (getaddrinfo(host, colon + 1, &hints, &address) != 0 &&
+        getaddrinfo(host, colon + 1, &hints_6, &address) != 0)
         return "a host that can be found";
-    getnameinfo(address->ai_addr, address->ai_addrlen, server->host, sizeof(server->host), NULL, 0,
-                NI_NUMERICHOST);
+    server->address_size = address->ai_addrlen;
+    memcpy(&server->address, address->ai_addr, address->ai_addrlen);
     freeaddrinfo(address);
-    server->port = (int)port;
     return NULL;
 }
 
@@ -85,9 +84,14 @@ static bool is_url(const char *where)
 const char *redis_parse_address(struct redis_server *server, const char *where)
 {
     if (strncmp(where, "unix:", 5) == 0) {
-        server->path = where + 5;
-        return strlen(server->path) > 0 && strlen(server->path) < 108 ? NULL
-                                                                      : "a path of 1 to 107 bytes";
+        struct sockaddr_un local = {.sun_family = AF_UNIX};
+        size_t len = strlen(where + 5);
+        if (len == 0 || len >= sizeof(local.sun_path))
+            return "a path of 1 to 107 bytes";
+        memcpy(local.sun_path, where + 5, len);
+        server->address_size = sizeof(local);
+        memcpy(&server->address, &local, sizeof(local));
+        return NULL;
     }
     const char *host = is_url(where) ? where + strlen(scheme) : where;
     const char *at = is_url(where) ? strrchr(host, '@') : NULL;
@@ -105,49 +109,43 @@ struct redis_told {
     _Atomic uint32_t hashes[TOLD_ERRORS];
 };
 
-static uint32_t hash_of(const char *bytes, size_t len)
-{
-    uint32_t hash = 2166136261; /* FNV-1a */
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 16777619;
-    return hash ? hash : 1;
-}
-
-/* The thread or process that puts the hash into a free place prints the error. */
-static bool is_news(struct redis_told *told, uint32_t hash)
-{
-    for (int i = 0; i < TOLD_ERRORS; i++) {
-        uint32_t there = 0;
-        if (atomic_compare_exchange_strong(&told->hashes[i], &there, hash))
-            return true;
-        if (there == hash)
-            return false;
-    }
-    return false;
-}
-
 void redis_log(const struct redis_server *server, const char *does, const char *error, size_t len)
 {
     char line[TOLD_BYTES * 4 + 1];
+    uint32_t hash = 2166136261; /* FNV-1a */
     len = len < TOLD_BYTES ? len : TOLD_BYTES;
-    if (!server->told || !is_news(server->told, hash_of(error, len)))
-        return;
-    text_escape(error, len, line, sizeof(line));
-    log_message(server->name, "Redis %s: %s", does, line);
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)error[i]) * 16777619;
+    hash += hash == 0;
+    for (int i = 0; server->told && i < TOLD_ERRORS; i++) {
+        uint32_t there = 0;
+        /* The thread or process that puts the hash into a free place prints the error. */
+        if (atomic_compare_exchange_strong(&server->told->hashes[i], &there, hash)) {
+            text_escape(error, len, line, sizeof(line));
+            log_message(server->name, "Redis %s: %s", does, line);
+            return;
+        }
+        if (there == hash)
+            return;
+    }
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */
 
 /* Returns a socket that is connected within `ms`, or -1 with errno set. With 0 milliseconds the
  * socket is non-blocking, and its connection may still be on its way. We do not connect with
- * hiredis, because version 0.14 does not survive that without memory. A blocking connect(2) ends
- * after SO_SNDTIMEO, with EINPROGRESS (socket(7)), or with EAGAIN on a Unix socket. */
-static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms)
+ * hiredis: version 0.14, which Debian 12 and Ubuntu 22.04 have, crashes while it connects if
+ * malloc(3) returns NULL, and has no redisConnectWithOptions(). */
+static int connect_within(const struct redis_server *server, int64_t ms)
 {
+    /* A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS (socket(7)), or with EAGAIN on
+     * a Unix socket. */
     const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | (ms ? 0 : SOCK_NONBLOCK), 0);
+    int fd =
+        socket(server->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | (ms ? 0 : SOCK_NONBLOCK), 0);
     if (fd >= 0 && (!ms || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0) &&
-        (connect(fd, address, size) == 0 || (!ms && errno == EINPROGRESS)))
+        (connect(fd, (const struct sockaddr *)&server->address, server->address_size) == 0 ||
+         (!ms && errno == EINPROGRESS)))
         return fd;
     int reason = errno;
     if (fd >= 0)
@@ -156,44 +154,21 @@ static int connect_to(const struct sockaddr *address, socklen_t size, int64_t ms
     return -1;
 }
 
-static int connect_once(const struct redis_server *server, int64_t ms)
-{
-    struct sockaddr_un local = {.sun_family = AF_UNIX};
-    struct addrinfo *found,
-        hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    char port[8];
-    if (server->path) {
-        snprintf(local.sun_path, sizeof(local.sun_path), "%s", server->path);
-        return connect_to((struct sockaddr *)&local, sizeof(local), ms);
-    }
-    snprintf(port, sizeof(port), "%d", server->port);
-    if (getaddrinfo(server->host, port, &hints, &found) != 0) {
-        errno = ENOMEM; /* it is an address already: nothing else can be wrong */
-        return -1;
-    }
-    int fd = connect_to(found->ai_addr, found->ai_addrlen, ms);
-    int reason = errno;
-    freeaddrinfo(found);
-    errno = reason;
-    return fd;
-}
-
-/* Tries again after EAGAIN and EINTR, until the time is over. */
 int redis_connect(const struct redis_server *server)
 {
     int64_t deadline = clock_now_ms() + server->connect_ms;
     for (;;) {
         int64_t left = deadline - clock_now_ms();
-        int fd = connect_once(server, left > 0 ? left : 1);
+        int fd = connect_within(server, left > 0 ? left : 1);
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || clock_now_ms() >= deadline)
             return fd;
-        poll(NULL, 0, 5);
+        poll(NULL, 0, 5); /* the queue of a Unix socket is full, or a signal came: once more */
     }
 }
 
 int redis_connect_nonblocking(const struct redis_server *server)
 {
-    return connect_once(server, 0);
+    return connect_within(server, 0);
 }
 
 /* ---- commands and replies ------------------------------------------------------------------ */
@@ -208,16 +183,6 @@ void redis_prepare(struct redis_command *command)
         command->bytes = bytes;
         command->len = (size_t)len;
     }
-}
-
-ssize_t redis_read(int fd, redisReader *reader)
-{
-    char bytes[16 * 1024];
-    ssize_t n = read(fd, bytes, sizeof(bytes));
-    if (n <= 0 || redisReaderFeed(reader, bytes, (size_t)n) == REDIS_OK)
-        return n;
-    errno = ENOMEM;
-    return -1;
 }
 
 /* `pos` and `len` are fields of the public struct redisReader, but they are not documented. Checked
@@ -242,26 +207,21 @@ void redis_log_error(const struct redis_server *server, const redisReply *reply)
 void redis_log_nonsense(const struct redis_server *server, const redisReader *reader,
                         const struct redis_limits *limits)
 {
-    const char *error = limits->exceeded                    ? "a reply larger than a page can be"
-                        : reader->err == REDIS_ERR_PROTOCOL ? reader->errstr
-                                                            : NULL;
-    if (error)
-        redis_log(server, "makes no sense", error, strlen(error));
+    const char *error = reader->errstr;
+    if (limits->exceeded)
+        error = "a reply larger than a page can be";
+    else if (reader->err != REDIS_ERR_PROTOCOL)
+        return; /* lost, or too late */
+    redis_log(server, "makes no sense", error, strlen(error));
 }
 
 struct redis_command redis_auth_command(const struct redis_server *server)
 {
-    const char *user = server->user, *password = server->password;
-    if (!*user)
-        return (struct redis_command){
-            .count = 2,
-            .words = {"AUTH", password},
-            .lens = {strlen("AUTH"), strlen(password)},
-        };
+    const char *password = server->password, *user = *server->user ? server->user : NULL;
     return (struct redis_command){
-        .count = 3,
-        .words = {"AUTH", user, password},
-        .lens = {strlen("AUTH"), strlen(user), strlen(password)},
+        .count = user ? 3 : 2,
+        .words = {"AUTH", user ? user : password, password},
+        .lens = {strlen("AUTH"), strlen(user ? user : password), strlen(password)},
     };
 }
 
@@ -323,17 +283,6 @@ bool redis_is_too_large(const redisReader *reader, struct redis_limits *limits)
 
 /* ---- at start ------------------------------------------------------------------------------ */
 
-/* The environment is safer than the command line, which ps(1) shows to all users. */
-static void find_password(struct redis_server *server, const struct options *o)
-{
-    const char *password = getenv("REDISCLI_AUTH");
-    if (*server->password || !password)
-        return;
-    if (strlen(password) > REDIS_MAX_PASSWORD)
-        process_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes", REDIS_MAX_PASSWORD);
-    memcpy(server->password, password, strlen(password) + 1);
-}
-
 void redis_find(struct redis_server *server, const struct options *o)
 {
     *server = (struct redis_server){
@@ -342,11 +291,19 @@ void redis_find(struct redis_server *server, const struct options *o)
         .command_ms = options_redis_ms(o),
     };
     const char *right = redis_parse_address(server, o->redis);
-    const char *password = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
-    const char *shown = password ? password + 1 : o->redis; /* without the password, for messages */
+    const char *at = is_url(o->redis) ? strrchr(o->redis, '@') : NULL;
+    const char *shown = at ? at + 1 : o->redis; /* without the password, for messages */
     if (right)
         options_bad_value(o->name, "--redis", shown, right);
-    find_password(server, o);
+
+    /* The environment is safer than the command line, which ps(1) shows to all users. */
+    const char *password = getenv("REDISCLI_AUTH");
+    if (password && !*server->password) {
+        if (strlen(password) > REDIS_MAX_PASSWORD)
+            process_die(o->name, "REDISCLI_AUTH: a password of at most %d bytes",
+                        REDIS_MAX_PASSWORD);
+        memcpy(server->password, password, strlen(password) + 1);
+    }
     if (*server->user && !*server->password)
         process_die(o->name, "--redis %s: a user needs a password, as REDISCLI_AUTH", shown);
     server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,

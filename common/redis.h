@@ -16,10 +16,9 @@
 #include "options.h"
 
 #include <hiredis/hiredis.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
+#include <sys/socket.h>
 
 /* Why there is no reply. */
 enum {
@@ -39,9 +38,8 @@ struct redis_server {
     struct redis_told *told;               /* what was printed already; NULL: print nothing */
     char password[REDIS_MAX_PASSWORD + 1]; /* "": none */
     char user[REDIS_MAX_USER + 1];         /* of an access control list; "": the default user */
-    const char *path;                      /* of its Unix socket; NULL: host and port */
-    char host[INET6_ADDRSTRLEN];           /* numeric; the name was resolved at start */
-    int port;
+    struct sockaddr_storage address;       /* the name was resolved at start */
+    socklen_t address_size;
     int connect_ms, command_ms;
 };
 
@@ -53,8 +51,8 @@ struct redis_server {
 void redis_find(struct redis_server *, const struct options *);
 
 /* Reads "host:port", "[address]:port", either of them behind "redis://", perhaps with "user@",
- * ":password@" or "user:password@", or "unix:path", which is borrowed. In user and password %XX is
- * the byte of that number. Returns NULL, or says in words what would be right. */
+ * ":password@" or "user:password@", or "unix:path". In user and password %XX is the byte of that
+ * number. Returns NULL, or says in words what would be right. */
 const char *redis_parse_address(struct redis_server *, const char *where);
 
 /* Connects within connect_ms. Returns a blocking socket, which the caller closes, or -1 with errno
@@ -86,10 +84,6 @@ struct redis_command {
  * quarter of all instructions for a short page would be spent on that. The bytes are never freed.
  * Without memory the command stays as it was. */
 void redis_prepare(struct redis_command *);
-
-/* Reads from the socket once, 16 KiB at most, and feeds the reader. Returns the result of read(2),
- * or -1 with ENOMEM if there is no memory for the bytes. They are lost then. */
-ssize_t redis_read(int fd, redisReader *);
 
 /* Are there bytes that have not become a reply yet? */
 bool redis_has_more(const redisReader *);

@@ -21,49 +21,23 @@ void redis_close(struct redis *redis)
     redis->reader = NULL;
 }
 
-static bool open_connection(struct redis *redis)
-{
-    const long ms = redis->server->command_ms;
-    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    int fd = redis_connect(redis->server);
-    redisReader *reader = fd >= 0 ? redisReaderCreate() : NULL;
-    if (!reader) {
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    redis->fd = fd;
-    redis->reader = reader;
-    redis_limit_replies(reader, &redis->limits);
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0)
-        return true; /* for writing, connect_to() has set a limit already */
-    redis_close(redis);
-    return false;
-}
-
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno != EINTR)
-            return false;
-        bytes += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 static bool send_command(int fd, const struct redis_command *command)
 {
-    if (command->bytes)
-        return write_all(fd, command->bytes, command->len);
     struct redis_command formatted = *command;
-    redis_prepare(&formatted);
-    bool sent = formatted.bytes && write_all(fd, formatted.bytes, formatted.len);
+    if (!command->bytes)
+        redis_prepare(&formatted);
+    size_t sent = 0;
+    ssize_t n = formatted.bytes ? 0 : -1;
+    errno = formatted.bytes ? 0 : ENOMEM;
+    while (sent < formatted.len && (n >= 0 || errno == EINTR)) {
+        n = write(fd, formatted.bytes + sent, formatted.len - sent);
+        sent += n > 0 ? (size_t)n : 0;
+    }
     int reason = errno;
-    redisFreeCommand((char *)formatted.bytes);
+    if (!command->bytes)
+        redisFreeCommand((char *)formatted.bytes);
     errno = reason;
-    return sent;
+    return n >= 0;
 }
 
 /* Waits for the rest of a reply that comes in pieces. If the deadline has passed, checks once. */
@@ -80,17 +54,21 @@ static bool is_readable(int fd, int64_t deadline)
     return ready > 0;
 }
 
-/* Reads until a reply is whole. The first read waits by itself (SO_RCVTIMEO). Returns NULL with
- * errno set, to EAGAIN if the time is over. */
+/* Reads until a reply is whole. Returns NULL with errno set, to EAGAIN if the time is over. */
 static redisReply *read_reply(struct redis *redis, int64_t deadline)
 {
+    char bytes[16 * 1024];
     void *reply = NULL;
     for (bool first = true;; first = false) {
         if (!first && !is_readable(redis->fd, deadline))
             return NULL;
-        ssize_t n = redis_read(redis->fd, redis->reader);
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            errno = n == 0 ? ECONNRESET : errno;
+        ssize_t n = read(redis->fd, bytes, sizeof(bytes)); /* the first one waits (SO_RCVTIMEO) */
+        if (n == 0)
+            errno = ECONNRESET;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return NULL;
+        if (n > 0 && redisReaderFeed(redis->reader, bytes, (size_t)n) != REDIS_OK) {
+            errno = ENOMEM;
             return NULL;
         }
         bool sense = redisReaderGetReply(redis->reader, &reply) == REDIS_OK;
@@ -107,37 +85,46 @@ static redisReply *read_reply(struct redis *redis, int64_t deadline)
 static redisReply *exchange(struct redis *redis, const struct redis_command *command, int *why)
 {
     int64_t deadline = clock_now_ms() + redis->server->command_ms;
-    redisReply *reply = NULL;
-    errno = 0;
-    if (send_command(redis->fd, command))
-        reply = read_reply(redis, deadline);
-    *why = reply ? 0 : errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
-    if (reply)
+    redisReply *reply = send_command(redis->fd, command) ? read_reply(redis, deadline) : NULL;
+    *why = 0;
+    if (reply) {
         redis_log_error(redis->server, reply);
-    if (!reply)
+    } else {
+        *why = errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
         redis_log_nonsense(redis->server, redis->reader, &redis->limits);
+    }
     if (!reply || redis_has_more(redis->reader))
         redis_close(redis); /* a late or an extra reply must not become the next command's */
     return reply;
 }
 
 /* Opens the connection, and sends the password. */
-static bool connect_and_authenticate(struct redis *redis, int *why)
+static bool open_connection(struct redis *redis, int *why)
 {
+    const long ms = redis->server->command_ms;
+    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     *why = REDIS_NO_CONNECTION;
-    if (!open_connection(redis))
+    redis->fd = redis_connect(redis->server);
+    if (redis->fd < 0)
         return false;
+    redis->reader = redisReaderCreate();
+    /* For writing, redis_connect() has set a limit already. */
+    if (!redis->reader ||
+        setsockopt(redis->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0) {
+        redis_close(redis);
+        return false;
+    }
+    redis_limit_replies(redis->reader, &redis->limits);
     if (!*redis->server->password)
         return true;
+
     struct redis_command auth = redis_auth_command(redis->server);
     redisReply *reply = exchange(redis, &auth, why);
     int refusal = reply ? redis_auth_refusal(redis->server, reply) : 0;
-    if (refusal) {
+    if (refusal)
         redis_close(redis);
-        *why = refusal;
-    } else if (reply && redis->fd < 0) { /* Redis sent more than the reply */
-        *why = REDIS_NO_CONNECTION;
-    }
+    if (reply && redis->fd < 0) /* refused, or Redis sent more than the reply */
+        *why = refusal ? refusal : REDIS_NO_CONNECTION;
     freeReplyObject(reply);
     return redis->fd >= 0;
 }
@@ -145,7 +132,7 @@ static bool connect_and_authenticate(struct redis *redis, int *why)
 redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
 {
     redisReply *reply = NULL;
-    bool ready = redis->fd >= 0 || connect_and_authenticate(redis, why);
+    bool ready = redis->fd >= 0 || open_connection(redis, why);
     if (ready)
         reply = exchange(redis, command, why);
     /* A lost reply says something about this connection only. */

@@ -23,9 +23,9 @@ void loop_begin(const char *password)
     if (!board) {
         options.name = loop_name;
         app_start(&options);
-        server = (struct redis_server){.path = "made-up",
-                                       .connect_ms = options_connect_ms(&options),
+        server = (struct redis_server){.connect_ms = options_connect_ms(&options),
                                        .command_ms = options_redis_ms(&options)};
+        redis_parse_address(&server, "unix:made-up");
         board = board_open(1);
         worker = (struct worker){.options = &options,
                                  .slot = board_claim(board, 1),

@@ -4,6 +4,7 @@
 #include "redis_pool.h"
 #include "unit.h"
 
+#include <netdb.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -19,8 +20,8 @@ static void start(void)
     signal(SIGPIPE, SIG_IGN); /* as every server does */
     scratch_make();
     listener = stand_in_listen();
-    server = (struct redis_server){
-        .path = stand_in_path(), .connect_ms = PATIENCE_MS, .command_ms = PATIENCE_MS};
+    server = (struct redis_server){.connect_ms = PATIENCE_MS, .command_ms = PATIENCE_MS};
+    redis_parse_address(&server, stand_in_where());
 }
 
 TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
@@ -72,37 +73,46 @@ static void expect_none(const char *about, int expected_why)
 
 /* ---- where Redis is ------------------------------------------------------------------------ */
 
+static const char *address_of(const struct redis_server *found)
+{
+    static char text[128];
+    char host[64], port[8];
+    const struct sockaddr *address = (const struct sockaddr *)&found->address;
+    if (address->sa_family == AF_UNIX) {
+        snprintf(text, sizeof(text), "unix:%s", ((const struct sockaddr_un *)address)->sun_path);
+        return text;
+    }
+    cr_assert(getnameinfo(address, found->address_size, host, sizeof(host), port, sizeof(port),
+                          NI_NUMERICHOST | NI_NUMERICSERV) == 0);
+    snprintf(text, sizeof(text), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+    return text;
+}
+
 Test(redis, finds_redis_where_it_is_said_to_be)
 {
     static const struct {
-        const char *where, *path, *host;
-        int port;
-        const char *password, *user;
+        const char *where, *address, *password, *user;
     } rows[] = {
-        {"redis://ada:se%63ret@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "secret", "ada"},
-        {"redis://a%3ab@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "", "a:b"},
-        {"redis://127.0.0.1:6379", NULL, "127.0.0.1", 6379, "", ""},
-        {"redis://[::1]:1", NULL, "::1", 1, "", ""},
-        {"redis://:secret@127.0.0.1:6379", NULL, "127.0.0.1", 6379, "secret", ""},
-        {"redis://:s@e:c/r%20%25%C3%a4@[::1]:1", NULL, "::1", 1, "s@e:c/r %\xc3\xa4", ""},
-        {"unix:/run/:secret@redis", "/run/:secret@redis", "", 0, "", ""},
-        {"127.0.0.1:6379", NULL, "127.0.0.1", 6379, "", ""},
-        {"127.0.0.1:1", NULL, "127.0.0.1", 1, "", ""},
-        {"127.0.0.1:65535", NULL, "127.0.0.1", 65535, "", ""},
-        {"[::1]:6379", NULL, "::1", 6379, "", ""},
-        {"::1:6379", NULL, "::1", 6379, "", ""},
-        {"unix:/run/redis.sock", "/run/redis.sock", "", 0, "", ""},
-        {"unix:relative:6379", "relative:6379", "", 0, "", ""},
+        {"redis://ada:se%63ret@127.0.0.1:6379", "127.0.0.1:6379", "secret", "ada"},
+        {"redis://a%3ab@127.0.0.1:6379", "127.0.0.1:6379", "", "a:b"},
+        {"redis://127.0.0.1:6379", "127.0.0.1:6379", "", ""},
+        {"redis://[::1]:1", "[::1]:1", "", ""},
+        {"redis://:secret@127.0.0.1:6379", "127.0.0.1:6379", "secret", ""},
+        {"redis://:s@e:c/r%20%25%C3%a4@[::1]:1", "[::1]:1", "s@e:c/r %\xc3\xa4", ""},
+        {"unix:/run/:secret@redis", "unix:/run/:secret@redis", "", ""},
+        {"127.0.0.1:6379", "127.0.0.1:6379", "", ""},
+        {"127.0.0.1:1", "127.0.0.1:1", "", ""},
+        {"127.0.0.1:65535", "127.0.0.1:65535", "", ""},
+        {"[::1]:6379", "[::1]:6379", "", ""},
+        {"::1:6379", "[::1]:6379", "", ""},
+        {"unix:/run/redis.sock", "unix:/run/redis.sock", "", ""},
+        {"unix:relative:6379", "unix:relative:6379", "", ""},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct redis_server found = {0};
         const char *right = redis_parse_address(&found, rows[i].where);
         cr_expect(!right, "%s: %s", rows[i].where, right);
-        cr_expect(!found.path == !rows[i].path, "%s", rows[i].where);
-        if (found.path && rows[i].path)
-            expect_text(rows[i].where, found.path, rows[i].path);
-        expect_text(rows[i].where, found.host, rows[i].host);
-        expect_number(rows[i].where, found.port, rows[i].port);
+        expect_text(rows[i].where, address_of(&found), rows[i].address);
         expect_text(rows[i].where, found.password, rows[i].password);
         expect_text(rows[i].where, found.user, rows[i].user);
     }
@@ -508,8 +518,8 @@ Test(redis, a_tcp_port_where_nobody_listens_is_a_503)
     int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* bound, but not listening */
     cr_assert(bind(taken, (struct sockaddr *)&address, size) == 0 &&
               getsockname(taken, (struct sockaddr *)&address, &size) == 0);
-    server = (struct redis_server){
-        .host = "127.0.0.1", .port = ntohs(address.sin_port), .connect_ms = 200, .command_ms = 200};
+    server = (struct redis_server){.address_size = size, .connect_ms = 200, .command_ms = 200};
+    memcpy(&server.address, &address, size);
     open_pool(1);
     expect_none("refused", REDIS_NO_CONNECTION);
     redis_pool_close(&pool);
@@ -871,7 +881,7 @@ Test(redis, what_redis_refuses_is_told_once_each)
 {
     char where[80], expected[2000];
     int at;
-    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    snprintf(where, sizeof(where), "%s", stand_in_where());
     struct ending ending = run_apart(tell_errors, where);
     at = sprintf(expected,
                  "unit: Redis says: OOM no\nunit: Redis says: READONLY no\nunit: Redis says: \n"
@@ -899,7 +909,7 @@ static void start_with(const void *where)
 Test(redis, starting_says_nothing_if_redis_is_there)
 {
     char where[80];
-    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    snprintf(where, sizeof(where), "%s", stand_in_where());
     struct ending ending = run_apart(start_with, where);
     expect_number("status", ending.status, 0);
     expect_text("said", ending.err, "");
@@ -909,7 +919,7 @@ Test(redis, starting_says_once_that_nobody_is_there)
 {
     char where[80], expected[300];
     unlink(stand_in_path());
-    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    snprintf(where, sizeof(where), "%s", stand_in_where());
     struct ending ending = run_apart(start_with, where);
     snprintf(expected, sizeof(expected),
              "unit: no Redis at %s (No such file or directory): files are served, the guestbook "
@@ -932,7 +942,7 @@ static void start_and_show_password(const void *where)
 Test(redis, the_environment_may_hold_the_password)
 {
     char where[80], url[100], long_one[600] = "";
-    snprintf(where, sizeof(where), "unix:%s", stand_in_path());
+    snprintf(where, sizeof(where), "%s", stand_in_where());
     setenv("REDISCLI_AUTH", "", 1);
     expect_text("empty: none", run_apart(start_and_show_password, where).err, "");
     setenv("REDISCLI_AUTH", "a%20b", 1);

@@ -53,7 +53,8 @@ static void start(void)
     signal(SIGPIPE, SIG_IGN); /* as every server does */
     scratch_make();
     listener = stand_in_listen();
-    server = (struct redis_server){.path = stand_in_path(), .connect_ms = 1000, .command_ms = 2000};
+    server = (struct redis_server){.connect_ms = 1000, .command_ms = 2000};
+    redis_parse_address(&server, stand_in_where());
     redis_async_start(&redis, &server, answered);
 }
 
@@ -612,9 +613,8 @@ Test(redis_async, a_refused_connection_is_a_503)
     int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* bound, but not listening */
     cr_assert(bind(taken, (struct sockaddr *)&address, size) == 0 &&
               getsockname(taken, (struct sockaddr *)&address, &size) == 0);
-    server.path = NULL;
-    snprintf(server.host, sizeof(server.host), "127.0.0.1");
-    server.port = ntohs(address.sin_port);
+    server.address_size = size;
+    memcpy(&server.address, &address, size);
 
     for (int i = 0; i < 3; i++) { /* the kernel may say so at once, or later */
         if (redis_async_ask(&redis, &ping, &askers[i]) == 0) {
@@ -642,9 +642,8 @@ static void locate_full_queue(void)
         connect(fd, any, size);
         made = comes(fd, POLLOUT, 200);
     }
-    server.path = NULL;
-    snprintf(server.host, sizeof(server.host), "127.0.0.1");
-    server.port = ntohs(address.sin_port);
+    server.address_size = size;
+    memcpy(&server.address, &address, size);
 }
 
 /* The loop may have been busy: then the connection has been made, and nobody has looked. */

@@ -44,7 +44,8 @@ static void start(void)
         .slot = board_claim(board, 1),
         .claim_waiting_clients = claim_waiting_clients,
     };
-    server = (struct redis_server){.path = stand_in_path(), .connect_ms = 200, .command_ms = 400};
+    server = (struct redis_server){.connect_ms = 200, .command_ms = 400};
+    redis_parse_address(&server, stand_in_where());
     cr_assert(redis_pool_open(&pool, &server, 1));
     open_client();
 }

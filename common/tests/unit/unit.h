@@ -286,11 +286,17 @@ static inline redisReply *reply_of(const char *bytes, size_t len)
 #define REPLY(literal) reply_of((literal), sizeof(literal) - 1)
 
 /* Where a stand-in for Redis listens: a Unix socket in the scratch folder. */
+/* As --redis has it. */
+static inline const char *stand_in_where(void)
+{
+    static char where[64];
+    snprintf(where, sizeof(where), "unix:%s/redis", scratch);
+    return where;
+}
+
 static inline const char *stand_in_path(void)
 {
-    static char path[64];
-    snprintf(path, sizeof(path), "%s/redis", scratch);
-    return path;
+    return stand_in_where() + strlen("unix:");
 }
 
 static inline int stand_in_listen(void)
