@@ -48,29 +48,24 @@ static uint64_t limit_up_from(const char *top, const char *group, const char *na
     }
 }
 
-/* A line of /proc/self/cgroup: "0::/a/b" of version 2, "4:memory:/a/b" of version 1. */
-static uint64_t group_limit(const char *root, const char *line)
-{
-    char controllers[256] = "", group[4096] = "", top[512];
-    if (sscanf(line, "0::%4095[^\n]", group) == 1) {
-        snprintf(top, sizeof(top), "%s/sys/fs/cgroup", root);
-        return limit_up_from(top, group, "memory.max");
-    }
-    if (sscanf(line, "%*d:%255[^:]:%4095[^\n]", controllers, group) != 2 ||
-        strcmp(controllers, "memory") != 0)
-        return UINT64_MAX;
-    snprintf(top, sizeof(top), "%s/sys/fs/cgroup/memory", root);
-    return limit_up_from(top, group, "memory.limit_in_bytes");
-}
-
 static uint64_t groups_limit(const char *root)
 {
     char path[512], line[4500];
     uint64_t limit = UINT64_MAX;
     snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
-        limit = least(limit, group_limit(root, line));
+    while (file && fgets(line, sizeof(line), file)) {
+        /* "0::/a/b" is of version 2, "4:memory:/a/b" of version 1 */
+        char controllers[256] = "", group[4096] = "", top[512];
+        if (sscanf(line, "0::%4095[^\n]", group) == 1) {
+            snprintf(top, sizeof(top), "%s/sys/fs/cgroup", root);
+            limit = least(limit, limit_up_from(top, group, "memory.max"));
+        } else if (sscanf(line, "%*d:%255[^:]:%4095[^\n]", controllers, group) == 2 &&
+                   strcmp(controllers, "memory") == 0) {
+            snprintf(top, sizeof(top), "%s/sys/fs/cgroup/memory", root);
+            limit = least(limit, limit_up_from(top, group, "memory.limit_in_bytes"));
+        }
+    }
     if (file)
         fclose(file);
     return limit;

@@ -20,23 +20,10 @@
  * counted, so a fast client is not slowed down. */
 enum { UNSENT_BYTES = 128 * 1024 };
 
-static void set_options(int listener, const struct options *o, bool blocking)
+int net_listen(const struct options *o, bool blocking)
 {
     const int on = 1, unsent = UNSENT_BYTES;
     const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
-
-    /* Without SO_REUSEADDR a restart would find the port taken by the last run's connections in
-     * TIME_WAIT. The others are inherited by every socket accepted here. */
-    if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) < 0 ||
-        (blocking && (setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ||
-                      setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) < 0)))
-        process_die(o->name, "cannot set socket options: %s", strerror(errno));
-}
-
-int net_listen(const struct options *o, bool blocking)
-{
     struct addrinfo *address, hints = {
                                   .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
                                   .ai_socktype = SOCK_STREAM,
@@ -50,7 +37,14 @@ int net_listen(const struct options *o, bool blocking)
     int listener = socket(address->ai_family, type, 0);
     if (listener < 0)
         process_die(o->name, "cannot make a socket: %s", strerror(errno));
-    set_options(listener, o, blocking);
+    /* Without SO_REUSEADDR a restart would find the port taken by the last run's connections in
+     * TIME_WAIT. The others are inherited by every socket accepted here. */
+    if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) < 0 ||
+        (blocking && (setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ||
+                      setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) < 0)))
+        process_die(o->name, "cannot set socket options: %s", strerror(errno));
     if (bind(listener, address->ai_addr, address->ai_addrlen) < 0 ||
         listen(listener, o->backlog) < 0)
         process_die(o->name, "cannot listen on %s port %d: %s%s", o->bind, o->port, strerror(errno),

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,30 +63,33 @@ _Noreturn void options_bad_value(const char *name, const char *what, const char 
     exit(2);
 }
 
-/* Reads a whole number in [least, most]. Ends the program if it is none. */
-static int whole_number(const char *name, const char *option, const char *text, int least, int most)
-{
-    char *end, right[64];
-    errno = 0;
-    long n = strtol(text, &end, 10);
-    if (errno == 0 && end != text && *end == '\0' && n >= least && n <= most)
-        return (int)n;
-    snprintf(right, sizeof(right), "a whole number from %d to %d", least, most);
-    options_bad_value(name, option, text, right);
-}
+/* The options whose value is a number. One with a unit may have a fraction, and is kept in
+ * thousandths: seconds become milliseconds, and milliseconds microseconds. */
+static const struct number {
+    const char *name, *unit;
+    double least, most;
+    size_t place; /* in struct options */
+    int letter;
+} numbers[] = {
+    {"--port", NULL, 0, 65535, offsetof(struct options, port), 'p'},
+    {"--workers", NULL, 1, 30000, offsetof(struct options, workers), 'w'},
+    {"--backlog", NULL, 1, 65535, offsetof(struct options, backlog), 'l'},
+    {"--keep-alive", "seconds", 0, 3600, offsetof(struct options, keep_alive_ms), 'k'},
+    {"--timeout", "seconds", 0.1, 3600, offsetof(struct options, timeout_ms), 't'},
+    {"--work", "milliseconds", 0, 1000, offsetof(struct options, work_us), 'W'},
+};
 
-/* Reads a number in [least, most] that may have a fraction, and returns it in thousandths. So
- * seconds become milliseconds, and milliseconds microseconds. Ends the program if it is none. */
-static int thousandths(const char *name, const char *option, const char *text, const char *unit,
-                       double least, int most)
+static void take_number(struct options *o, const struct number *n, const char *text)
 {
     char *end, right[64];
     errno = 0;
-    double number = strtod(text, &end);
-    if (errno == 0 && end != text && *end == '\0' && number >= least && number <= most)
-        return (int)(number * 1000 + 0.5);
-    snprintf(right, sizeof(right), "%s from %g to %d", unit, least, most);
-    options_bad_value(name, option, text, right);
+    double value = n->unit ? strtod(text, &end) : (double)strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || !(value >= n->least && value <= n->most)) {
+        snprintf(right, sizeof(right), "%s from %g to %g", n->unit ? n->unit : "a whole number",
+                 n->least, n->most);
+        options_bad_value(o->name, n->name, text, right);
+    }
+    *(int *)((char *)o + n->place) = (int)(n->unit ? value * 1000 + 0.5 : value);
 }
 
 static _Noreturn void print_help(const char *name, int workers)
@@ -97,48 +101,26 @@ static _Noreturn void print_help(const char *name, int workers)
     exit(0);
 }
 
-static _Noreturn void print_version(const char *name)
+static void take_option(struct options *o, int letter, const char *value, int workers)
 {
-    printf("%s (ZeroHTTPd) %s\n", name, ZEROHTTPD_VERSION);
-    exit(0);
-}
-
-static void one_option(struct options *o, int option, const char *value, int workers)
-{
-    enum { MOST_SECONDS = 3600, MOST_WORK_MS = 1000 };
-    switch (option) {
-    case 'p':
-        o->port = whole_number(o->name, "--port", value, 0, 65535);
-        break;
+    if (letter == 'w' && workers == 0)
+        options_bad_value(o->name, "--workers", value,
+                          "this server has one process and one thread");
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i].letter == letter)
+            take_number(o, &numbers[i], value);
+    switch (letter) {
     case 'b':
         o->bind = value;
         break;
     case 'r':
         o->redis = value;
         break;
-    case 'w':
-        if (workers == 0)
-            options_bad_value(o->name, "--workers", value,
-                              "this server has one process and one thread");
-        o->workers = whole_number(o->name, "--workers", value, 1, 30000);
-        break;
     case 'd':
         o->root = value;
         break;
     case 'u':
         o->user = value;
-        break;
-    case 'k':
-        o->keep_alive_ms = thousandths(o->name, "--keep-alive", value, "seconds", 0, MOST_SECONDS);
-        break;
-    case 't':
-        o->timeout_ms = thousandths(o->name, "--timeout", value, "seconds", 0.1, MOST_SECONDS);
-        break;
-    case 'l':
-        o->backlog = whole_number(o->name, "--backlog", value, 1, 65535);
-        break;
-    case 'W':
-        o->work_us = thousandths(o->name, "--work", value, "milliseconds", 0, MOST_WORK_MS);
         break;
     case 's':
         o->status_for_all = strcmp(value, "all") == 0;
@@ -151,7 +133,8 @@ static void one_option(struct options *o, int option, const char *value, int wor
     case 'h':
         print_help(o->name, workers);
     case 'V':
-        print_version(o->name);
+        printf("%s (ZeroHTTPd) %s\n", o->name, ZEROHTTPD_VERSION);
+        exit(0);
     }
 }
 
@@ -187,7 +170,7 @@ void options_parse(struct options *o, int argc, char **argv, const char *name, i
                               "see --help");
         if (option == ':')
             options_bad_value(name, "no value for", argv[optind - 1], "see --help");
-        one_option(o, option, optarg, workers);
+        take_option(o, option, optarg, workers);
     }
     if (optind < argc)
         options_bad_value(name, "unexpected argument", argv[optind], "see --help");

@@ -31,16 +31,6 @@ _Noreturn void process_die(const char *name, const char *format, ...)
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
-/* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* The kernel enlarges the table for the highest number in use. So a high number is used for a
  * moment. */
 void process_reserve_descriptors(int count)
@@ -116,48 +106,35 @@ static struct usage usage_so_far(void)
     };
 }
 
-/* The program that started us may have blocked them, and the mask survives execve(2). */
-static void unblock_stop_signals(void)
+void process_start(void)
 {
+    /* The program that started us may have blocked them, and the mask survives execve(2). */
     sigset_t stop_signals;
     sigemptyset(&stop_signals);
     sigaddset(&stop_signals, SIGTERM);
     sigaddset(&stop_signals, SIGINT);
     sigprocmask(SIG_UNBLOCK, &stop_signals, NULL);
-}
 
-/* glibc keeps freed chunks of up to 128 bytes apart, in fastbins, and merges them when somebody
- * asks for a large one. In 02 the freed chunks are the parent's, which had one for each child, and
- * each new child would merge them: it would write to all pages that hold one, and the kernel would
- * copy these pages. Once 2,000 children had come and gone, a child had 85 page faults instead
- * of 37. Without fastbins free() merges at once (mallopt(3), M_MXFAST). */
-static void keep_heap_merged(void)
-{
-    mallopt(M_MXFAST, 0);
-}
-
-/* SIGXFSZ would end the program when a file that it logs to has reached the limit (setrlimit(2)).
- * Ignored, it leaves write(2) with an error. */
-void process_start(void)
-{
-    unblock_stop_signals();
+    /* SIGXFSZ would end the program when a file that it logs to has reached the limit
+     * (setrlimit(2)). Ignored, it leaves write(2) with an error. */
     signal(SIGXFSZ, SIG_IGN);
-    keep_heap_merged();
-    raise_descriptor_limit();
+
+    /* glibc keeps freed chunks of up to 128 bytes apart, in fastbins, and merges them when somebody
+     * asks for a large one. In 02 the freed chunks are the parent's, which had one for each child,
+     * and each new child would merge them: it would write to all pages that hold one, and the
+     * kernel would copy these pages. Once 2,000 children had come and gone, a child had 85 page
+     * faults instead of 37. Without fastbins free() merges at once (mallopt(3), M_MXFAST). */
+    mallopt(M_MXFAST, 0);
+
+    /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     memory_start();
     own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     before_start = usage_so_far();
-}
-
-/* Peak memory of this process, in KiB. Without /proc it is ru_maxrss. That survives execve(2), so
- * it may be the size of the program that started us. */
-static long own_peak_kib(long maxrss)
-{
-    char text[4096];
-    ssize_t n = pread(own_status, text, sizeof(text) - 1, 0);
-    text[n > 0 ? n : 0] = '\0';
-    long peak = (long)proc_number(text, "VmHWM:");
-    return peak > 0 ? peak : maxrss;
 }
 
 void process_report(const struct options *o, uint64_t requests, uint64_t connections)
@@ -165,8 +142,16 @@ void process_report(const struct options *o, uint64_t requests, uint64_t connect
     enum { PATIENCE_MS = 1000 };
     if (!log_wait_for_room(STDOUT_FILENO, PATIENCE_MS))
         return; /* a full pipe, which nobody reads: write(2) would wait for ever */
+
+    /* Without /proc the peak is ru_maxrss. That survives execve(2), so it may be the size of the
+     * program that started us. */
+    char text[PROC_TEXT];
+    ssize_t n = pread(own_status, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
     struct usage now = usage_so_far();
-    long peak = own_peak_kib(now.own_kib);
+    long peak = (long)proc_number(text, "VmHWM:");
+    if (peak == 0)
+        peak = now.own_kib;
     if (now.child_kib > peak && now.child_kib > before_start.child_kib)
         peak = now.child_kib;
     printf("%s: %llu requests on %llu connections; CPU %.2f s user, %.2f s system; "

@@ -198,12 +198,6 @@ bool redis_is_stale(int fd)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
 }
 
-void redis_log_error(const struct redis_server *server, const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_ERROR)
-        redis_log(server, "says", reply->str, (size_t)reply->len);
-}
-
 void redis_log_nonsense(const struct redis_server *server, const redisReader *reader,
                         const struct redis_limits *limits)
 {
@@ -225,10 +219,9 @@ struct redis_command redis_auth_command(const struct redis_server *server)
     };
 }
 
-int redis_auth_refusal(const struct redis_server *server, const redisReply *reply)
+int redis_auth_refusal(const redisReply *reply)
 {
     static const char *const not_ready[] = {"LOADING ", "ERR max number of clients"};
-    redis_log_error(server, reply);
     if (reply->type == REDIS_REPLY_STATUS)
         return 0;
     for (size_t i = 0; reply->str && i < sizeof(not_ready) / sizeof(not_ready[0]); i++)

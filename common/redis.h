@@ -115,9 +115,6 @@ bool redis_is_too_large(const redisReader *, struct redis_limits *);
 
 /* ---- what both clients say ---------------------------------------------------------------- */
 
-/* Logs a reply that is an error. */
-void redis_log_error(const struct redis_server *, const redisReply *);
-
 /* If a connection ended because a reply was malformed or too large, logs that. */
 void redis_log_nonsense(const struct redis_server *, const redisReader *,
                         const struct redis_limits *);
@@ -126,7 +123,7 @@ void redis_log_nonsense(const struct redis_server *, const redisReader *,
 struct redis_command redis_auth_command(const struct redis_server *);
 
 /* Takes the reply to AUTH. Returns 0 if Redis has accepted the password, REDIS_NOT_ADMITTED or
- * REDIS_NOT_READY. An error is logged. */
-int redis_auth_refusal(const struct redis_server *, const redisReply *);
+ * REDIS_NOT_READY. */
+int redis_auth_refusal(const redisReply *);
 
 #endif

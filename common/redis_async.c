@@ -205,13 +205,14 @@ static void deliver(struct redis_async *redis, redisReply *reply)
      * command. */
     if (redis->sent == 0 && redis_has_more(redis->reader))
         give_up(redis, REDIS_NO_CONNECTION);
+    if (reply->type == REDIS_REPLY_ERROR)
+        redis_log(redis->server, "says", reply->str, (size_t)reply->len);
     if (asker) {
-        redis_log_error(redis->server, reply);
         redis->answering = true;
         redis->answered(asker, reply, 0);
         redis->answering = false;
     } else {
-        int refusal = redis_auth_refusal(redis->server, reply);
+        int refusal = redis_auth_refusal(reply);
         if (refusal && redis->opened == opened)
             give_up(redis, refusal);
     }

@@ -87,9 +87,9 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
     int64_t deadline = clock_now_ms() + redis->server->command_ms;
     redisReply *reply = send_command(redis->fd, command) ? read_reply(redis, deadline) : NULL;
     *why = 0;
-    if (reply) {
-        redis_log_error(redis->server, reply);
-    } else {
+    if (reply && reply->type == REDIS_REPLY_ERROR)
+        redis_log(redis->server, "says", reply->str, (size_t)reply->len);
+    if (!reply) {
         *why = errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
         redis_log_nonsense(redis->server, redis->reader, &redis->limits);
     }
@@ -120,7 +120,7 @@ static bool open_connection(struct redis *redis, int *why)
 
     struct redis_command auth = redis_auth_command(redis->server);
     redisReply *reply = exchange(redis, &auth, why);
-    int refusal = reply ? redis_auth_refusal(redis->server, reply) : 0;
+    int refusal = reply ? redis_auth_refusal(reply) : 0;
     if (refusal)
         redis_close(redis);
     if (reply && redis->fd < 0) /* refused, or Redis sent more than the reply */

@@ -29,10 +29,10 @@ static redisContext *redis; /* all threads send their commands over it */
 
 static void connect_to(const struct redis_server *server, const char *name)
 {
-    redis =
-        server->path ? redisConnectUnix(server->path) : redisConnect(server->host, server->port);
+    int fd = redis_connect(server);
+    redis = fd < 0 ? NULL : redisConnectFd(fd);
     if (!redis || redis->err)
-        process_die(name, "Redis: %s", redis ? redis->errstr : "out of memory");
+        process_die(name, "Redis: %s", redis ? redis->errstr : strerror(errno));
 }
 
 /* Counts a visitor and returns the number, or -1 if Redis did not count. */
