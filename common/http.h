@@ -23,8 +23,7 @@ enum {
     HTTP_MAX_FIELD_BYTES = 16384, /* the same lines, their ends included: else 431 */
     HTTP_MAX_BODY = 65536,        /* bytes, chunks decoded: else 413 */
     HTTP_MAX_EMPTY_LINES = 2,     /* before a request line */
-    HTTP_MAX_CHUNK_LINE = 256,    /* a chunk's size and extensions, bytes: else 400 */
-    HTTP_MAX_EXTENSIONS = 16384,  /* the extensions of all chunks, bytes: else 400 */
+    HTTP_MAX_CHUNK_LINE = 256,    /* the digits of a chunk's size: else 400 */
 
     /* A buffer of this size holds any request the parser does not refuse. */
     HTTP_MAX_REQUEST = 2 * HTTP_MAX_EMPTY_LINES + HTTP_MAX_REQUEST_LINE + 2 + HTTP_MAX_FIELD_BYTES +
@@ -74,7 +73,6 @@ struct http_parser {
     size_t body_len;         /* bytes of it already in place */
     size_t remaining;        /* bytes of the body, or of the chunk, still to come */
     size_t field_bytes;      /* header and trailer lines so far */
-    size_t extension_bytes;  /* extensions of chunks so far */
     uint64_t content_length; /* capped: every value above HTTP_MAX_BODY is refused */
     int field_count, empty_lines, minor, hosts;
     enum http_method method;

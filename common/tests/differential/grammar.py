@@ -40,9 +40,7 @@ OPTIONS = ["close", "keep-alive", "Close", "KEEP-ALIVE", "keep-alive, close", "x
 VALUES = ["y", "", " y ", "\ty\t", "\x80\xff", "a\0b", "a\x7fb", "a\x01b", "a\tb", "a:b", ":", "\"", "a,b"]
 NAMES = ["x", "X", "x ", " x", "", "x:", "x y", "\xe4", "x(", "x\t", "\tx", "!#$%&'*+-.^_`|~1", "x\0"]
 LINES = ["x", " folded: y", "\tfolded", " ", ":", ": y", "x\ty: z", "x\x0b: y"]
-EXTENSIONS = ["", ";a", ";a=b", ";a=\"b c\"", ";", "; a = b", " ;a", ";a=", ";=b", ";a;b;c=d", ";a=\"\\\"\"",
-              ";a=\"", ";a=\"b\"c", ";a b", " ", "\t", ";a=b ", ";\xe4", ";a=\"\xe4\"", ";a=\"\x01\"", ";a=\"\\\x01\"",
-              ";a=\"\t\"", "x", ";a=(", ";a=\"\x7f\"", "a;", ";a=\"\\\xe4\"", ";a=\"b\";c", ";a=\"b\" ;c", ";;a"]
+EXTENSIONS = ["", ";a", ";a=b", ";", " ;a", " ", "\t", "x", ";\xe4"]
 SIZES = ["%x", "%X", "0%x", "%x ", " %x", "0x%x", "+%x", "-%x", "%xg", "", "00000000000000000000%x",
          "%x1", "10000000000000000%x", "\"%x\""]
 CHANGES = ["", "\r", "\n", "\r\n", " ", "\t", "\0", "\x7f", "\x80", ":", ",", ";", "\"", "%", "/", "0", "5", "a"]
@@ -108,7 +106,7 @@ class Requests:
         text = self.one(SIZES, 0.02)
         line = (text % size if "%" in text else text) + self.one(EXTENSIONS, 0.1)
         if self.perhaps(0.01):
-            line += ";" + "a" * (self.around(256) - len(line) - 1)
+            line = "0" * (self.around(256) - len(line)) + line
         return line + self.one(ENDS, 0.01)
 
     def chunks(self):
@@ -116,9 +114,6 @@ class Requests:
         if self.perhaps(0.01):
             sizes = [self.around(65536) // 2] * 2
         body = "".join(self.chunk(size) + "b" * size + self.one(ENDS, 0.01) for size in sizes)
-        if self.perhaps(0.005):
-            each = "1;" + "a" * 239 + "\r\nb\r\n"
-            body += 68 * each + "1;" + "a" * (self.around(16384 - 68 * 240) - 1) + "\r\nb\r\n"
         return body + self.chunk(0) + self.lines(self.trailers()) + self.one(ENDS, 0.01)
 
     def trailers(self):

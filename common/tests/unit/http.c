@@ -197,8 +197,8 @@ static const struct good good_requests[] = {
          "0000a\r\n0123456789\r\nB\r\n0123456789a\r\n000\r\n\r\n",
          HTTP_POST, "/g", .body = "01234567890123456789a"),
     GOOD("rule 9: no chunk but the last", CHUNKED "0\r\n\r\n\r\n", HTTP_POST, "/g", .behind = 2),
-    GOOD("rule 9: extensions and trailers are dropped",
-         CHUNKED "5;a;b=c ; d = \"e\\\"; f\t\"\r\nhello\r\n0;last\r\nX: y\r\nHost: b\r\n"
+    GOOD("rule 9: trailers are dropped",
+         CHUNKED "5\r\nhello\r\n0\r\nX: y\r\nHost: b\r\n"
                  "Content-Length: 9\r\nConnection: close\r\n\r\nGET",
          HTTP_POST, "/g", .body = "hello", .behind = 3),
     GOOD("rule 9: chunks hold any byte, framing included",
@@ -422,12 +422,9 @@ static const struct refused refused_requests[] = {
     {"rule 9: a space behind the size", CHUNKS("5 \r\nhello\r\n0\r\n\r\n"), 400},
     {"rule 9: a bare LF behind the size", CHUNKS("5\nhello\r\n0\r\n\r\n"), 400},
     {"rule 9: a bare CR behind the size", CHUNKS("5\rhello\r\n0\r\n\r\n"), 400},
-    {"rule 9: a bare CR in an extension", CHUNKS("5;a=\"\r\"\r\nhello\r\n0\r\n\r\n"), 400},
-    {"rule 9: an empty extension", CHUNKS("5;\r\nhello\r\n0\r\n\r\n"), 400},
-    {"rule 9: an extension without a name", CHUNKS("5;=a\r\nhello\r\n0\r\n\r\n"), 400},
-    {"rule 9: an extension without a value", CHUNKS("5;a=\r\nhello\r\n0\r\n\r\n"), 400},
-    {"rule 9: a quote without an end", CHUNKS("5;a=\"b\r\nhello\r\n0\r\n\r\n"), 400},
-    {"rule 9: a quote that ends in an escape", CHUNKS("5;a=\"b\\\"\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an extension", CHUNKS("5;a\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an extension with a value", CHUNKS("5;a=b\r\nhello\r\n0\r\n\r\n"), 400},
+    {"rule 9: an extension of the last chunk", CHUNKS("5\r\nhello\r\n0;a\r\n\r\n"), 400},
     {"rule 9: no semicolon", CHUNKS("5 a\r\nhello\r\n0\r\n\r\n"), 400},
     {"rule 9: a chunk longer than its size", CHUNKS("5\r\nhello!\r\n0\r\n\r\n"), 400},
     {"rule 9: a chunk shorter than its size", CHUNKS("5\r\nhell\r\n0\r\n\r\n"), 400},
@@ -633,30 +630,9 @@ Test(http, rule_9_a_body_in_chunks_has_at_most_64_kib)
         }
 }
 
-Test(http, rule_9_all_extensions_of_a_request_have_at_most_16384_bytes)
-{
-    enum { EACH = 128 };
-    for (size_t chunks = 16384 / EACH; chunks <= 16384 / EACH + 1; chunks++) {
-        text.len = 0;
-        add(CHUNKED);
-        for (size_t i = 0; i < chunks; i++) {
-            add("1;");
-            add_many('e', EACH - 1);
-            add("\r\nx\r\n");
-        }
-        add("0\r\n\r\n");
-        expect_text_status("extensions", chunks * EACH <= 16384 ? 0 : 400);
-    }
-}
-
 Test(http, rule_9_a_chunk_line_has_at_most_256_bytes)
 {
     for (size_t len = 255; len <= 257; len++) {
-        text.len = 0;
-        add(CHUNKED "1;");
-        add_many('e', len - 2);
-        add("\r\nx\r\n0\r\n\r\n");
-        expect_text_status("an extension", len <= 256 ? 0 : 400);
         text.len = 0;
         add(CHUNKED);
         add_many('0', len - 1);
@@ -677,7 +653,7 @@ Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
     size_t fields = strlen("Host: a\r\nTransfer-Encoding: chunked\r\n");
     for (int i = 0; i < HTTP_MAX_BODY; i++)
         len += (size_t)sprintf(huge + len, "%0*d\r\nx\r\n", 256, 1);
-    len += (size_t)sprintf(huge + len, "0;%0*d\r\nX: %0*d\r\n\r\n", 254, 0,
+    len += (size_t)sprintf(huge + len, "%0*d\r\nX: %0*d\r\n\r\n", 256, 0,
                            (int)(16384 - fields - strlen("X: \r\n")), 0);
 
     struct outcome got = feed((struct span){huge, len}, 1, 1);
@@ -694,7 +670,7 @@ Test(http, rule_13_requests_are_taken_out_of_one_buffer_in_order)
 {
     char bytes[] = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\none"
                    "POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                   "1\r\nt\r\n2;x\r\nwo\r\n0\r\nT: 1\r\n\r\n"
+                   "1\r\nt\r\n002\r\nwo\r\n0\r\nT: 1\r\n\r\n"
                    "\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n"
                    "GET /4 HTTP/1.1\r\nHo";
     static const struct {
