@@ -32,7 +32,7 @@ SERVERS  = iterative forking preforking threading prethreading poll epoll
 all: $(addprefix $(BIN),$(SERVERS))
 
 # What they share: all of them, those that block (chapters 1 to 5), those with a loop (6 and 7).
-CORE     = $(addprefix $(OUT)/common/,text.o http.o http_characters.o http_head.o template.o \
+CORE     = $(addprefix $(OUT)/common/,text.o http.o http_head.o template.o \
     board.o guestbook.o files.o proc.o status.o status_fields.o origin.o explain.o app.o \
     polite.o conn.o log.o options.o process.o stop.o clock.o net.o memory.o redis.o)
 BLOCKING = $(CORE) $(OUT)/common/serve.o $(OUT)/common/redis_pool.o

@@ -1,9 +1,174 @@
 #include "http.h"
 
-#include "http_characters.h"
-
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
+
+/* ---- which bytes may appear where ---------------------------------------------------------- */
+
+/* What a byte may be part of. */
+enum {
+    TOKEN = 1, /* RFC 9110, 5.6.2 */
+    VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
+    URI = 4,   /* of a path or a query, "%" included (RFC 3986, 3.3 and 3.4) */
+    NAME = 8,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
+    SENT = 16, /* of a path or a query as sent: URI, and bytes that browsers do not escape (URL
+                  Standard, 1.3) */
+};
+
+static unsigned char classes[256];
+
+/* Runs before main(), so that every thread and child finds the table ready. This is easier to read
+ * than a table of 256 numbers. */
+__attribute__((constructor)) static void fill_classes(void)
+{
+    for (int c = 0; c < 256; c++) {
+        bool in_text = c > 0 && c < 128;
+        bool alnum = in_text && isalnum(c);
+        if (alnum || (in_text && strchr("!#$%&'*+-.^_`|~", c)))
+            classes[c] |= TOKEN;
+        if (c == '\t' || (c >= ' ' && c != 127))
+            classes[c] |= VALUE;
+        if (alnum || (in_text && strchr("-._~!$&'()*+,;=%", c)))
+            classes[c] |= NAME | URI | SENT;
+        if (in_text && strchr(":@/?", c))
+            classes[c] |= URI | SENT;
+        if (in_text && strchr("[]{|}^`", c)) /* no backslash: some programs take it for a slash */
+            classes[c] |= SENT;
+    }
+}
+
+static bool is(char c, int class)
+{
+    return classes[(unsigned char)c] & class;
+}
+
+static bool all_are(struct span span, int class)
+{
+    for (size_t i = 0; i < span.len; i++)
+        if (!is(span.at[i], class))
+            return false;
+    return true;
+}
+
+/* -1: not a hexadecimal digit. */
+static int hex_value(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = memchr(digits, tolower((unsigned char)c), 16);
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Does "%XX" begin here? */
+static bool is_escape(const char *at, size_t len)
+{
+    return len >= 3 && at[0] == '%' && hex_value(at[1]) >= 0 && hex_value(at[2]) >= 0;
+}
+
+/* ---- escapes (RFC 3986) --------------------------------------------------------------------- */
+
+/* Decodes "%XX". Returns the length, or -1 for a bad escape. `to` may be `from`. */
+static long decode(const char *from, size_t len, char *to, bool plus_is_space)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = from[i];
+        if (c == '+' && plus_is_space) {
+            c = ' ';
+        } else if (c == '%') {
+            if (!is_escape(from + i, len - i))
+                return -1;
+            c = (char)(hex_value(from[i + 1]) * 16 + hex_value(from[i + 2]));
+            i += 2;
+        }
+        to[n++] = c;
+    }
+    return (long)n;
+}
+
+long http_decode_form(char *text, size_t len)
+{
+    return decode(text, len, text, true);
+}
+
+long http_decode_escapes(char *text, size_t len)
+{
+    return decode(text, len, text, false);
+}
+
+/* Drops "." and empty segments. ".." also drops the segment before it. The result is never longer,
+ * so this works in place. */
+static bool resolve_dots(char *path)
+{
+    char *out = path;
+    const char *segment = path;
+    while (*segment) {
+        segment++; /* its slash */
+        size_t len = strcspn(segment, "/");
+        bool last = segment[len] == '\0';
+        if (len == 2 && memcmp(segment, "..", 2) == 0) {
+            if (out == path)
+                return false; /* above the root */
+            while (*--out != '/')
+                ;
+        } else if (len > 0 && !(len == 1 && segment[0] == '.')) {
+            *out++ = '/';
+            memmove(out, segment, len);
+            out += len;
+            segment += len;
+            continue;
+        }
+        segment += len;
+        if (last)
+            *out++ = '/'; /* "/a/.", "/a/b/.." and "/a/" all name a folder */
+    }
+    *out = '\0';
+    return true;
+}
+
+bool http_decode_path(struct span path, char *decoded)
+{
+    long len = decode(path.at, path.len, decoded, false);
+    if (len <= 0 || decoded[0] != '/')
+        return false;
+    for (long i = 0; i < len; i++)
+        if ((unsigned char)decoded[i] < ' ' || decoded[i] == 127)
+            return false;
+    decoded[len] = '\0';
+    return resolve_dots(decoded);
+}
+
+/* A path was decoded before: its "%" begins no escape, and its "?" begins no query. */
+static size_t encode(struct span text, bool is_path, char *encoded)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t n = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool stays = c == '%' ? !is_path && is_escape(text.at + i, text.len - i)
+                              : is((char)c, URI) && !(is_path && c == '?');
+        encoded[n++] = stays ? (char)c : '%';
+        if (!stays) {
+            encoded[n++] = hex[c >> 4];
+            encoded[n++] = hex[c & 15];
+        }
+    }
+    encoded[n] = '\0';
+    return n;
+}
+
+size_t http_encode_path(const char *path, char *encoded)
+{
+    return encode(span_of(path), true, encoded);
+}
+
+size_t http_encode_query(struct span query, char *encoded)
+{
+    return encode(query, false, encoded);
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
 
 enum step {
     REQUEST_LINE, /* after a few empty lines at most */
@@ -15,8 +180,6 @@ enum step {
     TRAILERS,  /* field lines behind the last chunk, and the empty line */
     COMPLETE,
 };
-
-/* ---- lines --------------------------------------------------------------------------------- */
 
 /* Takes the next line. Returns 1 if it is in *line, without its CRLF; 0 if its end has not come
  * yet; < 0 to refuse. An unfinished line is measured like a finished one, so a limit applies at the
@@ -42,47 +205,35 @@ static int take_line(struct http_parser *p, const char *bytes, size_t len, size_
     return 1;
 }
 
-/* An IPv6 address, without its brackets. */
-static bool is_address(struct span text)
-{
-    char address[INET6_ADDRSTRLEN];
-    struct in6_addr unused;
-    if (text.len >= sizeof(address))
-        return false;
-    memcpy(address, text.at, text.len);
-    address[text.len] = '\0';
-    return strlen(address) == text.len && inet_pton(AF_INET6, address, &unused) == 1;
-}
+/* ---- the request line ---------------------------------------------------------------------- */
 
-static bool is_host_name(struct span text)
+bool http_split_authority(struct span text, struct span *host, struct span *port)
 {
-    for (size_t i = 0; i < text.len; i++)
-        if (text.at[i] == '%' && !http_is_escape(text.at + i, text.len - i))
+    struct span rest = text;
+    bool in_brackets = text.len > 0 && text.at[0] == '[';
+    *host = span_take_until(&rest, in_brackets ? ']' : ':');
+    if (in_brackets) {
+        char address[INET6_ADDRSTRLEN];
+        struct in6_addr unused;
+        snprintf(address, sizeof(address), "%.*s", (int)host->len - 1, host->at + 1);
+        if (rest.at == host->at + host->len || strlen(address) != host->len - 1 ||
+            inet_pton(AF_INET6, address, &unused) != 1)
+            return false; /* no "]", a NUL, or too long to be an address */
+        host->len++;      /* the "]" */
+        if (rest.len > 0 && rest.at[0] != ':')
             return false;
-    return text.len > 0 && http_all_are(text, HTTP_NAME);
-}
-
-static bool is_port(struct span text)
-{
-    unsigned port = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if (!http_is_digit(text.at[i]) || i >= 5)
+        rest = span_skip(rest, rest.len > 0);
+    } else {
+        if (host->len == 0 || !all_are(*host, NAME))
             return false;
-        port = port * 10 + (unsigned)(text.at[i] - '0');
+        for (size_t i = 0; i < host->len; i++)
+            if (host->at[i] == '%' && !is_escape(host->at + i, host->len - i))
+                return false;
     }
-    return port <= 65535;
-}
-
-/* host [ ":" port ] (RFC 9110, 4.2.1 and 7.2): never empty, never with a user name before it. */
-static bool is_authority(struct span text)
-{
-    if (text.len == 0 || text.at[0] != '[')
-        return is_host_name(span_take_until(&text, ':')) && is_port(text);
-    text = (struct span){text.at + 1, text.len - 1};
-    if (!memchr(text.at, ']', text.len) || !is_address(span_take_until(&text, ']')))
-        return false;
-    return text.len == 0 ||
-           (text.at[0] == ':' && is_port((struct span){text.at + 1, text.len - 1}));
+    uint64_t number;
+    *port = rest.len > 0 ? rest : SPAN("80");
+    return rest.len == 0 ||
+           (rest.len <= 5 && span_take_number(&rest, &number) && rest.len == 0 && number <= 65535);
 }
 
 static enum http_method method_of(struct span name)
@@ -101,21 +252,6 @@ static enum http_method method_of(struct span name)
     return HTTP_UNKNOWN;
 }
 
-/* Takes "http://authority" off the front of an absolute-form target (RFC 9112, 3.2.2). */
-static bool take_authority(struct span *target, struct span *authority)
-{
-    static const char scheme[] = "http://";
-    size_t prefix = sizeof(scheme) - 1;
-    if (target->len < prefix || strncasecmp(target->at, scheme, prefix) != 0)
-        return false;
-    const char *at = target->at + prefix, *end = target->at + target->len, *stop = at;
-    while (stop < end && *stop != '/' && *stop != '?')
-        stop++;
-    *authority = (struct span){at, (size_t)(stop - at)};
-    *target = (struct span){stop, (size_t)(end - stop)};
-    return is_authority(*authority);
-}
-
 /* Splits the target into host, path and query (RFC 9112, 3.2). The host stays as it is unless the
  * target has its own. */
 static bool split_target(struct span target, enum http_method method, struct span *host,
@@ -126,58 +262,65 @@ static bool split_target(struct span target, enum http_method method, struct spa
         *path = target;
         return method == HTTP_OPTIONS;
     }
-    if (target.at[0] != '/' && !take_authority(&target, host))
-        return false;
+    if (target.at[0] != '/') { /* the absolute form (3.2.2) */
+        struct span name, port;
+        size_t len = 0;
+        if (!span_take_prefix(&target, "http://"))
+            return false;
+        while (len < target.len && target.at[len] != '/' && target.at[len] != '?')
+            len++;
+        *host = (struct span){target.at, len};
+        target = span_skip(target, len);
+        if (!http_split_authority(*host, &name, &port))
+            return false;
+    }
     *path = span_take_until(&target, '?');
     if (target.at > path->at + path->len)
         *query = target;
     if (path->len == 0)
         *path = SPAN("/");
-    return http_all_are(*path, HTTP_SENT) && http_all_are(*query, HTTP_SENT);
+    return all_are(*path, SENT) && all_are(*query, SENT);
 }
 
-/* METHOD SP TARGET SP HTTP/1.x (RFC 9112, 3) */
-static int request_line(struct http_parser *p, const char *bytes, struct span line)
-{
-    p->line = (size_t)(line.at - bytes);
-    p->line_len = line.len;
+/* Every step of the parser returns 1 if it is done, 0 if it needs more bytes, and < 0 to refuse. */
 
-    struct span rest = line;
+/* METHOD SP TARGET SP HTTP/1.x (RFC 9112, 3) */
+static int read_request_line(struct http_parser *p, const char *bytes, size_t len)
+{
+    struct span rest, host, path, query;
+    if (len > p->at && bytes[p->at] != '\r' && !is(bytes[p->at], TOKEN)) {
+        p->line = p->at; /* this byte is all that the log shows */
+        p->line_len = 1;
+        return -400; /* no method begins like that: a client of TLS would wait for our answer */
+    }
+    int got = take_line(p, bytes, len, HTTP_MAX_REQUEST_LINE, 414, &rest);
+    if (got <= 0)
+        return got;
+    if (rest.len == 0)
+        return ++p->empty_lines > HTTP_MAX_EMPTY_LINES ? -400 : 1;
+    p->line = (size_t)(rest.at - bytes);
+    p->line_len = rest.len;
+    p->fields = p->at;
+    p->step = FIELD_LINES;
+
     struct span method = span_take_until(&rest, ' ');
     struct span target = span_take_until(&rest, ' ');
-    struct span version = rest;
-    if (method.len == 0 || !http_all_are(method, HTTP_TOKEN) || target.len == 0)
-        return 400;
-    if (version.len != 8 || memcmp(version.at, "HTTP/", 5) != 0 || !http_is_digit(version.at[5]) ||
-        version.at[6] != '.' || !http_is_digit(version.at[7]))
-        return 400;
+    if (method.len == 0 || !all_are(method, TOKEN) || target.len == 0)
+        return -400;
+    if (rest.len != 8 || memcmp(rest.at, "HTTP/", 5) != 0 || !isdigit((unsigned char)rest.at[5]) ||
+        rest.at[6] != '.' || !isdigit((unsigned char)rest.at[7]))
+        return -400;
     p->method = method_of(method);
-    if (version.at[5] != '1')
-        return 505;
-    p->minor = version.at[7] - '0';
+    if (rest.at[5] != '1')
+        return -505;
+    p->minor = rest.at[7] - '0';
     p->keep_alive = p->minor >= 1;
     p->target = (size_t)(target.at - bytes);
     p->target_len = target.len;
-
-    struct span host, path, query;
-    return split_target(target, p->method, &host, &path, &query) ? 0 : 400;
+    return split_target(target, p->method, &host, &path, &query) ? 1 : -400;
 }
 
 /* ---- fields -------------------------------------------------------------------------------- */
-
-static int content_length(struct http_parser *p, struct span value)
-{
-    if (p->has_length || value.len == 0)
-        return 400;
-    p->has_length = true;
-    for (size_t i = 0; i < value.len; i++) {
-        if (!http_is_digit(value.at[i]))
-            return 400;
-        if (p->content_length <= HTTP_MAX_BODY) /* more is too much, and soon an overflow */
-            p->content_length = p->content_length * 10 + (uint64_t)(value.at[i] - '0');
-    }
-    return 0;
-}
 
 /* "chunked" may come only once, as the last coding (RFC 9112, 6.1), and without parameters. */
 static int transfer_encoding(struct http_parser *p, struct span value)
@@ -186,7 +329,7 @@ static int transfer_encoding(struct http_parser *p, struct span value)
         struct span parameters = span_trim(span_take_until(&value, ','));
         struct span coding = span_trim(span_take_until(&parameters, ';'));
         bool chunked = span_is_nocase(coding, "chunked");
-        if (coding.len == 0 || !http_all_are(coding, HTTP_TOKEN) || p->chunked ||
+        if (coding.len == 0 || !all_are(coding, TOKEN) || p->chunked ||
             (chunked && parameters.at[-1] == ';'))
             return 400;
         p->chunked = chunked;
@@ -195,51 +338,38 @@ static int transfer_encoding(struct http_parser *p, struct span value)
     return 0;
 }
 
-static void connection(struct http_parser *p, struct span value)
-{
-    while (value.len > 0) {
-        struct span option = span_trim(span_take_until(&value, ','));
-        if (span_is_nocase(option, "close"))
-            p->close = true;
-        else if (span_is_nocase(option, "keep-alive"))
-            p->keep_alive = true;
-    }
-}
-
-static int expectation(struct http_parser *p, struct span value)
-{
-    p->expect = true;
-    return span_is_nocase(value, "100-continue") ? 0 : 417;
-}
-
-static int host(struct http_parser *p, const char *bytes, struct span value)
-{
-    p->host = (size_t)(value.at - bytes);
-    p->host_len = value.len;
-    return ++p->hosts == 1 && is_authority(value) ? 0 : 400;
-}
-
-/* Checks one field line, and notes what decides where the request ends (RFC 9112, 5). */
+/* Checks one field line, and notes what decides where the request ends (RFC 9112, 5). Returns 0, or
+ * the status to refuse it with. */
 static int field_line(struct http_parser *p, const char *bytes, struct span line)
 {
-    struct span value = line;
+    struct span value = line, host, port;
     struct span name = span_take_until(&value, ':');
-    if (name.len == 0 || name.len == line.len || !http_all_are(name, HTTP_TOKEN) ||
-        !http_all_are(value, HTTP_VALUE))
+    if (name.len == 0 || name.len == line.len || !all_are(name, TOKEN) || !all_are(value, VALUE))
         return 400;
     if (p->step == TRAILERS)
         return 0; /* checked, and dropped: nothing behind a body may change how it was read */
     value = span_trim(value);
-    if (span_is_nocase(name, "Host"))
-        return host(p, bytes, value);
-    if (span_is_nocase(name, "Content-Length"))
-        return content_length(p, value);
-    if (span_is_nocase(name, "Transfer-Encoding"))
+    if (span_is_nocase(name, "Host")) {
+        p->host = (size_t)(value.at - bytes);
+        p->host_len = value.len;
+        return ++p->hosts == 1 && http_split_authority(value, &host, &port) ? 0 : 400;
+    }
+    if (span_is_nocase(name, "Content-Length")) {
+        if (p->has_length || !span_take_number(&value, &p->content_length) || value.len > 0)
+            return 400;
+        p->has_length = true;
+    } else if (span_is_nocase(name, "Transfer-Encoding")) {
         return transfer_encoding(p, value);
-    if (span_is_nocase(name, "Expect"))
-        return expectation(p, value);
-    if (span_is_nocase(name, "Connection"))
-        connection(p, value);
+    } else if (span_is_nocase(name, "Expect")) {
+        p->expect = true;
+        return span_is_nocase(value, "100-continue") ? 0 : 417;
+    } else if (span_is_nocase(name, "Connection")) {
+        while (value.len > 0) {
+            struct span option = span_trim(span_take_until(&value, ','));
+            p->close = p->close || span_is_nocase(option, "close");
+            p->keep_alive = p->keep_alive || span_is_nocase(option, "keep-alive");
+        }
+    }
     return 0;
 }
 
@@ -264,92 +394,29 @@ static int take_fields(struct http_parser *p, const char *bytes, size_t len)
     }
 }
 
-/* The head is whole. Finds out how the body ends (RFC 9112, 6.3). */
-static int head_complete(struct http_parser *p)
-{
-    if (p->hosts == 0 && p->minor >= 1)
-        return 400;
-    if ((p->chunked || p->other_coding) && (p->has_length || p->minor == 0))
-        return 400; /* two programs on the way could disagree about its end */
-    if (p->other_coding)
-        return 501;
-    if (p->content_length > HTTP_MAX_BODY)
-        return 413;
-    p->body = p->at;
-    p->remaining = (size_t)p->content_length;
-    p->step = p->chunked ? CHUNK_SIZE : FIXED_BODY;
-    p->continue_due = p->expect && p->minor >= 1 && (p->chunked || p->remaining > 0);
-    return 0;
-}
-
-/* ---- chunks (RFC 9112, 7.1) ---------------------------------------------------------------- */
-
-static int chunk_size(struct http_parser *p, struct span line)
-{
-    size_t size = 0, digits = 0;
-    for (; digits < line.len && http_hex_value(line.at[digits]) >= 0; digits++)
-        if (size <= HTTP_MAX_BODY) /* see content_length() */
-            size = size * 16 + (size_t)http_hex_value(line.at[digits]);
-    if (digits == 0 || digits < line.len)
-        return 400; /* an extension, too: requests have been hidden in them */
-    if (size > HTTP_MAX_BODY - p->body_len)
-        return 413;
-    p->remaining = size;
-    p->step = size > 0 ? CHUNK_DATA : TRAILERS;
-    return 0;
-}
-
-/* Closes the gap that the framing of chunks has left between the body and the unread bytes. */
-static void squeeze(struct http_parser *p, char *bytes, size_t *len)
-{
-    size_t end = p->body + p->body_len, gap = p->at - end;
-    memmove(bytes + end, bytes + p->at, *len - p->at);
-    *len -= gap;
-    p->at -= gap;
-    p->scanned -= gap;
-}
-
-/* ---- the machine --------------------------------------------------------------------------- */
-
-void http_parser_reset(struct http_parser *p)
-{
-    *p = (struct http_parser){0};
-}
-
-/* Turns the status of a refusal, or 0 for none, into a step's result. */
-static int go_on(int status)
-{
-    return status == 0 ? 1 : -status;
-}
-
-/* Every step returns 1 if it is done, 0 if it needs more bytes, and < 0 to refuse. */
-
-static int read_request_line(struct http_parser *p, const char *bytes, size_t len)
-{
-    struct span line;
-    if (len > p->at && bytes[p->at] != '\r' && !http_is(bytes[p->at], HTTP_TOKEN)) {
-        p->line = p->at; /* this byte is all that the log shows */
-        p->line_len = 1;
-        return -400; /* no method begins like that: a client of TLS would wait for our answer */
-    }
-    int got = take_line(p, bytes, len, HTTP_MAX_REQUEST_LINE, 414, &line);
-    if (got <= 0)
-        return got;
-    if (line.len == 0)
-        return ++p->empty_lines > HTTP_MAX_EMPTY_LINES ? -400 : 1;
-    p->step = FIELD_LINES;
-    p->fields = p->at;
-    return go_on(request_line(p, bytes, line));
-}
-
+/* Reads up to the empty line, and finds out how the body ends (RFC 9112, 6.3). */
 static int read_fields(struct http_parser *p, const char *bytes, size_t len)
 {
     int got = take_fields(p, bytes, len);
     if (got <= 0)
         return got;
     p->fields_end = p->at - 2;
-    return go_on(head_complete(p));
+    if (p->hosts == 0 && p->minor >= 1)
+        return -400;
+    if ((p->chunked || p->other_coding) && (p->has_length || p->minor == 0))
+        return -400; /* two programs on the way could disagree about its end */
+    if (p->other_coding)
+        return -501;
+    if (p->content_length > HTTP_MAX_BODY)
+        return -413;
+    p->body = p->at;
+    p->remaining = (size_t)p->content_length;
+    p->step = p->chunked ? CHUNK_SIZE : FIXED_BODY;
+    p->continue_due = p->expect && p->minor >= 1 && (p->chunked || p->remaining > 0);
+    return 1;
 }
+
+/* ---- the body ------------------------------------------------------------------------------ */
 
 static int read_fixed_body(struct http_parser *p, size_t len)
 {
@@ -361,11 +428,28 @@ static int read_fixed_body(struct http_parser *p, size_t len)
     return 1;
 }
 
+/* The line before a chunk (RFC 9112, 7.1). */
 static int read_chunk_size(struct http_parser *p, const char *bytes, size_t len)
 {
     struct span line;
+    size_t size = 0;
     int got = take_line(p, bytes, len, HTTP_MAX_CHUNK_LINE, 400, &line);
-    return got <= 0 ? got : go_on(chunk_size(p, line));
+    if (got <= 0)
+        return got;
+    for (size_t i = 0; i < line.len; i++) {
+        int digit = hex_value(line.at[i]);
+        if (digit < 0)
+            return -400;           /* an extension, too: requests have been hidden in them */
+        if (size <= HTTP_MAX_BODY) /* more is too much, and soon an overflow */
+            size = size * 16 + (size_t)digit;
+    }
+    if (line.len == 0)
+        return -400;
+    if (size > HTTP_MAX_BODY - p->body_len)
+        return -413;
+    p->remaining = size;
+    p->step = size > 0 ? CHUNK_DATA : TRAILERS;
+    return 1;
 }
 
 /* Moves the bytes of a chunk that have come down to the end of the body. */
@@ -382,25 +466,17 @@ static int read_chunk_data(struct http_parser *p, char *bytes, size_t len)
     return 1;
 }
 
-static int read_chunk_end(struct http_parser *p, const char *bytes, size_t len)
-{
-    struct span line;
-    int got = take_line(p, bytes, len, 0, 400, &line);
-    if (got > 0)
-        p->step = CHUNK_SIZE;
-    return got;
-}
+/* ---- the parser ---------------------------------------------------------------------------- */
 
-static int read_trailers(struct http_parser *p, const char *bytes, size_t len)
+void http_parser_reset(struct http_parser *p)
 {
-    int got = take_fields(p, bytes, len);
-    if (got > 0)
-        p->step = COMPLETE;
-    return got;
+    *p = (struct http_parser){0};
 }
 
 static int next_step(struct http_parser *p, char *bytes, size_t len)
 {
+    struct span empty;
+    int got = 0;
     switch ((enum step)p->step) {
     case REQUEST_LINE:
         return read_request_line(p, bytes, len);
@@ -413,28 +489,17 @@ static int next_step(struct http_parser *p, char *bytes, size_t len)
     case CHUNK_DATA:
         return read_chunk_data(p, bytes, len);
     case CHUNK_END:
-        return read_chunk_end(p, bytes, len);
+        got = take_line(p, bytes, len, 0, 400, &empty);
+        p->step = got > 0 ? CHUNK_SIZE : CHUNK_END;
+        break;
     case TRAILERS:
-        return read_trailers(p, bytes, len);
+        got = take_fields(p, bytes, len);
+        p->step = got > 0 ? COMPLETE : TRAILERS;
+        break;
     case COMPLETE:
         break;
     }
-    return 0;
-}
-
-static void fill_request(const struct http_parser *p, const char *bytes, struct http_request *r)
-{
-    *r = (struct http_request){
-        .method = p->method,
-        .minor = p->minor,
-        .line = {bytes + p->line, p->line_len},
-        .host = {bytes + p->host, p->host_len},
-        .fields = {bytes + p->fields, p->fields_end - p->fields},
-        .body = {bytes + p->body, p->body_len},
-        .keep_alive = p->keep_alive && !p->close,
-    };
-    split_target((struct span){bytes + p->target, p->target_len}, p->method, &r->host, &r->path,
-                 &r->query);
+    return got;
 }
 
 int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_request *request)
@@ -444,15 +509,25 @@ int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_requ
         went = next_step(p, bytes, *len);
     while (went > 0 && p->step != COMPLETE);
 
-    if (p->chunked && p->body > 0)
-        squeeze(p, bytes, len);
-    if (p->step == COMPLETE) {
-        fill_request(p, bytes, request);
-        return (int)p->at;
+    if (p->chunked && p->body > 0) {
+        /* Close the gap that the framing of chunks has left between the body and what is unread. */
+        size_t end = p->body + p->body_len, gap = p->at - end;
+        memmove(bytes + end, bytes + p->at, *len - p->at);
+        *len -= gap;
+        p->at -= gap;
+        p->scanned -= gap;
     }
-    if (went < 0)
+    if (went < 0 || p->step == COMPLETE)
         *request = http_partial_request(p, bytes);
-    return went;
+    if (p->step != COMPLETE)
+        return went;
+    request->host = (struct span){bytes + p->host, p->host_len};
+    request->fields = (struct span){bytes + p->fields, p->fields_end - p->fields};
+    request->body = (struct span){bytes + p->body, p->body_len};
+    request->keep_alive = p->keep_alive && !p->close;
+    split_target((struct span){bytes + p->target, p->target_len}, p->method, &request->host,
+                 &request->path, &request->query);
+    return (int)p->at;
 }
 
 size_t http_missing(const struct http_parser *p, size_t len)
@@ -498,7 +573,6 @@ bool http_next_member(struct span *list, struct span *member)
     while (len < list->len && (quoted || list->at[len] != ','))
         quoted ^= list->at[len++] == '"';
     *member = span_trim((struct span){list->at, len});
-    len += len < list->len; /* the comma */
-    *list = (struct span){list->at + len, list->len - len};
+    *list = span_skip(*list, len + (len < list->len)); /* the comma, too */
     return true;
 }

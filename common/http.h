@@ -73,7 +73,7 @@ struct http_parser {
     size_t body_len;         /* bytes of it already in place */
     size_t remaining;        /* bytes of the body, or of the chunk, still to come */
     size_t field_bytes;      /* header and trailer lines so far */
-    uint64_t content_length; /* capped: every value above HTTP_MAX_BODY is refused */
+    uint64_t content_length; /* the largest number stands for all larger ones */
     int field_count, empty_lines, minor, hosts;
     enum http_method method;
     bool has_length, chunked, other_coding, close, keep_alive, expect;
@@ -134,6 +134,11 @@ long http_decode_escapes(char *text, size_t len);
 
 /* The same for application/x-www-form-urlencoded, where "+" is a space. */
 long http_decode_form(char *text, size_t len);
+
+/* Takes host [ ":" port ] apart (RFC 9110, 4.2.1 and 7.2). An IPv6 address keeps its brackets. The
+ * port is "80" if there is none. Returns false if it is no such thing: an empty host, say, or one
+ * with a user name before it. */
+bool http_split_authority(struct span, struct span *host, struct span *port);
 
 /* Formats IMF-fixdate (RFC 9110, 5.6.7). */
 void http_format_date(time_t, char date[HTTP_DATE_SIZE]);

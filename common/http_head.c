@@ -48,8 +48,9 @@ struct writer {
     bool full;
 };
 
-static inline void put(struct writer *w, const char *text, size_t len)
+static inline void put(struct writer *w, const char *text)
 {
+    size_t len = strlen(text);
     w->full = w->full || len > (size_t)(w->end - w->at);
     if (w->full)
         return;
@@ -57,40 +58,35 @@ static inline void put(struct writer *w, const char *text, size_t len)
     w->at += len;
 }
 
-static inline void put_text(struct writer *w, const char *text)
-{
-    put(w, text, strlen(text));
-}
-
 static void put_number(struct writer *w, uint64_t number)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    char digits[21] = "";
+    size_t at = sizeof(digits) - 1;
     do
         digits[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    put(w, digits + at, sizeof(digits) - at);
+    put(w, digits + at);
 }
 
 static inline void put_field(struct writer *w, const char *name, const char *value)
 {
     if (!value)
         return;
-    put_text(w, name);
-    put_text(w, ": ");
-    put_text(w, value);
-    put_text(w, "\r\n");
+    put(w, name);
+    put(w, ": ");
+    put(w, value);
+    put(w, "\r\n");
 }
 
 size_t http_format_head(const struct http_response *r, const char *date, const char *server,
                         char *out, size_t size)
 {
     struct writer w = {.at = out, .end = out + size};
-    put_text(&w, "HTTP/1.1 ");
+    put(&w, "HTTP/1.1 ");
     put_number(&w, (uint64_t)r->status);
-    put_text(&w, " ");
-    put_text(&w, http_reason(r->status));
-    put_text(&w, "\r\n");
+    put(&w, " ");
+    put(&w, http_reason(r->status));
+    put(&w, "\r\n");
     put_field(&w, "Date", date);
     put_field(&w, "Server", server);
     put_field(&w, "Connection", r->keep_alive ? "keep-alive" : "close");
@@ -101,13 +97,13 @@ size_t http_format_head(const struct http_response *r, const char *date, const c
     put_field(&w, "Content-Range", r->content_range);
     put_field(&w, "Content-Type", r->type);
     if (r->has_length) {
-        put_text(&w, "Content-Length: ");
+        put(&w, "Content-Length: ");
         put_number(&w, r->length);
-        put_text(&w, "\r\n");
+        put(&w, "\r\n");
     }
     if (r->fields)
-        put_text(&w, r->fields);
-    put_text(&w, "\r\n");
+        put(&w, r->fields);
+    put(&w, "\r\n");
     return w.full ? 0 : (size_t)(w.at - out);
 }
 
@@ -122,9 +118,7 @@ void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
 
 time_t http_parse_date(struct span text)
 {
-    enum {
-        FIFTY_YEARS = 50 * 365 * 86400
-    }; /* seconds; a year of two digits lies no further ahead */
+    const time_t fifty_years = 50 * 365 * 86400; /* a year of two digits is no further ahead */
     static const char *const forms[] = {
         "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the form to be sent */
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
@@ -143,7 +137,7 @@ time_t http_parse_date(struct span text)
         if (i == 1) /* strptime(3) takes two digits for 1969 to 2068 */
             utc.tm_year = 100 + utc.tm_year % 100;
         time_t when = timegm(&utc);
-        if (i == 1 && when > time(NULL) + FIFTY_YEARS) {
+        if (i == 1 && when > time(NULL) + fifty_years) {
             utc.tm_year -= 100;
             when = timegm(&utc);
         }

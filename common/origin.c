@@ -5,35 +5,24 @@
 #include <string.h>
 #include <strings.h>
 
-/* A server as a browser names it, "host:port". */
+/* A server as a browser names it. */
 struct authority {
-    struct span host; /* an IPv6 address is in brackets */
-    struct span port; /* digits */
+    struct span host, port;
 };
 
-static struct authority authority_of(struct span text)
+/* Under which name the server was asked. It is empty if HTTP/1.0 came without a Host field. */
+static struct authority host_of(const struct http_request *request)
 {
-    struct authority authority = {text, SPAN("80")};
-    size_t len = text.len;
-    while (len > 0 && text.at[len - 1] >= '0' && text.at[len - 1] <= '9')
-        len--;
-    if (len == 0 || text.at[len - 1] != ':')
-        return authority;
-    authority.host.len = len - 1;
-    if (len < text.len)
-        authority.port = (struct span){text.at + len, text.len - len};
-    return authority;
+    struct authority here = {0};
+    http_split_authority(request->host, &here.host, &here.port);
+    return here;
 }
 
 /* Takes an Origin field apart (RFC 6454, 7). Returns false for "null" and for another scheme. */
 static bool read_origin(struct span origin, struct authority *page)
 {
-    static const char scheme[] = "http://";
-    size_t prefix = strlen(scheme);
-    if (origin.len <= prefix || strncasecmp(origin.at, scheme, prefix) != 0)
-        return false;
-    *page = authority_of((struct span){origin.at + prefix, origin.len - prefix});
-    return true;
+    return span_take_prefix(&origin, "http://") &&
+           http_split_authority(origin, &page->host, &page->port);
 }
 
 static bool is_same(struct span a, struct span b)
@@ -44,7 +33,7 @@ static bool is_same(struct span a, struct span b)
 bool origin_is_cross_site(const struct http_request *request)
 {
     struct span origin = http_field(request, "Origin");
-    struct authority page, here = authority_of(request->host);
+    struct authority page, here = host_of(request);
     if (span_is(http_field(request, "Sec-Fetch-Site"), "cross-site"))
         return true;
     return origin.at && !(read_origin(origin, &page) && is_same(page.host, here.host) &&
@@ -73,13 +62,12 @@ static enum origin_host kind_of(struct span host)
 
 enum origin_host origin_host(const struct http_request *request)
 {
-    return kind_of(authority_of(request->host).host);
+    return kind_of(host_of(request).host);
 }
 
 bool origin_is_this_machine(const struct http_request *request)
 {
     struct authority page;
     return read_origin(http_field(request, "Origin"), &page) &&
-           (kind_of(page.host) == ORIGIN_LOOPBACK ||
-            is_same(page.host, authority_of(request->host).host));
+           (kind_of(page.host) == ORIGIN_LOOPBACK || is_same(page.host, host_of(request).host));
 }

@@ -7,11 +7,6 @@
 
 /* ---- span ---------------------------------------------------------------------------------- */
 
-struct span span_of(const char *string)
-{
-    return (struct span){string, strlen(string)};
-}
-
 bool span_is(struct span span, const char *string)
 {
     return span.len == strlen(string) && memcmp(span.at, string, span.len) == 0;
@@ -25,7 +20,7 @@ bool span_is_nocase(struct span span, const char *token)
 struct span span_trim(struct span span)
 {
     while (span.len > 0 && (span.at[0] == ' ' || span.at[0] == '\t'))
-        span = (struct span){span.at + 1, span.len - 1};
+        span = span_skip(span, 1);
     while (span.len > 0 && (span.at[span.len - 1] == ' ' || span.at[span.len - 1] == '\t'))
         span.len--;
     return span;
@@ -36,9 +31,28 @@ struct span span_take_until(struct span *rest, char separator)
     const char *end = memchr(rest->at, separator, rest->len);
     size_t len = end ? (size_t)(end - rest->at) : rest->len;
     struct span part = {rest->at, len};
-    size_t gone = end ? len + 1 : len;
-    *rest = (struct span){rest->at + gone, rest->len - gone};
+    *rest = span_skip(*rest, end ? len + 1 : len);
     return part;
+}
+
+bool span_take_prefix(struct span *rest, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    if (rest->len < len || strncasecmp(rest->at, prefix, len) != 0)
+        return false;
+    *rest = span_skip(*rest, len);
+    return true;
+}
+
+bool span_take_number(struct span *rest, uint64_t *number)
+{
+    const char *start = rest->at;
+    *number = 0;
+    for (; rest->len > 0 && rest->at[0] >= '0' && rest->at[0] <= '9'; *rest = span_skip(*rest, 1)) {
+        uint64_t digit = (uint64_t)(rest->at[0] - '0');
+        *number = *number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *number * 10 + digit;
+    }
+    return rest->at > start;
 }
 
 void text_escape(const char *text, size_t len, char *shown, size_t size)

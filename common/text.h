@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* ---- span: borrowed bytes ------------------------------------------------------------------ */
@@ -16,7 +17,17 @@ struct span {
 
 #define SPAN(literal) ((struct span){(literal), sizeof(literal) - 1})
 
-struct span span_of(const char *string);
+static inline struct span span_of(const char *string)
+{
+    return (struct span){string, strlen(string)};
+}
+
+/* What is behind the first `count` bytes. There have to be so many. */
+static inline struct span span_skip(struct span span, size_t count)
+{
+    return (struct span){span.at + count, span.len - count};
+}
+
 bool span_is(struct span, const char *string);       /* the same bytes */
 bool span_is_nocase(struct span, const char *token); /* the same in any ASCII case */
 
@@ -26,6 +37,13 @@ struct span span_trim(struct span);
 /* Takes the bytes before the next `separator` off the front of *rest, or all of them if there is
  * none. The separator is taken off, too. */
 struct span span_take_until(struct span *rest, char separator);
+
+/* Takes a prefix, in any ASCII case, off the front. Returns false if there is another text. */
+bool span_take_prefix(struct span *rest, const char *prefix);
+
+/* Takes a decimal number off the front. Returns false if there is none. One that is too large
+ * becomes the largest. */
+bool span_take_number(struct span *rest, uint64_t *number);
 
 /* Writes text so that it stays on one line of a log, and gives a terminal no orders. Each `"`, each
  * `\` and each byte that is not printable ASCII becomes \xHH. Writes as much as fits into

@@ -9,9 +9,9 @@ import sample
 
 class Lines(unittest.TestCase):
     def test_are_as_many_without_their_comments(self):
-        with open(os.path.join(sample.TOP, "common", "http_characters.c"), encoding="utf-8") as file:
+        with open(os.path.join(sample.TOP, "common", "http.c"), encoding="utf-8") as file:
             source = file.read()
-        lines = sample.lines_of("common/http_characters.c")
+        lines = sample.lines_of("common/http.c")
         self.assertEqual(len(lines), source.count("\n"))
         self.assertNotIn("/*", "".join(lines))
         self.assertIn('    static const char hex[] = "0123456789ABCDEF";\n', lines)
@@ -27,7 +27,7 @@ class Equivalent(unittest.TestCase):
         self.assertEqual(sample.stale(sample.equivalent()), [])
 
     def test_a_line_that_is_gone_is_noticed(self):
-        entries = [("common/http_characters.c", "encode", line, "") for line in ("size_t n = 0;", "gone;")]
+        entries = [("common/http.c", "encode", line, "") for line in ("size_t n = 0;", "gone;")]
         self.assertEqual(sample.stale(entries), entries[1:])
 
 
