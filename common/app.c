@@ -271,41 +271,6 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
     return respond_location(app, 301);
 }
 
-/* Sets the fields that all responses about a file have. */
-static void describe_file(struct app *app, int status)
-{
-    const struct file *file = &app->file;
-    struct http_response *response = &app->response;
-    unsigned long long first = (unsigned long long)file->at, size = file->size;
-    if (status == 206)
-        snprintf(app->range, sizeof(app->range), "bytes %llu-%llu/%llu", first,
-                 first + file->left - 1, size);
-    if (status == 416)
-        snprintf(app->range, sizeof(app->range), "bytes */%llu", size);
-    response->status = status;
-    response->content_range = app->range[0] ? app->range : NULL;
-    response->last_modified = file->last_modified[0] ? file->last_modified : NULL;
-    response->etag = file->etag;
-    response->fields = response->type && strcmp(response->type, html) == 0
-                           ? *app->route->html_fields
-                           : NOSNIFF OF_FILES;
-}
-
-/* Chooses the bytes to send. Those of a small file are in memory already. If only the description
- * of the file is wanted, there are none. */
-static void attach_content(struct app *app, bool wanted)
-{
-    struct file *file = &app->file;
-    if (wanted && file->fd >= 0)
-        return;
-    if (wanted)
-        app->content = (struct span){app->page.bytes + file->at, file->left};
-    else if (file->fd >= 0)
-        close(file->fd);
-    file->fd = -1;
-    file->left = 0;
-}
-
 static enum effect send_file(struct app *app, const struct http_request *request, const char *path)
 {
     int status = files_load(path, &app->file, &app->page);
@@ -315,13 +280,11 @@ static enum effect send_file(struct app *app, const struct http_request *request
         return respond_error(app, status);
 
     status = files_apply_conditions(&app->file, request);
-    bool wanted = status == 200 || status == 206;
     if (status == 412 || status == 416)
         respond_error(app, status);
-    if (wanted)
-        app->response.type = app->file.type;
-    describe_file(app, status);
-    attach_content(app, wanted);
+    files_respond(&app->file, status, &app->page, &app->response, &app->content);
+    bool is_html = app->response.type && strcmp(app->response.type, html) == 0;
+    app->response.fields = is_html ? *app->route->html_fields : NOSNIFF OF_FILES;
     return RESPOND;
 }
 

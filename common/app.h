@@ -30,7 +30,6 @@ struct app {
     struct http_response response; /* status, type, fields; conn.c adds the length */
     struct span content;           /* sent from memory; points into `page`, or to a constant */
     struct file file;              /* sent from an open file */
-    char range[72];                /* response.content_range: three numbers of 19 digits fit */
     struct buffer page;            /* owned: a page, or a small file */
 };
 

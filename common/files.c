@@ -2,12 +2,12 @@
 
 #include "clock.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,65 +34,47 @@ enum { RESOLVE_NO_MAGICLINKS = 0x02, RESOLVE_BENEATH = 0x08 };
 #define SYS_openat2 437
 #endif
 
-/* Both are set once, before the first client, and only read afterwards. So all threads may share
- * them. */
-static int root = -1;
-static struct type *types;
+static int root = -1; /* set once, before the first client, so that all threads may share it */
 
 /* ---- names and types ----------------------------------------------------------------------- */
 
-static struct type {
+static const struct {
     const char *extension, *type;
-    UT_hash_handle hh;
-} table[] = {
-    {.extension = "html", .type = "text/html; charset=utf-8"},
-    {.extension = "css", .type = "text/css; charset=utf-8"},
-    {.extension = "js", .type = "text/javascript; charset=utf-8"},
-    {.extension = "txt", .type = "text/plain; charset=utf-8"},
-    {.extension = "json", .type = "application/json"},
-    {.extension = "xml", .type = "application/xml"},
-    {.extension = "pdf", .type = "application/pdf"},
-    {.extension = "wasm", .type = "application/wasm"},
-    {.extension = "svg", .type = "image/svg+xml"},
-    {.extension = "png", .type = "image/png"},
-    {.extension = "jpg", .type = "image/jpeg"},
-    {.extension = "jpeg", .type = "image/jpeg"},
-    {.extension = "gif", .type = "image/gif"},
-    {.extension = "webp", .type = "image/webp"},
-    {.extension = "ico", .type = "image/x-icon"},
-    {.extension = "woff2", .type = "font/woff2"},
-    {.extension = "mp4", .type = "video/mp4"},
+} types[] = {
+    {"html", "text/html; charset=utf-8"},
+    {"css", "text/css; charset=utf-8"},
+    {"js", "text/javascript; charset=utf-8"},
+    {"txt", "text/plain; charset=utf-8"},
+    {"json", "application/json"},
+    {"xml", "application/xml"},
+    {"pdf", "application/pdf"},
+    {"wasm", "application/wasm"},
+    {"svg", "image/svg+xml"},
+    {"png", "image/png"},
+    {"jpg", "image/jpeg"},
+    {"jpeg", "image/jpeg"},
+    {"gif", "image/gif"},
+    {"webp", "image/webp"},
+    {"ico", "image/x-icon"},
+    {"woff2", "font/woff2"},
+    {"mp4", "video/mp4"},
 };
 
 bool files_open_root(int parent, const char *name)
 {
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        HASH_ADD_KEYPTR(hh, types, table[i].extension, strlen(table[i].extension), &table[i]);
     root = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return root >= 0;
 }
 
-enum { EXTENSION = 8 }; /* bytes; the table has no longer one */
-
-static size_t lower_case(const char *text, char lower[EXTENSION])
-{
-    size_t len = 0;
-    for (; text[len] && len < EXTENSION; len++)
-        lower[len] = (char)tolower((unsigned char)text[len]);
-    return len;
-}
-
 const char *files_type(const char *path)
 {
-    char extension[EXTENSION];
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash : path, '.');
-    struct type *found = NULL;
-    if (slash && slash[1] == '\0')
-        return table[0].type; /* a folder's index.html */
-    size_t len = dot ? lower_case(dot + 1, extension) : 0;
-    HASH_FIND(hh, types, extension, len, found);
-    return found ? found->type : "application/octet-stream";
+    const char *dot = strrchr(path, '.'); /* one in a folder's name has no extension behind it */
+    if (path[strlen(path) - 1] == '/')
+        return types[0].type; /* its index.html */
+    for (size_t i = 0; dot && i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcasecmp(dot + 1, types[i].extension) == 0)
+            return types[i].type;
+    return "application/octet-stream";
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -163,11 +145,6 @@ static int status_of(int error)
     }
 }
 
-/* The tag changes with the file's inode, its size, or st_ctim, which no program can set (tar(1)
- * sets st_mtim). Before Linux 6.13 that time is only exact to one tick of the kernel (about 4 ms).
- * Of two writes within a tick that leave the size as it is, the second does not change the tag
- * then. A date in the future is not sent; the present one is (RFC 9110, 8.8.2.1). A date before
- * 1970 is not sent either, because http_parse_date() could not tell it from its -1. */
 static void fill_file(struct file *file, int fd, const struct stat *about)
 {
     time_t now = time(NULL);
@@ -177,9 +154,15 @@ static void fill_file(struct file *file, int fd, const struct stat *about)
         .size = (uint64_t)about->st_size,
         .modified = about->st_mtim.tv_sec,
     };
+    /* The tag changes with the file's inode, its size, or st_ctim, which no program can set (tar(1)
+     * sets st_mtim). Before Linux 6.13 that time is only exact to one tick of the kernel (about
+     * 4 ms). Of two writes within a tick that leave the size as it is, the second does not change
+     * the tag then. */
     snprintf(file->etag, sizeof(file->etag), "\"%llx-%llx-%llx.%lx\"",
              (unsigned long long)about->st_ino, (unsigned long long)about->st_size,
              (unsigned long long)about->st_ctim.tv_sec, about->st_ctim.tv_nsec);
+    /* A date in the future is not sent; the present one is (RFC 9110, 8.8.2.1). A date before 1970
+     * is not sent either, because http_parse_date() could not tell it from its -1. */
     if (file->modified >= 0)
         http_format_date(file->modified < now ? file->modified : now, file->last_modified);
 }
@@ -187,15 +170,17 @@ static void fill_file(struct file *file, int fd, const struct stat *about)
 /* Opens a file, and asks what it is. Returns 200, or else the status to answer with. */
 static int open_regular(const char *path, int flags, int *fd, struct stat *about)
 {
+    int status = 404;
     *fd = open_beneath(path, flags);
     if (*fd < 0)
         return status_of(errno);
-    int status = fstat(*fd, about) < 0     ? status_of(errno)
-                 : S_ISREG(about->st_mode) ? 200
-                 : S_ISDIR(about->st_mode) ? 301
-                                           : 404;
-    if (status != 200)
-        close(*fd);
+    if (fstat(*fd, about) < 0)
+        status = status_of(errno);
+    else if (S_ISREG(about->st_mode))
+        return 200;
+    else if (S_ISDIR(about->st_mode))
+        status = 301;
+    close(*fd);
     return status;
 }
 
@@ -226,17 +211,18 @@ int files_open(const char *path, struct file *file)
     return status == 301 && folder ? 404 : status;
 }
 
-/* ---- small files --------------------------------------------------------------------------- */
+/* ---- the cache of small files -------------------------------------------------------------- */
 
 enum {
     SMALL_BYTES = 16 * 1024,
-    KEPT_BYTES = 1024 * 1024, /* for all files of a process; there may be hundreds of processes */
-    KEPT_MS = 1000,
+    CACHE_BYTES = 1024 * 1024, /* for all files of a process; there may be hundreds of processes */
+    CACHE_MS = 1000,
 };
 
 /* A small file as it was read. It does not change until it is dropped. */
-struct kept {
+struct cached {
     int64_t until; /* clock_now_ms(); then it is read again */
+    size_t bytes_taken;
     struct file file;
     UT_hash_handle hh;
     char bytes[]; /* the file's, and behind them its path, the key */
@@ -244,21 +230,16 @@ struct kept {
 
 /* Each process has its own, and so has a child of chapter 2 or 3. The threads of chapters 4 and 5
  * share one, and hold the lock while they copy bytes, but not while they read from the disk. uthash
- * keeps the order in which items were added, so `kept` is the oldest. */
-static struct kept *kept;
-static size_t kept_bytes;
+ * keeps the order in which items were added, so `cache` is the oldest. */
+static struct cached *cache;
+static size_t cache_bytes;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
-static size_t size_of(const struct kept *k)
+static bool copy_from_cache(const char *path, struct file *file, struct buffer *small)
 {
-    return sizeof(*k) + k->file.size + strlen(k->hh.key) + 1;
-}
-
-static bool copy_kept(const char *path, struct file *file, struct buffer *small)
-{
-    struct kept *found;
+    struct cached *found;
     pthread_rwlock_rdlock(&lock);
-    HASH_FIND_STR(kept, path, found);
+    HASH_FIND_STR(cache, path, found);
     bool fresh = found && clock_now_ms() < found->until && buffer_reserve(small, found->file.size);
     if (fresh) {
         *file = found->file;
@@ -268,67 +249,55 @@ static bool copy_kept(const char *path, struct file *file, struct buffer *small)
     return fresh;
 }
 
-static void drop(struct kept *old)
+static void drop(struct cached *old)
 {
-    kept_bytes -= size_of(old);
-    HASH_DEL(kept, old);
+    cache_bytes -= old->bytes_taken;
+    HASH_DEL(cache, old);
     free(old);
 }
 
-/* Replaces an older copy of the same file, and drops the oldest files if it needs their room. */
-static void add_kept(struct kept *new)
+/* Without memory for it, the file is not kept. Nothing else changes. */
+static void add_to_cache(const char *path, const struct file *file, const char *bytes)
 {
-    struct kept *old;
+    size_t len = strlen(path), taken = sizeof(struct cached) + file->size + len + 1;
+    struct cached *new = malloc(taken), *old;
+    if (!new)
+        return;
+    *new = (struct cached){.until = clock_now_ms() + CACHE_MS, .bytes_taken = taken, .file = *file};
+    memcpy(new->bytes, bytes, file->size);
+    char *key = memcpy(new->bytes + file->size, path, len + 1);
+
     pthread_rwlock_wrlock(&lock);
-    HASH_FIND_STR(kept, (char *)new->hh.key, old);
+    HASH_FIND(hh, cache, key, len, old);
     if (old)
-        drop(old);
+        drop(old); /* an older copy of the same file */
     /* NOLINTBEGIN(clang-analyzer-unix.Malloc): it does not know that the oldest is the first */
-    while (kept && kept_bytes + size_of(new) > KEPT_BYTES)
-        drop(kept);
-    HASH_ADD_KEYPTR(hh, kept, new->hh.key, strlen(new->hh.key), new);
+    while (cache && cache_bytes + taken > CACHE_BYTES)
+        drop(cache);
+    HASH_ADD_KEYPTR(hh, cache, key, len, new);
     /* NOLINTEND(clang-analyzer-unix.Malloc) */
     if (new->hh.tbl)
-        kept_bytes += size_of(new);
+        cache_bytes += taken;
     else
         free(new);
     pthread_rwlock_unlock(&lock);
 }
 
-/* Without memory for it, the file is not kept. Nothing else changes. */
-static void keep(const char *path, const struct file *file, const char *bytes)
-{
-    size_t len = strlen(path) + 1;
-    struct kept *new = malloc(sizeof(*new) + file->size + len);
-    if (!new)
-        return;
-    *new = (struct kept){.until = clock_now_ms() + KEPT_MS, .file = *file};
-    memcpy(new->bytes, bytes, file->size);
-    new->hh.key = memcpy(new->bytes + file->size, path, len);
-    add_kept(new);
-}
-
-/* Reads all of an open file, and closes it. Returns false if the file is large, or empty (it needs
- * no memory), or could not be read whole. It stays open then. */
-static bool read_small(struct file *file, struct buffer *small)
-{
-    if (file->size == 0 || file->size > SMALL_BYTES || !buffer_reserve(small, file->size) ||
-        pread(file->fd, small->bytes + small->len, file->size, 0) != (ssize_t)file->size)
-        return false;
-    small->len += file->size;
-    close(file->fd);
-    file->fd = -1;
-    return true;
-}
-
 int files_load(const char *path, struct file *file, struct buffer *small)
 {
-    if (copy_kept(path, file, small))
+    if (copy_from_cache(path, file, small))
         return 200;
     int status = files_open(path, file);
-    if (status == 200 && read_small(file, small))
-        keep(path, file, small->bytes + small->len - file->size);
-    return status;
+    /* An empty file needs no memory. One that cannot be read whole is sent as far as it goes. */
+    if (status != 200 || file->size == 0 || file->size > SMALL_BYTES ||
+        !buffer_reserve(small, file->size) ||
+        pread(file->fd, small->bytes + small->len, file->size, 0) != (ssize_t)file->size)
+        return status;
+    close(file->fd);
+    file->fd = -1;
+    add_to_cache(path, file, small->bytes + small->len);
+    small->len += file->size;
+    return 200;
 }
 
 /* ---- preconditions (RFC 9110, 13) ---------------------------------------------------------- */
@@ -342,9 +311,8 @@ static bool names_etag(const struct file *file, const struct http_request *reque
         if (span_is(list, "*"))
             return true;
         while (http_next_member(&list, &tag)) {
-            bool is_weak = tag.len > 2 && tag.at[0] == 'W' && tag.at[1] == '/';
-            if (is_weak)
-                tag = (struct span){tag.at + 2, tag.len - 2};
+            bool is_weak = tag.len > 2 && memcmp(tag.at, "W/", 2) == 0;
+            tag = span_skip(tag, is_weak ? 2 : 0);
             if (span_is(tag, file->etag) && (weak || !is_weak))
                 return true;
         }
@@ -355,10 +323,7 @@ static bool names_etag(const struct file *file, const struct http_request *reque
 static bool comes_twice(const struct http_request *request, const char *name)
 {
     struct span rest = request->fields, value;
-    int count = 0;
-    while (http_next_field(&rest, name, &value))
-        count++;
-    return count > 1;
+    return http_next_field(&rest, name, &value) && http_next_field(&rest, name, &value);
 }
 
 /* The date of a field; -1 if there is none, or two, or it is malformed (13.1.3, 13.1.4). */
@@ -368,70 +333,32 @@ static time_t date_of(const struct http_request *request, const char *name)
     return value.at && !comes_twice(request, name) ? http_parse_date(value) : -1;
 }
 
-/* Returns 200 to go on, or else 304 or 412. A field with tags overrides the one with a date. A date
- * that cannot be read is ignored. */
-static int check_preconditions(const struct file *file, const struct http_request *request)
-{
-    time_t unmodified = date_of(request, "If-Unmodified-Since");
-
-    if (http_field(request, "If-Match").at) {
-        if (!names_etag(file, request, "If-Match", false))
-            return 412;
-    } else if (unmodified >= 0 && file->modified > unmodified) {
-        return 412;
-    }
-    if (http_field(request, "If-None-Match").at)
-        return names_etag(file, request, "If-None-Match", true) ? 304 : 200;
-    if (file->modified >= 0 && file->modified <= date_of(request, "If-Modified-Since"))
-        return 304;
-    return 200;
-}
-
 /* ---- one range (RFC 9110, 14) -------------------------------------------------------------- */
-
-/* Takes a number off the front. Returns false if there is none. One that is too large becomes the
- * largest. */
-static bool take_number(struct span *text, uint64_t *number)
-{
-    size_t digits = 0;
-    *number = 0;
-    for (; digits < text->len && text->at[digits] >= '0' && text->at[digits] <= '9'; digits++) {
-        uint64_t digit = (uint64_t)(text->at[digits] - '0');
-        *number = *number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *number * 10 + digit;
-    }
-    *text = (struct span){text->at + digits, text->len - digits};
-    return digits > 0;
-}
 
 /* Reads "bytes=FIRST-LAST", "bytes=FIRST-" or "bytes=-COUNT". Returns 206 and sets the part, 416 if
  * the file does not reach that far, or 200 for anything else. */
 static int take_range(struct file *file, struct span range)
 {
-    uint64_t first = 0, last = UINT64_MAX;
-    struct span unit = {range.at, range.len < 6 ? range.len : 6};
-    if (!span_is_nocase(unit, "bytes="))
+    uint64_t first, last;
+    if (!span_take_prefix(&range, "bytes="))
         return 200;
-    range = (struct span){range.at + 6, range.len - 6};
-    bool has_first = take_number(&range, &first);
-    if (range.len == 0 || range.at[0] != '-')
+    bool has_first = span_take_number(&range, &first);
+    if (!span_take_prefix(&range, "-"))
         return 200;
-    range = (struct span){range.at + 1, range.len - 1};
-    bool has_last = take_number(&range, &last);
+    bool has_last = span_take_number(&range, &last);
     if (range.len > 0 || (!has_first && !has_last) || (has_first && has_last && last < first))
         return 200;
-    if (!has_last)
-        last = UINT64_MAX;
     if (!has_first) { /* bytes=-COUNT, and COUNT is in `last` */
         if (last == 0)
             return 416;
         if (file->size == 0)
             return 200; /* an empty file has no part that a 206 could send */
         first = last < file->size ? file->size - last : 0;
-        last = UINT64_MAX;
     }
     if (first >= file->size)
         return 416;
-    last = last < file->size ? last : file->size - 1;
+    if (!has_first || !has_last || last >= file->size)
+        last = file->size - 1;
     file->at = (off_t)first;
     file->left = last - first + 1;
     return 206;
@@ -455,9 +382,50 @@ static bool range_applies(const struct file *file, const struct http_request *re
 
 int files_apply_conditions(struct file *file, const struct http_request *request)
 {
+    /* A field with tags overrides the one with a date. A date that cannot be read is ignored. */
+    time_t unmodified = date_of(request, "If-Unmodified-Since");
+    if (http_field(request, "If-Match").at) {
+        if (!names_etag(file, request, "If-Match", false))
+            return 412;
+    } else if (unmodified >= 0 && file->modified > unmodified) {
+        return 412;
+    }
+    if (http_field(request, "If-None-Match").at) {
+        if (names_etag(file, request, "If-None-Match", true))
+            return 304;
+    } else if (file->modified >= 0 && file->modified <= date_of(request, "If-Modified-Since")) {
+        return 304;
+    }
     struct span range = http_field(request, "Range");
-    int status = check_preconditions(file, request);
-    if (status == 200 && range.at && request->method == HTTP_GET && range_applies(file, request))
-        status = take_range(file, range);
-    return status;
+    if (range.at && request->method == HTTP_GET && range_applies(file, request))
+        return take_range(file, range);
+    return 200;
+}
+
+/* ---- the response -------------------------------------------------------------------------- */
+
+void files_respond(struct file *file, int status, const struct buffer *small,
+                   struct http_response *response, struct span *content)
+{
+    unsigned long long first = (unsigned long long)file->at, size = file->size;
+    bool is_sent = status == 200 || status == 206;
+    if (status == 206)
+        snprintf(file->range, sizeof(file->range), "bytes %llu-%llu/%llu", first,
+                 first + file->left - 1, size);
+    if (status == 416)
+        snprintf(file->range, sizeof(file->range), "bytes */%llu", size);
+    response->status = status;
+    response->content_range = file->range[0] ? file->range : NULL;
+    response->last_modified = file->last_modified[0] ? file->last_modified : NULL;
+    response->etag = file->etag;
+    if (is_sent)
+        response->type = file->type;
+    if (is_sent && file->fd >= 0)
+        return;
+    if (is_sent)
+        *content = (struct span){small->bytes + file->at, file->left};
+    else if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+    file->left = 0;
 }

@@ -26,8 +26,9 @@ struct file {
     const char *type; /* Content-Type, by its name */
     time_t modified;  /* the file system's time, which may be in the future; < 0: before 1970 */
     char last_modified[HTTP_DATE_SIZE]; /* the field: never in the future; "" if before 1970 */
-    char etag[64]; /* a strong tag: it changes when the file is replaced or written to (except
-                      within 4 ms on older kernels, see fill_file()) */
+    char etag[64];  /* a strong tag: it changes when the file is replaced or written to (except
+                       within 4 ms on older kernels, see fill_file()) */
+    char range[72]; /* the field Content-Range: three numbers of 19 digits fit */
 };
 
 /* Opens the directory that is served. To be called once, at start. Returns false with errno set. */
@@ -47,6 +48,12 @@ int files_load(const char *path, struct file *, struct buffer *small);
  * malformed one are ignored. So is a range whose If-Range is malformed, or a date whose second is
  * not over. */
 int files_apply_conditions(struct file *, const struct http_request *);
+
+/* Fills in the response to a request for an open file, with the status of files_apply_conditions().
+ * With 200 or 206 the bytes of a small file become its content, and a larger one stays open to be
+ * sent. Otherwise none of it is sent, and it is closed. */
+void files_respond(struct file *, int status, const struct buffer *small, struct http_response *,
+                   struct span *content);
 
 /* The Content-Type for the extension of the name. */
 const char *files_type(const char *path);
