@@ -147,12 +147,12 @@ static struct span error_text(void *data, int id)
 /* Responds with the rendered page, or without content if there was no memory for it. */
 static enum effect respond_page(struct app *app, int status)
 {
-    status = app->page.failed ? 503 : status;
+    status = app->buffer.failed ? 503 : status;
     app->response.status = status;
     app->response.type = html;
     app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
-    if (!app->page.failed)
-        app->content = (struct span){app->page.bytes, app->page.len};
+    if (!app->buffer.failed)
+        app->content = (struct span){app->buffer.bytes, app->buffer.len};
     return RESPOND;
 }
 
@@ -160,9 +160,9 @@ static enum effect respond_because(struct app *app, int status, const char *expl
 {
     struct error_page page = {.status = status, .explanation = explanation};
     snprintf(page.code, sizeof(page.code), "%d", status);
-    app->page.len = 0;
+    app->buffer.len = 0;
     template_render(template_acquire(&error_template),
-                    &(struct template_values){.text = error_text, .data = &page}, &app->page);
+                    &(struct template_values){.text = error_text, .data = &page}, &app->buffer);
     template_release(&error_template);
     return respond_page(app, status);
 }
@@ -172,14 +172,14 @@ static enum effect respond_error(struct app *app, int status)
     return respond_because(app, status, explain_status(status));
 }
 
-/* Redirects the client. The address is kept in app.page; there is no content. */
+/* Redirects the client. The address is kept in app.buffer; there is no content. */
 static enum effect respond_location(struct app *app, int status)
 {
-    buffer_append(&app->page, "", 1); /* its NUL */
-    if (app->page.failed)
+    buffer_append(&app->buffer, "", 1); /* its NUL */
+    if (app->buffer.failed)
         return respond_page(app, 503);
     app->response.status = status;
-    app->response.location = app->page.bytes;
+    app->response.location = app->buffer.bytes;
     return RESPOND;
 }
 
@@ -188,8 +188,8 @@ static enum effect respond_location(struct app *app, int status)
 static enum effect guestbook_page(struct app *app, int status)
 {
     app->guestbook.server = name;
-    app->page.len = 0;
-    guestbook_render(&app->guestbook, template_acquire(&guestbook_template), &app->page);
+    app->buffer.len = 0;
+    guestbook_render(&app->guestbook, template_acquire(&guestbook_template), &app->buffer);
     template_release(&guestbook_template);
     return respond_page(app, status);
 }
@@ -206,33 +206,26 @@ static enum effect post_guestbook(struct app *app, const struct http_request *re
                                   const char *path)
 {
     (void)path;
-    int refused = guestbook_post(&app->guestbook, request, time(NULL), &app->page, &app->ask);
+    int refused = guestbook_post(&app->guestbook, request, time(NULL), &app->buffer, &app->ask);
     if (refused == 400)
         return guestbook_page(app, 400);
-    if (refused || app->page.failed)
+    if (refused || app->buffer.failed)
         return respond_error(app, refused ? refused : 503);
     return ASK_REDIS;
-}
-
-static enum effect respond_no_reply(struct app *app, int why)
-{
-    switch (why) {
-    case REDIS_NO_REPLY:
-        return respond_error(app, 504);
-    case REDIS_NOT_ADMITTED:
-        return respond_because(app, 503, explain_not_admitted);
-    case REDIS_NOT_READY:
-        return respond_because(app, 503, explain_not_ready);
-    default:
-        return respond_error(app, 503);
-    }
 }
 
 static enum effect answer_guestbook(struct app *app, const redisReply *reply, int why)
 {
     char text[EXPLAIN_SIZE];
-    if (!reply && !guestbook_has_stored(&app->guestbook))
-        return respond_no_reply(app, why);
+    /* If only LTRIM failed, the entry is stored. A visitor told otherwise would post it again. */
+    bool is_stored = app->guestbook.step == GUESTBOOK_TRIMMING;
+    if (!reply && !is_stored) {
+        if (why == REDIS_NOT_ADMITTED)
+            return respond_because(app, 503, explain_not_admitted);
+        if (why == REDIS_NOT_READY)
+            return respond_because(app, 503, explain_not_ready);
+        return respond_error(app, why == REDIS_NO_REPLY ? 504 : 503);
+    }
     int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask) : 303;
     switch (status) {
     case 0:
@@ -241,8 +234,8 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
         clock_burn_cpu(work_us);
         return guestbook_page(app, 200);
     case 303:
-        app->page.len = 0;
-        buffer_append(&app->page, "/guestbook", strlen("/guestbook"));
+        app->buffer.len = 0;
+        buffer_append(&app->buffer, "/guestbook", strlen("/guestbook"));
         return respond_location(app, 303);
     default:
         if (reply->type != REDIS_REPLY_ERROR)
@@ -259,7 +252,7 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
 static enum effect respond_folder(struct app *app, const struct http_request *request,
                                   const char *path)
 {
-    struct buffer *address = &app->page;
+    struct buffer *address = &app->buffer;
     if (buffer_reserve(address, 3 * strlen(path) + 1))
         address->len = http_encode_path(path, address->bytes);
     buffer_append(address, "/", 1);
@@ -273,7 +266,7 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
 
 static enum effect send_file(struct app *app, const struct http_request *request, const char *path)
 {
-    int status = files_load(path, &app->file, &app->page);
+    int status = files_load(path, &app->file, &app->buffer);
     if (status == 301)
         return respond_folder(app, request, path);
     if (status != 200)
@@ -282,7 +275,7 @@ static enum effect send_file(struct app *app, const struct http_request *request
     status = files_apply_conditions(&app->file, request);
     if (status == 412 || status == 416)
         respond_error(app, status);
-    files_respond(&app->file, status, &app->page, &app->response, &app->content);
+    files_respond(&app->file, status, &app->buffer, &app->response, &app->content);
     bool is_html = app->response.type && strcmp(app->response.type, html) == 0;
     app->response.fields = is_html ? *app->route->html_fields : NOSNIFF OF_FILES;
     return RESPOND;
@@ -290,47 +283,28 @@ static enum effect send_file(struct app *app, const struct http_request *request
 
 /* ---- the scoreboard ------------------------------------------------------------------------ */
 
-static void write_page(struct status *status, struct buffer *out)
-{
-    status_render(status, template_acquire(&status_template), out);
-    template_release(&status_template);
-}
-
-static void write_json(struct status *status, struct buffer *out)
-{
-    status_write_json(status, out);
-}
-
 /* Refuses clients on other machines, except with --status all: the scoreboard tells much about this
  * machine, and about the requests of other clients. */
-static enum effect respond_scoreboard(struct app *app, const struct http_request *request,
-                                      void (*write)(struct status *, struct buffer *))
+static enum effect show_status(struct app *app, const struct http_request *request,
+                               const char *path)
 {
     struct status status;
+    bool as_json = strcmp(path, "/status.json") == 0;
     if (origin_host(request) < (status_for_all ? ORIGIN_ADDRESS : ORIGIN_LOOPBACK))
         return respond_error(app, 421);
     if (!status_for_all && !net_peer_is_local(app->client))
         return respond_error(app, 403);
     if (!status_snapshot(&status))
         return respond_error(app, 503);
-    write(&status, &app->page);
+    if (as_json) {
+        status_write_json(&status, &app->buffer);
+    } else {
+        status_render(&status, template_acquire(&status_template), &app->buffer);
+        template_release(&status_template);
+    }
     status_free(&status);
-    return respond_page(app, 200);
-}
-
-static enum effect show_status(struct app *app, const struct http_request *request,
-                               const char *path)
-{
-    (void)path;
-    return respond_scoreboard(app, request, write_page);
-}
-
-static enum effect show_status_as_json(struct app *app, const struct http_request *request,
-                                       const char *path)
-{
-    (void)path;
-    respond_scoreboard(app, request, write_json);
-    if (app->response.status == 200) {
+    respond_page(app, 200);
+    if (as_json && app->response.status == 200) {
         app->response.type = "application/json";
         app->response.fields =
             origin_is_this_machine(request) ? NOSNIFF NOT_KEPT ANY_ORIGIN : NOSNIFF NOT_KEPT;
@@ -344,16 +318,10 @@ static const struct route routes[] = {
     {"/guestbook", HTTP_GET | HTTP_HEAD, view_guestbook, answer_guestbook, NULL},
     {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook, NULL},
     {"/status", HTTP_GET | HTTP_HEAD, show_status, NULL, NULL},
-    {"/status.json", HTTP_GET | HTTP_HEAD, show_status_as_json, NULL, NULL},
+    {"/status.json", HTTP_GET | HTTP_HEAD, show_status, NULL, NULL},
     {"/wall.html", HTTP_GET | HTTP_HEAD, send_file, NULL, &wall_fields},
     {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL, &safe_fields},
 };
-
-/* Paths begin with a slash, and most differ in the next byte. That spares most of the comparing. */
-static bool is_at(const struct route *route, const char *path)
-{
-    return route->path[1] == path[1] && strcmp(route->path, path) == 0;
-}
 
 /* Finds the route. If the path is known, but not with this method, returns NULL and sets *allowed
  * to its methods. */
@@ -362,18 +330,13 @@ static const struct route *find_route(const char *path, enum http_method method,
     const struct route *end = routes + sizeof(routes) / sizeof(routes[0]);
     *allowed = 0;
     for (const struct route *r = routes; r < end; r++) {
-        if (r->path ? !is_at(r, path) : *allowed != 0)
+        if (r->path ? strcmp(r->path, path) != 0 : *allowed != 0)
             continue;
         if (r->methods & method)
             return r;
         *allowed |= r->methods;
     }
     return NULL;
-}
-
-static const char *allow(unsigned methods)
-{
-    return methods & HTTP_POST ? "GET, HEAD, POST, OPTIONS" : "GET, HEAD, OPTIONS";
 }
 
 enum effect app_request(struct app *app, const struct http_request *request)
@@ -395,7 +358,7 @@ enum effect app_request(struct app *app, const struct http_request *request)
         if (app->route)
             return app->route->request(app, request, path);
     }
-    app->response.allow = allow(allowed);
+    app->response.allow = allowed & HTTP_POST ? "GET, HEAD, POST, OPTIONS" : "GET, HEAD, OPTIONS";
     if (request->method != HTTP_OPTIONS)
         return respond_error(app, 405);
     app->response.status = 204;
@@ -426,8 +389,8 @@ void app_clear(struct app *app, size_t keep)
 {
     if (app->file.fd >= 0)
         close(app->file.fd);
-    struct buffer page = app->page;
-    buffer_clear(&page, keep);
-    *app =
-        (struct app){.client = app->client, .page = page, .content = SPAN(""), .file = {.fd = -1}};
+    struct buffer buffer = app->buffer;
+    buffer_clear(&buffer, keep);
+    *app = (struct app){
+        .client = app->client, .buffer = buffer, .content = SPAN(""), .file = {.fd = -1}};
 }

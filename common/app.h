@@ -28,9 +28,9 @@ struct app {
     struct redis_command ask;
     struct guestbook guestbook;
     struct http_response response; /* status, type, fields; conn.c adds the length */
-    struct span content;           /* sent from memory; points into `page`, or to a constant */
+    struct span content;           /* sent from memory; points into `buffer`, or to a constant */
     struct file file;              /* sent from an open file */
-    struct buffer page;            /* owned: a page, or a small file */
+    struct buffer buffer;          /* owned: a page, a small file, an address or an entry */
 };
 
 /* Opens public/ and loads the templates. To be called once, before the first fork. If it fails, it

@@ -259,7 +259,7 @@ static void respond(struct conn *c)
     drop_body(c);
     uint64_t length = c->app.file.fd >= 0 ? c->app.file.left : c->app.content.len;
     size_t in_socket = length < IN_SOCKET ? (size_t)length : IN_SOCKET;
-    if (!charge_out(c, c->in_kernel + c->app.page.size + in_socket)) {
+    if (!charge_out(c, c->in_kernel + c->app.buffer.size + in_socket)) {
         c->refused = true;
         if (c->app.response.status != 303) { /* or a stored entry would be called refused */
             app_clear(&c->app, 0);

@@ -61,29 +61,22 @@ void guestbook_start(void)
 /* N of the first "page=N" in the query. 1 if there is none, 0 if N is not a positive number. */
 static long page_number(struct span query)
 {
-    static const char key[] = "page=";
-    const char *at = query.at, *end = query.at + query.len;
-    while (at < end) {
-        const char *stop = memchr(at, '&', (size_t)(end - at));
-        stop = stop ? stop : end;
-        if ((size_t)(stop - at) >= strlen(key) && memcmp(at, key, strlen(key)) == 0) {
-            long page = 0;
-            for (at += strlen(key); at < stop; at++) {
-                if (*at < '0' || *at > '9')
-                    return 0;
-                page = page * 10 + (*at - '0');
-                page = page < GUESTBOOK_MAX_PAGE ? page : GUESTBOOK_MAX_PAGE;
-            }
-            return page;
-        }
-        at = stop < end ? stop + 1 : end;
+    while (query.len > 0) {
+        struct span value = span_take_until(&query, '&');
+        struct span key = span_take_until(&value, '=');
+        uint64_t page;
+        if (!span_is(key, "page") || value.at == key.at + key.len)
+            continue; /* another field, or no "=" */
+        if (!span_take_number(&value, &page) || value.len > 0)
+            return 0;
+        return page < GUESTBOOK_MAX_PAGE ? (long)page : GUESTBOOK_MAX_PAGE;
     }
     return 1;
 }
 
 int guestbook_view(struct guestbook *g, struct span query, struct redis_command *ask)
 {
-    g->page = query.at ? page_number(query) : 1;
+    g->page = page_number(query);
     if (g->page < 1)
         return 400;
     g->step = GUESTBOOK_COUNTING;
@@ -118,18 +111,6 @@ static bool is_list_of_strings(const redisReply *reply)
     return true;
 }
 
-/* The entry is stored: the reply to RPUSH was the list's length. Redis counts LTRIM's -10000 from
- * the end that the list has when LTRIM is run. So the newest entries stay even if LTRIM runs late,
- * or if several servers trim at once. It takes Redis one step for each entry that it removes. */
-static int trim_if_full(struct guestbook *g, long long length, struct redis_command *ask)
-{
-    if (length <= GUESTBOOK_MAX_ENTRIES + GUESTBOOK_SLACK)
-        return 303;
-    g->step = GUESTBOOK_TRIMMING;
-    *ask = trim_entries;
-    return 0;
-}
-
 int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_command *ask)
 {
     switch (g->step) {
@@ -151,17 +132,20 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
         g->entries = reply;
         return 200;
     case GUESTBOOK_POSTING:
-        return reply->type == REDIS_REPLY_INTEGER ? trim_if_full(g, reply->integer, ask) : 503;
+        if (reply->type != REDIS_REPLY_INTEGER)
+            return 503;
+        if (reply->integer <= GUESTBOOK_MAX_ENTRIES + GUESTBOOK_SLACK) /* entries are in the list */
+            return 303;
+        /* Redis counts LTRIM's -10000 from the end that the list has when LTRIM is run. So the
+         * newest entries stay even if LTRIM runs late, or if several servers trim at once. It takes
+         * Redis one step for each entry that it removes. */
+        g->step = GUESTBOOK_TRIMMING;
+        *ask = trim_entries;
+        return 0;
     case GUESTBOOK_TRIMMING:
         return 303; /* even after an error: the next post trims what this one did not */
     }
     return 503;
-}
-
-/* If only LTRIM failed, the entry is in the list. A visitor told otherwise would post it again. */
-bool guestbook_has_stored(const struct guestbook *g)
-{
-    return g->step == GUESTBOOK_TRIMMING;
 }
 
 /* ---- posting: RPUSH, and at times LTRIM ---------------------------------------------------- */
@@ -183,38 +167,33 @@ static size_t unify_line_breaks(char *text, size_t len)
 
 /* Reads the body's two fields, and ignores others. Returns what is wrong with the form itself, or
  * NULL. The fields that could be read are kept in any case, to be shown again. */
-static const char *read_fields(struct guestbook *g, struct span body)
+static const char *read_form(struct guestbook *g, struct span body)
 {
-    /* The buffer is the connection's, and this request is its only reader. */
-    char *at = (char *)body.at, *end = at + body.len;
     const char *error = NULL;
     g->name = g->remarks = (struct span){0};
-    while (at < end) {
-        char *stop = memchr(at, '&', (size_t)(end - at));
-        stop = stop ? stop : end;
-        char *equals = memchr(at, '=', (size_t)(stop - at));
-        char *value = equals ? equals + 1 : stop;
-        long key_len = http_decode_form(at, (size_t)((equals ? equals : stop) - at));
-        long len = http_decode_form(value, (size_t)(stop - value));
-        struct span key = {at, key_len < 0 ? 0 : (size_t)key_len};
-        struct span *field = span_is(key, "guest-name")      ? &g->name
-                             : span_is(key, "guest-remarks") ? &g->remarks
-                                                             : NULL;
+    while (body.len > 0) {
+        struct span value = span_take_until(&body, '&');
+        struct span key = span_take_until(&value, '='), *field = NULL;
+        /* Decoded in place: the buffer is the connection's, and this request its only reader. */
+        long key_len = http_decode_form((char *)key.at, key.len);
+        long len = http_decode_form((char *)value.at, value.len);
+        key.len = key_len < 0 ? 0 : (size_t)key_len;
+        if (span_is(key, "guest-name"))
+            field = &g->name;
+        else if (span_is(key, "guest-remarks"))
+            field = &g->remarks;
         if (key_len < 0 || len < 0)
             error = "The form holds a broken escape: % and no two hexadecimal digits.";
         else if (field && field->at)
             error = field == &g->name ? "The form holds the name twice."
                                       : "The form holds the remarks twice.";
         else if (field)
-            *field = (struct span){value, unify_line_breaks(value, (size_t)len)};
-        at = stop < end ? stop + 1 : end;
+            *field = (struct span){value.at, unify_line_breaks((char *)value.at, (size_t)len)};
     }
     if (!error && (!g->name.at || !g->remarks.at))
         error = g->name.at ? "The form lacks the remarks." : "The form lacks the name.";
-    if (!g->name.at)
-        g->name = SPAN("");
-    if (!g->remarks.at)
-        g->remarks = SPAN("");
+    g->name = g->name.at ? g->name : SPAN("");
+    g->remarks = g->remarks.at ? g->remarks : SPAN("");
     return error;
 }
 
@@ -255,26 +234,16 @@ static void shorten(struct span *text)
         text->len--;
 }
 
-/* Parameters, such as a charset, are ignored: the type is defined without them. */
-static bool is_form(struct span type)
-{
-    if (!type.at)
-        return false;
-    const char *semicolon = memchr(type.at, ';', type.len);
-    if (semicolon)
-        type.len = (size_t)(semicolon - type.at);
-    while (type.len > 0 && (type.at[type.len - 1] == ' ' || type.at[type.len - 1] == '\t'))
-        type.len--;
-    return span_is_nocase(type, "application/x-www-form-urlencoded");
-}
-
 int guestbook_post(struct guestbook *g, const struct http_request *request, time_t now,
                    struct buffer *entry, struct redis_command *ask)
 {
-    if (!is_form(http_field(request, "Content-Type")))
+    struct span type = http_field(request, "Content-Type");
+    /* Parameters, such as a charset, are ignored: the type is defined without them. */
+    if (!type.at || !span_is_nocase(span_trim(span_take_until(&type, ';')),
+                                    "application/x-www-form-urlencoded"))
         return 415;
     g->page = 1;
-    const char *broken = read_fields(g, request->body);
+    const char *broken = read_form(g, request->body);
     const char *wrong = check_entry(g); /* also clears a field that cannot be shown */
     g->error = broken ? broken : wrong;
     if (g->error) {
@@ -390,24 +359,6 @@ static struct span text(void *data, int id)
     }
 }
 
-/* Takes an entry apart. If another program has put it into the list, in another form, all of it is
- * shown as remarks. */
-static void read_entry(struct guestbook *g, struct span entry)
-{
-    const char *end = entry.at + entry.len;
-    const char *name = entry.at + TIME_SIZE + 1;
-    const char *line = entry.len > TIME_SIZE && entry.at[TIME_SIZE] == '\n'
-                           ? memchr(name, '\n', (size_t)(end - name))
-                           : NULL;
-    g->entry_time = g->entry_name = (struct span){0};
-    g->entry_remarks = entry;
-    if (line) {
-        g->entry_time = (struct span){entry.at, TIME_SIZE};
-        g->entry_name = (struct span){name, (size_t)(line - name)};
-        g->entry_remarks = (struct span){line + 1, (size_t)(end - line - 1)};
-    }
-}
-
 /* How many entries the reply brought, without the one of the older page. */
 static size_t entry_count(const struct guestbook *g)
 {
@@ -415,13 +366,24 @@ static size_t entry_count(const struct guestbook *g)
     return count > GUESTBOOK_PAGE_ENTRIES ? GUESTBOOK_PAGE_ENTRIES : count;
 }
 
-/* Newest first: the list is walked from its end. */
-static bool entry(struct guestbook *g, size_t index)
+/* Selects an entry, and takes it apart. Newest first: the list is walked from its end. */
+static bool select_entry(struct guestbook *g, size_t index)
 {
     if (index >= entry_count(g))
         return false;
     const redisReply *reply = g->entries->element[g->entries->elements - 1 - index];
-    read_entry(g, (struct span){reply->str, (size_t)reply->len});
+    struct span entry = {reply->str, (size_t)reply->len};
+    /* If another program has put it there, in another form, all of it is shown as remarks. */
+    g->entry_time = g->entry_name = (struct span){0};
+    g->entry_remarks = entry;
+    if (entry.len <= TIME_SIZE || entry.at[TIME_SIZE] != '\n')
+        return true;
+    struct span rest = span_skip(entry, TIME_SIZE + 1), name = span_take_until(&rest, '\n');
+    if (rest.at > name.at + name.len) { /* behind a line end */
+        g->entry_time = (struct span){entry.at, TIME_SIZE};
+        g->entry_name = name;
+        g->entry_remarks = rest;
+    }
     return true;
 }
 
@@ -429,7 +391,7 @@ static bool item(void *data, int list, size_t index)
 {
     struct guestbook *g = data;
     if (list == ENTRIES)
-        return entry(g, index);
+        return select_entry(g, index);
     if (index > 0)
         return false;
     switch (list) {

@@ -79,9 +79,6 @@ int guestbook_post(struct guestbook *, const struct http_request *, time_t now,
  * makes no sense. At 200 the reply is borrowed until the page is rendered. */
 int guestbook_reply(struct guestbook *, const redisReply *, struct redis_command *ask);
 
-/* For a command without a reply: has the entry been stored before that? */
-bool guestbook_has_stored(const struct guestbook *);
-
 /* Renders the page, with the entries or with the form's error. */
 void guestbook_render(struct guestbook *, const struct compiled *, struct buffer *out);
 

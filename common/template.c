@@ -70,81 +70,60 @@ static bool add_step(struct compiler *c, struct step step)
     return true;
 }
 
-static bool is_open(const struct compiler *c, int list)
-{
-    for (int i = 0; i < c->depth; i++)
-        if (c->compiled->steps[c->open[i]].id == list)
-            return true;
-    return false;
-}
-
 /* Looks a name up, and checks whether it may be used in this way in this place. */
 static const struct template_name *find_name(struct compiler *c, struct span name, bool is_list)
 {
-    for (const struct template_name *n = c->names; n->name; n++) {
-        if (!span_is(name, n->name))
-            continue;
-        if (n->is_list != is_list)
-            fail(c, is_list ? "not a list: " : "a list, to be written {{#...}}: ", name);
-        else if (n->in != 0 && !is_open(c, n->in))
-            fail(c, "used outside its list: ", name);
-        else
-            return n;
-        return NULL;
-    }
-    fail(c, "unknown name: ", name);
+    const struct template_name *n = c->names;
+    while (n->name && !span_is(name, n->name))
+        n++;
+    bool in_its_list = n->in == 0;
+    for (int i = 0; i < c->depth; i++)
+        in_its_list = in_its_list || c->compiled->steps[c->open[i]].id == n->in;
+    if (!n->name)
+        fail(c, "unknown name: ", name);
+    else if (n->is_list != is_list)
+        fail(c, is_list ? "not a list: " : "a list, to be written {{#...}}: ", name);
+    else if (!in_its_list)
+        fail(c, "used outside its list: ", name);
+    else
+        return n;
     return NULL;
-}
-
-static bool open_section(struct compiler *c, struct span name)
-{
-    const struct template_name *known = find_name(c, name, true);
-    if (!known)
-        return false;
-    if (c->depth == MAX_DEPTH)
-        return fail(c, "sections too deep: ", name);
-    c->opened[c->depth] = c->at;
-    c->open[c->depth++] = c->compiled->count;
-    return add_step(c, (struct step){.kind = SECTION, .id = known->id});
-}
-
-static bool close_section(struct compiler *c, struct span name)
-{
-    const struct template_name *known = find_name(c, name, true);
-    if (!known)
-        return false;
-    if (c->depth == 0 || c->compiled->steps[c->open[c->depth - 1]].id != known->id)
-        return fail(c, "closed but not open: ", name);
-    size_t start = c->open[--c->depth];
-    if (!add_step(c, (struct step){.kind = END, .id = known->id, .jump = start}))
-        return false;
-    c->compiled->steps[start].jump = c->compiled->count;
-    return true;
 }
 
 /* One tag, without its braces. */
 static bool compile_tag(struct compiler *c, struct span tag)
 {
+    struct compiled *compiled = c->compiled;
     char kind = tag.len > 0 ? tag.at[0] : '\0';
+    bool section = kind == '#' || kind == '/';
     if (kind == '!')
         return true;
-    bool section = kind == '#' || kind == '/';
-    struct span name = section ? (struct span){tag.at + 1, tag.len - 1} : tag;
-    while (name.len > 0 && name.at[0] == ' ')
-        name = (struct span){name.at + 1, name.len - 1};
-    while (name.len > 0 && name.at[name.len - 1] == ' ')
-        name.len--;
-    if (kind == '#')
-        return open_section(c, name);
-    if (kind == '/')
-        return close_section(c, name);
-    const struct template_name *known = find_name(c, name, false);
-    return known && add_step(c, (struct step){.kind = VARIABLE, .id = known->id});
+    struct span name = span_trim(span_skip(tag, section));
+    const struct template_name *known = find_name(c, name, section);
+    if (!known)
+        return false;
+    if (kind == '#') {
+        if (c->depth == MAX_DEPTH)
+            return fail(c, "sections too deep: ", name);
+        c->opened[c->depth] = c->at;
+        c->open[c->depth++] = compiled->count;
+        return add_step(c, (struct step){.kind = SECTION, .id = known->id});
+    }
+    if (kind == '/') {
+        if (c->depth == 0 || compiled->steps[c->open[c->depth - 1]].id != known->id)
+            return fail(c, "closed but not open: ", name);
+        size_t start = c->open[--c->depth];
+        if (!add_step(c, (struct step){.kind = END, .id = known->id, .jump = start}))
+            return false;
+        compiled->steps[start].jump = compiled->count;
+        return true;
+    }
+    return add_step(c, (struct step){.kind = VARIABLE, .id = known->id});
 }
 
 /* If a section's tag or a comment is alone on its line, widens [*from, *to), the tag with its
  * braces, to the whole line. */
-static void take_line(const char *source, const char *end, const char **from, const char **to)
+static void widen_to_line(const char *source, const char *end, const char **from, const char **to)
 {
     const char *before = *from, *after = *to;
     while (before > source && (before[-1] == ' ' || before[-1] == '\t'))
@@ -174,7 +153,7 @@ static bool compile(struct compiler *c, const char *end)
         if (!close)
             return fail(c, "{{ without }}", SPAN(""));
         const char *from = tag, *to = close + 2;
-        take_line(c->compiled->source, end, &from, &to);
+        widen_to_line(c->compiled->source, end, &from, &to);
         if (!add_text(c, at, from) ||
             !compile_tag(c, (struct span){tag + 2, (size_t)(close - tag - 2)}))
             return false;
@@ -229,26 +208,22 @@ static int open_regular(int root, const char *file)
     return -1;
 }
 
-/* Reads a whole file. Returns false with errno set if that fails. Does not ask for the file's size,
- * because it may grow meanwhile. */
-static bool read_file(int fd, struct buffer *text)
+/* Reads a whole file. Returns 0, or why that failed. Does not ask for the file's size, because it
+ * may grow meanwhile. */
+static int read_file(int fd, struct buffer *text)
 {
-    for (;;) {
-        if (!buffer_reserve(text, 4096)) {
-            errno = ENOMEM;
-            return false;
-        }
+    while (text->len <= TEMPLATE_MAX_SIZE) {
+        if (!buffer_reserve(text, 4096))
+            return ENOMEM;
         ssize_t n = read(fd, text->bytes + text->len, text->size - text->len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n == 0;
-        text->len += (size_t)n;
-        if (text->len > TEMPLATE_MAX_SIZE) {
-            errno = EFBIG;
-            return false;
-        }
+        if (n == 0)
+            return 0;
+        if (n > 0)
+            text->len += (size_t)n;
+        else if (errno != EINTR)
+            return errno;
     }
+    return EFBIG;
 }
 
 struct compiled *template_read(int root, const char *file, const struct template_name *names,
@@ -257,17 +232,16 @@ struct compiled *template_read(int root, const char *file, const struct template
     struct buffer text = {0};
     struct compiled *compiled = NULL;
     int fd = open_regular(root, file);
-    int why = fd >= 0 && read_file(fd, &text) ? 0 : errno;
+    int why = fd < 0 ? errno : read_file(fd, &text);
     if (why) {
         snprintf(error, error_size, "%s: %s", file,
                  why == EINVAL ? "not a regular file" : strerror(why));
+    } else if (text.len == 0) {
+        snprintf(error, error_size, "%s: empty", file);
     } else {
         errno = 0;
-        if (text.len > 0)
-            compiled = template_compile(file, (struct span){text.bytes, text.len}, names, error,
-                                        error_size);
-        else
-            snprintf(error, error_size, "%s: empty", file);
+        compiled =
+            template_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
         why = errno; /* ENOMEM is not the template's fault */
     }
     if (fd >= 0)

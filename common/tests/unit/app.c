@@ -726,13 +726,13 @@ Test(app, clearing_closes_the_file_and_gives_memory_back)
     expect_number("none", app.file.fd, -1);
 
     ask("GET /none", "");
-    size_t size = app.page.size;
+    size_t size = app.buffer.size;
     cr_assert(size > 0);
     app_clear(&app, size);
-    expect_number("kept", app.page.size, size);
-    expect_number("empty", app.page.len, 0);
+    expect_number("kept", app.buffer.size, size);
+    expect_number("empty", app.buffer.len, 0);
     app_clear(&app, size - 1);
-    expect_number("given back", app.page.size, 0);
+    expect_number("given back", app.buffer.size, 0);
 }
 
 /* No descriptor can be opened until descriptors_back(). */

@@ -687,7 +687,7 @@ Test(conn, sends_a_large_page_as_room_allows)
     cr_assert(strstr(bytes, "[: "));
     cr_expect(memcmp(strstr(bytes, "[: ") + 3, large, 100000) == 0);
     expect_state("sent", CONN_IDLE);
-    expect_number("memory is given back", conn.app.page.size, 0);
+    expect_number("memory is given back", conn.app.buffer.size, 0);
     close_pair();
 }
 
@@ -1429,7 +1429,7 @@ Test(conn, a_post_that_is_stored_is_not_called_refused_when_the_budget_is_full)
 
 static size_t cost(void)
 {
-    return sizeof(conn) + conn.in.size + conn.head.size + conn.app.page.size;
+    return sizeof(conn) + conn.in.size + conn.head.size + conn.app.buffer.size;
 }
 
 Test(conn, an_idle_connection_costs_10_kib_at_most)
@@ -1449,7 +1449,7 @@ Test(conn, an_idle_connection_costs_10_kib_at_most)
     tell(request);
     expect_state("after a long redirect", CONN_IDLE);
     cr_expect(cost() <= 10240, "after a long redirect: %zu bytes (head %zu, in %zu, page %zu)",
-              cost(), conn.head.size, conn.in.size, conn.app.page.size);
+              cost(), conn.head.size, conn.in.size, conn.app.buffer.size);
     close_pair();
 }
 
