@@ -8,9 +8,13 @@
 #include "process.h"
 #include "status.h"
 #include "template.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -123,25 +127,9 @@ struct route {
 
 static const char html[] = "text/html; charset=utf-8";
 
-struct error_page {
-    char code[8];
-    int status;
-    const char *explanation;
-};
-
-static struct span error_text(void *data, int id)
+static struct span error_text(void *values, int id)
 {
-    const struct error_page *page = data;
-    switch (id) {
-    case CODE:
-        return span_of(page->code);
-    case REASON:
-        return span_of(http_reason(page->status));
-    case EXPLANATION:
-        return span_of(page->explanation);
-    default:
-        return span_of(name);
-    }
+    return ((const struct span *)values)[id];
 }
 
 /* Responds with the rendered page, or without content if there was no memory for it. */
@@ -158,11 +146,17 @@ static enum effect respond_page(struct app *app, int status)
 
 static enum effect respond_because(struct app *app, int status, const char *explanation)
 {
-    struct error_page page = {.status = status, .explanation = explanation};
-    snprintf(page.code, sizeof(page.code), "%d", status);
+    char code[16];
+    snprintf(code, sizeof(code), "%d", status);
+    struct span values[] = {
+        [CODE] = span_of(code),
+        [REASON] = span_of(http_reason(status)),
+        [EXPLANATION] = span_of(explanation),
+        [SERVER] = span_of(name),
+    };
     app->buffer.len = 0;
     template_render(template_acquire(&error_template),
-                    &(struct template_values){.text = error_text, .data = &page}, &app->buffer);
+                    &(struct template_values){.text = error_text, .data = values}, &app->buffer);
     template_release(&error_template);
     return respond_page(app, status);
 }
@@ -254,12 +248,12 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
 {
     struct buffer *address = &app->buffer;
     if (buffer_reserve(address, 3 * strlen(path) + 1))
-        address->len = http_encode_path(path, address->bytes);
+        address->len = http_encode(span_of(path), false, address->bytes);
     buffer_append(address, "/", 1);
     if (request->query.at) {
         buffer_append(address, "?", 1);
         if (buffer_reserve(address, 3 * request->query.len + 1))
-            address->len += http_encode_query(request->query, address->bytes + address->len);
+            address->len += http_encode(request->query, true, address->bytes + address->len);
     }
     return respond_location(app, 301);
 }

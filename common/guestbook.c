@@ -3,7 +3,6 @@
 #include "text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define VISITORS_KEY "guestbook:visitors"
@@ -11,11 +10,10 @@
 
 enum { TIME_SIZE = sizeof("2026-11-21T02:45:37Z") - 1 };
 
-/* The reply with a page's entries must be within the limits of redis.h. */
-enum { CHARACTER = 4 /* bytes, at most, in UTF-8 */ };
+/* The reply with a page's entries must be within the limits of redis.h. A character has up to four
+ * bytes. */
 _Static_assert(GUESTBOOK_PAGE_ENTRIES + 1 <= REDIS_MAX_ELEMENTS, "a page");
-_Static_assert(TIME_SIZE + 2 + CHARACTER * (GUESTBOOK_MAX_NAME + GUESTBOOK_MAX_REMARKS) <=
-                   REDIS_MAX_STRING,
+_Static_assert(TIME_SIZE + 2 + 4 * (GUESTBOOK_MAX_NAME + GUESTBOOK_MAX_REMARKS) <= REDIS_MAX_STRING,
                "an entry");
 
 static struct redis_command command(int count, const char *const words[])
@@ -30,11 +28,9 @@ static struct redis_command command(int count, const char *const words[])
 
 /* ---- the page: INCR, GET, LRANGE ----------------------------------------------------------- */
 
-/* The commands of nearly every visit. Made at start, read afterwards. */
-static struct redis_command count_visitor, read_count, list_newest;
-
-/* The command of one post in a hundred, once the list is full. */
-static struct redis_command trim_entries;
+/* The commands of nearly every visit, and of one post in a hundred, once the list is full. Made at
+ * start, read afterwards. */
+static struct redis_command count_visitor, read_count, list_newest, trim_entries;
 
 /* The newest entry is the last of the list. The command asks for one more than a page holds. If
  * that comes, there is an older page. */
@@ -154,14 +150,11 @@ int guestbook_reply(struct guestbook *g, const redisReply *reply, struct redis_c
 static size_t unify_line_breaks(char *text, size_t len)
 {
     size_t n = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] == '\r') {
-            text[n++] = '\n';
-            i += i + 1 < len && text[i + 1] == '\n';
-        } else {
+    for (size_t i = 0; i < len; i++)
+        if (text[i] != '\r')
             text[n++] = text[i];
-        }
-    }
+        else if (i + 1 == len || text[i + 1] != '\n')
+            text[n++] = '\n'; /* a CR alone */
     return n;
 }
 

@@ -56,45 +56,42 @@ static bool all_are(struct span span, int class)
 static int hex_value(char c)
 {
     static const char digits[] = "0123456789abcdef";
-    const char *at = memchr(digits, tolower((unsigned char)c), 16);
+    const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
     return at ? (int)(at - digits) : -1;
 }
 
-/* Does "%XX" begin here? */
-static bool is_escape(const char *at, size_t len)
+/* The byte that "%XX" stands for; -1 if no such escape begins here. */
+static int escaped_byte(const char *at, size_t len)
 {
-    return len >= 3 && at[0] == '%' && hex_value(at[1]) >= 0 && hex_value(at[2]) >= 0;
+    if (len < 3 || at[0] != '%' || hex_value(at[1]) < 0 || hex_value(at[2]) < 0)
+        return -1;
+    return hex_value(at[1]) * 16 + hex_value(at[2]);
 }
 
 /* ---- escapes (RFC 3986) --------------------------------------------------------------------- */
 
-/* Decodes "%XX". Returns the length, or -1 for a bad escape. `to` may be `from`. */
-static long decode(const char *from, size_t len, char *to, bool plus_is_space)
+long http_decode_escapes(char *text, size_t len)
 {
     size_t n = 0;
-    for (size_t i = 0; i < len; i++) {
-        char c = from[i];
-        if (c == '+' && plus_is_space) {
-            c = ' ';
-        } else if (c == '%') {
-            if (!is_escape(from + i, len - i))
-                return -1;
-            c = (char)(hex_value(from[i + 1]) * 16 + hex_value(from[i + 2]));
-            i += 2;
-        }
-        to[n++] = c;
+    for (size_t i = 0; i < len; i++, n++) {
+        text[n] = text[i];
+        if (text[i] != '%')
+            continue;
+        int byte = escaped_byte(text + i, len - i);
+        if (byte < 0)
+            return -1;
+        text[n] = (char)byte;
+        i += 2;
     }
     return (long)n;
 }
 
 long http_decode_form(char *text, size_t len)
 {
-    return decode(text, len, text, true);
-}
-
-long http_decode_escapes(char *text, size_t len)
-{
-    return decode(text, len, text, false);
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == '+')
+            text[i] = ' ';
+    return http_decode_escapes(text, len);
 }
 
 /* Drops "." and empty segments. ".." also drops the segment before it. The result is never longer,
@@ -104,9 +101,7 @@ static bool resolve_dots(char *path)
     char *out = path;
     const char *segment = path;
     while (*segment) {
-        segment++; /* its slash */
-        size_t len = strcspn(segment, "/");
-        bool last = segment[len] == '\0';
+        size_t len = strcspn(++segment, "/"); /* behind its slash */
         if (len == 2 && memcmp(segment, "..", 2) == 0) {
             if (out == path)
                 return false; /* above the root */
@@ -120,7 +115,7 @@ static bool resolve_dots(char *path)
             continue;
         }
         segment += len;
-        if (last)
+        if (*segment == '\0')
             *out++ = '/'; /* "/a/.", "/a/b/.." and "/a/" all name a folder */
     }
     *out = '\0';
@@ -129,7 +124,8 @@ static bool resolve_dots(char *path)
 
 bool http_decode_path(struct span path, char *decoded)
 {
-    long len = decode(path.at, path.len, decoded, false);
+    memcpy(decoded, path.at, path.len);
+    long len = http_decode_escapes(decoded, path.len);
     if (len <= 0 || decoded[0] != '/')
         return false;
     for (long i = 0; i < len; i++)
@@ -139,15 +135,17 @@ bool http_decode_path(struct span path, char *decoded)
     return resolve_dots(decoded);
 }
 
-/* A path was decoded before: its "%" begins no escape, and its "?" begins no query. */
-static size_t encode(struct span text, bool is_path, char *encoded)
+size_t http_encode(struct span text, bool is_query, char *encoded)
 {
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
-        bool stays = c == '%' ? !is_path && is_escape(text.at + i, text.len - i)
-                              : is((char)c, URI) && !(is_path && c == '?');
+        bool stays = is((char)c, URI);
+        if (c == '%')
+            stays = is_query && escaped_byte(text.at + i, text.len - i) >= 0;
+        else if (c == '?')
+            stays = is_query;
         encoded[n++] = stays ? (char)c : '%';
         if (!stays) {
             encoded[n++] = hex[c >> 4];
@@ -156,16 +154,6 @@ static size_t encode(struct span text, bool is_path, char *encoded)
     }
     encoded[n] = '\0';
     return n;
-}
-
-size_t http_encode_path(const char *path, char *encoded)
-{
-    return encode(span_of(path), true, encoded);
-}
-
-size_t http_encode_query(struct span query, char *encoded)
-{
-    return encode(query, false, encoded);
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
@@ -220,14 +208,13 @@ bool http_split_authority(struct span text, struct span *host, struct span *port
             inet_pton(AF_INET6, address, &unused) != 1)
             return false; /* no "]", a NUL, or too long to be an address */
         host->len++;      /* the "]" */
-        if (rest.len > 0 && rest.at[0] != ':')
+        if (rest.len > 0 && !span_take_prefix(&rest, ":"))
             return false;
-        rest = span_skip(rest, rest.len > 0);
     } else {
         if (host->len == 0 || !all_are(*host, NAME))
             return false;
         for (size_t i = 0; i < host->len; i++)
-            if (host->at[i] == '%' && !is_escape(host->at + i, host->len - i))
+            if (host->at[i] == '%' && escaped_byte(host->at + i, host->len - i) < 0)
                 return false;
     }
     uint64_t number;

@@ -121,13 +121,10 @@ bool http_next_member(struct span *list, struct span *member);
  * control character, or a path that leads above the root. */
 bool http_decode_path(struct span path, char *decoded);
 
-/* The opposite: escapes the bytes that a path may not hold. `encoded` has room for
- * 3 * strlen(path) + 1 bytes. Returns the length. */
-size_t http_encode_path(const char *path, char *encoded);
-
-/* The same for a query as it was sent. Its escapes stay as they are. Browsers leave some bytes in
- * it unescaped that a URI may not hold (RFC 3986, 3.4). */
-size_t http_encode_query(struct span query, char *encoded);
+/* Escapes the bytes that a URI may not hold. `encoded` has room for 3 * text.len + 1 bytes. Returns
+ * the length. A path was decoded before, so its "%" and "?" are escaped, too. A query is as it was
+ * sent, and its escapes stay. (Browsers leave bytes in it that RFC 3986, 3.4 wants escaped.) */
+size_t http_encode(struct span text, bool is_query, char *encoded);
 
 /* Decodes "%XX" in place. Returns the new length, or -1 for a bad escape. */
 long http_decode_escapes(char *text, size_t len);

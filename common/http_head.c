@@ -58,14 +58,15 @@ static inline void put(struct writer *w, const char *text)
     w->at += len;
 }
 
-static void put_number(struct writer *w, uint64_t number)
+/* Writes a number in digits. */
+static const char *digits_of(uint64_t number, char digits[21])
 {
-    char digits[21] = "";
-    size_t at = sizeof(digits) - 1;
+    char *at = digits + 20;
+    *at = '\0';
     do
-        digits[--at] = (char)('0' + number % 10);
+        *--at = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    put(w, digits + at);
+    return at;
 }
 
 static inline void put_field(struct writer *w, const char *name, const char *value)
@@ -82,8 +83,9 @@ size_t http_format_head(const struct http_response *r, const char *date, const c
                         char *out, size_t size)
 {
     struct writer w = {.at = out, .end = out + size};
+    char digits[21];
     put(&w, "HTTP/1.1 ");
-    put_number(&w, (uint64_t)r->status);
+    put(&w, digits_of((uint64_t)r->status, digits));
     put(&w, " ");
     put(&w, http_reason(r->status));
     put(&w, "\r\n");
@@ -96,11 +98,7 @@ size_t http_format_head(const struct http_response *r, const char *date, const c
     put_field(&w, "ETag", r->etag);
     put_field(&w, "Content-Range", r->content_range);
     put_field(&w, "Content-Type", r->type);
-    if (r->has_length) {
-        put(&w, "Content-Length: ");
-        put_number(&w, r->length);
-        put(&w, "\r\n");
-    }
+    put_field(&w, "Content-Length", r->has_length ? digits_of(r->length, digits) : NULL);
     if (r->fields)
         put(&w, r->fields);
     put(&w, "\r\n");
@@ -118,7 +116,7 @@ void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
 
 time_t http_parse_date(struct span text)
 {
-    const time_t fifty_years = 50 * 365 * 86400; /* a year of two digits is no further ahead */
+    const time_t fifty_years = (time_t)50 * 365 * 86400; /* the most for two digits */
     static const char *const forms[] = {
         "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the form to be sent */
         "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */

@@ -26,9 +26,9 @@ struct step {
 };
 
 struct compiled {
-    char *source; /* the texts of the steps point into this */
     struct step *steps;
     size_t count, size;
+    char source[]; /* the texts of the steps point into this */
 };
 
 struct compiler {
@@ -171,41 +171,23 @@ static bool compile(struct compiler *c, const char *end)
 struct compiled *template_compile(const char *file, struct span text,
                                   const struct template_name *names, char *error, size_t error_size)
 {
-    struct compiled *compiled = calloc(1, sizeof(*compiled));
-    char *source = calloc(1, text.len + 1);
-    if (!compiled || !source) {
+    struct compiled *compiled = calloc(1, sizeof(*compiled) + text.len + 1);
+    if (!compiled) {
         snprintf(error, error_size, "%s: out of memory", file);
-        free(compiled);
-        free(source);
         return NULL;
     }
     if (text.len > 0)
-        memcpy(source, text.at, text.len);
-    compiled->source = source;
+        memcpy(compiled->source, text.at, text.len);
     struct compiler c = {.compiled = compiled,
                          .names = names,
                          .file = file,
                          .error = error,
                          .error_size = error_size};
-    if (!compile(&c, source + text.len)) {
+    if (!compile(&c, compiled->source + text.len)) {
         template_free(compiled);
         return NULL;
     }
     return compiled;
-}
-
-/* Opens a regular file. Returns -1 with errno set, to EISDIR or EINVAL if it is none. Looks first,
- * because opening has effects: it wakes a program that waits to write to a FIFO. O_NONBLOCK: if a
- * FIFO has come between, opening must not wait. For a regular file it means nothing. */
-static int open_regular(int root, const char *file)
-{
-    struct stat about;
-    if (fstatat(root, file, &about, 0) < 0)
-        return -1;
-    if (S_ISREG(about.st_mode))
-        return openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    errno = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
-    return -1;
 }
 
 /* Reads a whole file. Returns 0, or why that failed. Does not ask for the file's size, because it
@@ -231,8 +213,18 @@ struct compiled *template_read(int root, const char *file, const struct template
 {
     struct buffer text = {0};
     struct compiled *compiled = NULL;
-    int fd = open_regular(root, file);
-    int why = fd < 0 ? errno : read_file(fd, &text);
+    struct stat about;
+    int fd = -1, why = 0;
+    /* Look first, because opening has effects: it wakes a program that waits to write to a FIFO.
+     * O_NONBLOCK: if a FIFO has come between, opening must not wait. */
+    bool is_there = fstatat(root, file, &about, 0) == 0;
+    if (is_there && !S_ISREG(about.st_mode))
+        why = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
+    else if (!is_there ||
+             (fd = openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)
+        why = errno;
+    else
+        why = read_file(fd, &text);
     if (why) {
         snprintf(error, error_size, "%s: %s", file,
                  why == EINVAL ? "not a regular file" : strerror(why));
@@ -255,7 +247,6 @@ void template_free(struct compiled *compiled)
 {
     if (!compiled)
         return;
-    free(compiled->source);
     free(compiled->steps);
     free(compiled);
 }
@@ -286,33 +277,28 @@ void template_render(const struct compiled *compiled, const struct template_valu
     size_t index[MAX_DEPTH] = {0}; /* of the item each open section is at */
     int depth = 0;
 
-    for (size_t i = 0; i < compiled->count;) {
+    for (size_t i = 0, next; i < compiled->count; i = next) {
         const struct step *step = &compiled->steps[i];
+        next = i + 1;
         switch (step->kind) {
         case TEXT:
             buffer_append(out, step->text.at, step->text.len);
-            i++;
             break;
         case VARIABLE:
             append_escaped(out, values->text(values->data, step->id));
-            i++;
             break;
         case SECTION:
             index[depth] = 0;
-            if (values->item(values->data, step->id, 0)) {
+            if (values->item(values->data, step->id, 0))
                 depth++;
-                i++;
-            } else {
-                i = step->jump;
-            }
+            else
+                next = step->jump;
             break;
         case END:
-            if (values->item(values->data, step->id, ++index[depth - 1])) {
-                i = step->jump + 1;
-            } else {
+            if (values->item(values->data, step->id, ++index[depth - 1]))
+                next = step->jump + 1;
+            else
                 depth--;
-                i++;
-            }
             break;
         }
     }
@@ -355,14 +341,14 @@ static void reload(struct template *t)
 void template_check(struct template *t)
 {
     int64_t now = clock_now_ms();
-    if (now - t->checked >= CHECK_EVERY_MS) {
-        pthread_rwlock_wrlock(&t->lock);
-        if (now - t->checked >= CHECK_EVERY_MS) {
-            reload(t);
-            t->checked = now;
-        }
-        pthread_rwlock_unlock(&t->lock);
+    if (now - t->checked < CHECK_EVERY_MS)
+        return;
+    pthread_rwlock_wrlock(&t->lock);
+    if (now - t->checked >= CHECK_EVERY_MS) { /* no other thread came first */
+        reload(t);
+        t->checked = now;
     }
+    pthread_rwlock_unlock(&t->lock);
 }
 
 struct compiled *template_acquire(struct template *t)

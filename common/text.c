@@ -7,16 +7,6 @@
 
 /* ---- span ---------------------------------------------------------------------------------- */
 
-bool span_is(struct span span, const char *string)
-{
-    return span.len == strlen(string) && memcmp(span.at, string, span.len) == 0;
-}
-
-bool span_is_nocase(struct span span, const char *token)
-{
-    return span.len == strlen(token) && strncasecmp(span.at, token, span.len) == 0;
-}
-
 struct span span_trim(struct span span)
 {
     while (span.len > 0 && (span.at[0] == ' ' || span.at[0] == '\t'))

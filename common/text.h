@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- span: borrowed bytes ------------------------------------------------------------------ */
 
@@ -28,8 +29,17 @@ static inline struct span span_skip(struct span span, size_t count)
     return (struct span){span.at + count, span.len - count};
 }
 
-bool span_is(struct span, const char *string);       /* the same bytes */
-bool span_is_nocase(struct span, const char *token); /* the same in any ASCII case */
+/* Are the bytes the same? */
+static inline bool span_is(struct span span, const char *string)
+{
+    return span.len == strlen(string) && memcmp(span.at, string, span.len) == 0;
+}
+
+/* In any ASCII case? */
+static inline bool span_is_nocase(struct span span, const char *token)
+{
+    return span.len == strlen(token) && strncasecmp(span.at, token, span.len) == 0;
+}
 
 /* Without the spaces and tabs around it. */
 struct span span_trim(struct span);

@@ -56,9 +56,9 @@ static void query(const uint8_t *data, size_t size)
     char *text = exact_copy(data, size), *encoded = malloc(3 * size + 1);
     char *again = malloc(9 * size + 1);
     must(encoded && again);
-    size_t n = http_encode_query((struct span){text, size}, encoded);
+    size_t n = http_encode((struct span){text, size}, true, encoded);
     must(n == strlen(encoded) && n <= 3 * size && strspn(encoded, URI_CHARACTERS "?") == n);
-    must(http_encode_query((struct span){encoded, n}, again) == n && strcmp(again, encoded) == 0);
+    must(http_encode((struct span){encoded, n}, true, again) == n && strcmp(again, encoded) == 0);
     free(text);
     free(encoded);
     free(again);
@@ -74,7 +74,7 @@ static void path(const uint8_t *data, size_t size)
         must_be_resolved(decoded);
         char *encoded = malloc(3 * len + 1), *again = malloc(3 * len + 1);
         must(encoded && again);
-        size_t n = http_encode_path(decoded, encoded);
+        size_t n = http_encode(span_of(decoded), false, encoded);
         must(n == strlen(encoded) && n <= 3 * len);
         must(strspn(encoded, URI_CHARACTERS) == n);
         must(http_decode_path((struct span){encoded, n}, again) && strcmp(again, decoded) == 0);

@@ -27,7 +27,7 @@ class Equivalent(unittest.TestCase):
         self.assertEqual(sample.stale(sample.equivalent()), [])
 
     def test_a_line_that_is_gone_is_noticed(self):
-        entries = [("common/http.c", "encode", line, "") for line in ("size_t n = 0;", "gone;")]
+        entries = [("common/http.c", "http_encode", line, "") for line in ("size_t n = 0;", "gone;")]
         self.assertEqual(sample.stale(entries), entries[1:])
 
 

@@ -941,7 +941,7 @@ Test(http, encodes_what_a_path_may_not_hold_as_it_is)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char *encoded = malloc(3 * strlen(rows[i].path) + 1); /* exactly: no byte more */
-        expect_number(rows[i].path, http_encode_path(rows[i].path, encoded),
+        expect_number(rows[i].path, http_encode(span_of(rows[i].path), false, encoded),
                       strlen(rows[i].encoded));
         expect_text(rows[i].path, encoded, rows[i].encoded);
         free(encoded);
@@ -965,7 +965,7 @@ Test(http, encodes_what_a_query_may_not_hold_as_it_is)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct span query = span_of(rows[i].query);
         char *encoded = malloc(3 * query.len + 1);
-        expect_number(rows[i].query, http_encode_query(query, encoded), strlen(rows[i].encoded));
+        expect_number(rows[i].query, http_encode(query, true, encoded), strlen(rows[i].encoded));
         expect_text(rows[i].query, encoded, rows[i].encoded);
         free(encoded);
     }
@@ -987,7 +987,7 @@ Test(http, an_escape_ends_where_its_text_ends)
         expect_number(about, good, rows[i].decoded != NULL);
         if (good && rows[i].decoded)
             expect_text(about, decoded, rows[i].decoded);
-        expect_number(about, http_encode_query((struct span){whole, len}, encoded),
+        expect_number(about, http_encode((struct span){whole, len}, true, encoded),
                       strlen(rows[i].encoded));
         expect_text(about, encoded, rows[i].encoded);
         expect_number(about, http_decode_form(whole, len),
