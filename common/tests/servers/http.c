@@ -17,7 +17,7 @@
 #define POST_CHUNKS                                                                                \
     "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded"    \
     "\r\nTransfer-Encoding: chunked\r\n\r\n"                                                       \
-    "b\r\nguest-name=\r\n17;a=b\r\nAda&guest-remarks=hello\r\n0\r\nTrailer: x\r\n\r\n"
+    "b\r\nguest-name=\r\n17\r\nAda&guest-remarks=hello\r\n0\r\nTrailer: x\r\n\r\n"
 
 /* Asks once more on the same connection, which so shows that it is still there. */
 static void check_home(struct client *c, bool kept)
