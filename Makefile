@@ -7,6 +7,8 @@ WARN       = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wc
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -pthread -Icommon $(WARN) $(CFLAGS) $(SAN_FLAGS)
 LDLIBS     = -lhiredis -pthread
 ALL_LDFLAGS = -Wl,-z,now $(LDFLAGS) # functions are found at start, not by each child of chapter 2
+# In front of a command: a line for each file, none with -s, and the whole command with V=1.
+TELL = $(if $(V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,$(info $(or $(patsubst %.o,CC $<,$(filter %.o,$@)),$(filter $(BUILD)/book/%,$@),LINK $@))))
 
 # Objects go to build/plain, and the servers to this folder. With any other OUT, both go there.
 OUT   = build/plain
@@ -27,8 +29,7 @@ MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/d
 # ---- the seven servers ---------------------------------------------------------------------
 
 SERVERS  = iterative forking preforking threading prethreading poll epoll
-
-## all          the seven servers; each also by its name, as in `make epoll`
+## all          the seven servers; each also by its name, as `make epoll`; V=1: whole commands
 all: $(addprefix $(BIN),$(SERVERS))
 
 # What they share: all of them, those that block (chapters 1 to 5), those with a loop (6 and 7).
@@ -47,22 +48,21 @@ $(BIN)prethreading: $(OUT)/05_prethreading/main.o $(BLOCKING)
 $(BIN)poll:         $(OUT)/06_poll/main.o         $(LOOP)
 $(BIN)epoll:        $(OUT)/07_epoll/main.o        $(LOOP)
 $(addprefix $(BIN),$(SERVERS)): $(LEAKS)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $^ $(LDLIBS) -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $^ $(LDLIBS) -o $@
 
 # -MMD writes down which headers a file includes, so that it is compiled again when one changes.
 $(OUT)/%.o: %.c | $(NEED)-build
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 -include $(wildcard $(addprefix $(OUT)/,*/*.d */*/*.d */*/*/*.d))
 
 ## bare         the reader's first server: 01_iterative/bare.c, on its own
 $(BIN)bare: 01_iterative/bare.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@
+	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@
 
 ifneq ($(BIN),) # by their names, wherever they are built
 $(SERVERS) bare: %: $(BIN)%
-.PHONY: $(SERVERS) bare
 endif
 
 ## serve        a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
@@ -94,6 +94,7 @@ help:
 clean:
 	rm -rf build public/book $(SERVERS) bare
 
-.PHONY: all serve deps doctor help clean
+.PHONY: all serve deps doctor help clean $(if $(BIN),$(SERVERS) bare)
 .DEFAULT_GOAL := all
+.DEFAULT:; $(if $(wildcard $@),,$(error there is no target $@. `make help` lists them))
 .DELETE_ON_ERROR:

@@ -39,6 +39,6 @@ $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
 INSTRUMENTS = $(addprefix $(OUT)/loadtest/,slow_redis floor)
 instruments: $(INSTRUMENTS)
 $(INSTRUMENTS): %: %.o
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
 .PHONY: load soak explore instruments results $(EXPERIMENTS) $(BESIDE_PEERS)

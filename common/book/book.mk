@@ -27,9 +27,12 @@ FILTER  = PAGE=$* SOURCE=$< ROUGH=$(ROUGH) PAGES='$(1)' $(if $(BASE_URL),BASE_UR
     pandoc -f gfm+attributes -L common/book/filter.lua
 PAGES   = $(ORDER) $(LINKED) $(QUOTED) $(DECKS)
 
+SHOW = $(if $(V),,@)# a page of code or a drawing is not worth a line
+
 ## book         the book in build/book: a site, slides, a PDF, an EPUB; BASE_URL= where it will be
 book: need-book book-files
-	rm -rf public/book && cp -R $(BOOK) public/ || echo 'public/ stays without it: it is read-only'
+	@rm -rf public/book && cp -R $(BOOK) public/ || echo 'public/ stays without it: it is read-only'
+	@echo 'The book is in $(BOOK): open $(BOOK)/index.html, or zerohttpd.pdf, or zerohttpd.epub'
 
 book-files: $(SITE) $(CODE) $(SLIDES) $(SLIDES:.html=.pdf) $(DRAWN:%=$(BOOK)/%) $(BOOK)/search.js \
     $(BOOK)/book.css $(BOOK)/page.js $(BOOK)/zerohttpd.pdf $(BOOK)/zerohttpd.epub \
@@ -38,52 +41,52 @@ book-files: $(SITE) $(CODE) $(SLIDES) $(SLIDES:.html=.pdf) $(DRAWN:%=$(BOOK)/%) 
 TOOLS = common/book/filter.lua common/book/contents.md $(wildcard common/book/*.html) common/README.md
 $(SITE): $(BOOK)/%.html: $$(call document,$$*) $(TOOLS)
 	@mkdir -p $(@D) $(dir $(ROUGH)/$*)
-	$(NAMED) | $(call FILTER,$(PAGES),site,INDEX=$(ROUGH)/$*.search) \
+	$(TELL)$(NAMED) | $(call FILTER,$(PAGES),site,INDEX=$(ROUGH)/$*.search) \
 	    -t html5 --template common/book/page.html --toc --toc-depth 2 -o $@
 
 $(CODE): $(BOOK)/%.html: % $(TOOLS)
 	@mkdir -p $(@D)
-	{ printf '# %s\n\n~~~~~~{#L .c .lines}\n' $<; cat $<; echo '~~~~~~'; } | \
+	$(SHOW){ printf '# %s\n\n~~~~~~{#L .c .lines}\n' $<; cat $<; echo '~~~~~~'; } | \
 	    $(call FILTER,$(PAGES),site) -t html5 --template common/book/page.html -o $@
 
 $(SLIDES): $(BOOK)/%.html: %.md $(TOOLS)
 	@mkdir -p $(@D)
-	$(NAMED) | $(call FILTER,$(PAGES),slides) -t dzslides --slide-level 2 \
+	$(TELL)$(NAMED) | $(call FILTER,$(PAGES),slides) -t dzslides --slide-level 2 \
 	    --template common/book/slides.html -o $@
 
 $(SLIDES:.html=.pdf): $(BOOK)/%.pdf: %.md $(TOOLS) common/book/book.css
 	@mkdir -p $(@D) $(ROUGH)
-	$(NAMED) | $(call FILTER,,paper) -t dzslides --slide-level 2 \
+	$(TELL)$(NAMED) | $(call FILTER,,paper) -t dzslides --slide-level 2 \
 	    --template common/book/slides.html | weasyprint -q -u . - $@
 
 $(DRAWN:%=$(BOOK)/%): $(BOOK)/%: %
 	@mkdir -p $(@D)
-	cp $< $@
+	$(SHOW)cp $< $@
 
 $(BOOK)/book.css $(BOOK)/page.js: $(BOOK)/%: common/book/%
 	@mkdir -p $(@D)
-	cp $< $@
+	$(SHOW)cp $< $@
 
 $(BOOK)/search.js: $(SITE)
-	{ echo 'const sections = ['; cat $(patsubst $(BOOK)/%.html,$(ROUGH)/%.search,$(SITE)); echo '];'; } >$@
+	$(SHOW){ echo 'const sections = ['; cat $(patsubst $(BOOK)/%.html,$(ROUGH)/%.search,$(SITE)); echo '];'; } >$@
 
 $(BOOK)/sitemap.txt: $(SITE)
-	printf '%s\n' $(patsubst $(BOOK)/%,$(BASE_URL:/=)/%,$(SITE)) >$@
+	$(SHOW)printf '%s\n' $(patsubst $(BOOK)/%,$(BASE_URL:/=)/%,$(SITE)) >$@
 
 # ---- one file for all -----------------------------------------------------------------------
 
 $(PRINTED): $(ROUGH)/%.json: $$(call document,$$*) $(TOOLS)
 	@mkdir -p $(@D)
-	$(NAMED) | $(call FILTER,$(ORDER),book) -t json -o $@
+	$(SHOW)$(NAMED) | $(call FILTER,$(ORDER),book) -t json -o $@
 
 $(ROUGH)/book.html: $(PRINTED) common/book/index.lua
-	pandoc -f json $(PRINTED) -t html5 $(TITLE) -L common/book/index.lua \
+	$(SHOW)pandoc -f json $(PRINTED) -t html5 $(TITLE) -L common/book/index.lua \
 	    --template common/book/print.html --toc --toc-depth 2 -o $@
 
 $(BOOK)/zerohttpd.pdf: $(ROUGH)/book.html common/book/book.css
-	weasyprint -q -u . $< $@
+	$(TELL)weasyprint -q -u . $< $@
 
 $(BOOK)/zerohttpd.epub: $(PRINTED)
-	pandoc -f json $(PRINTED) -t epub3 $(TITLE) --toc --toc-depth 2 -o $@
+	$(TELL)pandoc -f json $(PRINTED) -t epub3 $(TITLE) --toc --toc-depth 2 -o $@
 
 .PHONY: book book-files

@@ -61,7 +61,7 @@ $(MADE): $(BUILD)/%: $$($$(*F)_LACKS) $(BUILD)/%.o $$($$(notdir $$(*D))_USES)
 $(MINE): $(BUILD)/mine/%: $$($$(*F)_LACKS) $(OUT)/.mine/%.o $$($$(*D)_USES)
 $(STARTING) $(SOLUTIONS) $(MINE):
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $($(@F)_LIBS) $(LDLIBS) -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $($(@F)_LIBS) $(LDLIBS) -o $@
 
 $(BUILD)/exercises/%/main.c: %/main.c
 	@mkdir -p $(@D)
@@ -77,7 +77,7 @@ $(MADE:%=%.c):
 	patch --silent --fuzz=0 --read-only=ignore --output=$@ $^ || \
 	    { echo '$(lastword $^) does not fit $(<:$(BUILD)/exercises/%/main.c=%/main.c)'; false; }
 $(MADE:%=%.o): %.o: %.c | $(NEED)-build
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 -include $(wildcard $(OUT)/.mine/*/*.d $(BUILD)/exercises/*/*.d $(BUILD)/solutions/*/*.d)
 
 # All starting files and solutions, for their tests. A course's copy has no solutions.

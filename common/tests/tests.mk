@@ -29,7 +29,7 @@ $(OUT)/servers: $(filter $(OUT)/common/tests/servers/%,$(TESTS)) $(HARNESS)
 $(OUT)/weather: $(filter $(OUT)/common/tests/weather/%,$(TESTS)) $(HARNESS)
 $(OUT)/crowds:  $(filter $(OUT)/common/tests/crowds/%,$(TESTS)) $(HARNESS)
 $(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
 
 # These are tests of the part unit, too. Python starts them.
 STATES = $(OUT)/states_poll $(OUT)/states_epoll
@@ -38,7 +38,7 @@ $(STATES): $(OUT)/states_%: $(OUT)/common/tests/states/%.o $(LOOP) \
 $(OUT)/reader: $(OUT)/common/tests/differential/reader.o $(CORE)
 $(OUT)/unit: | $(STATES) $(OUT)/reader
 $(STATES) $(OUT)/reader:
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 ## states       the loops of chapters 6 and 7: every order of events, with MISHAPS=2 among them
 MISHAPS = 2
@@ -101,9 +101,9 @@ fuzz:
 
 # Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings their main().
 $(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz/%.o $(COMMON)
-	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
 $(OUT)/fuzz_seeds: $(OUT)/common/tests/fuzz/seeds.o
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
 ## lint         layout, suspicious code, scripts, and both compilers with every warning an error
 lint: $(NEED)-build

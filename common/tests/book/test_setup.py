@@ -106,6 +106,22 @@ class Help(unittest.TestCase):
             self.assertIn(name, names)
 
 
+class Printed(unittest.TestCase):
+    """What make says of its work."""
+
+    def test_each_file_is_a_line_and_v_1_shows_the_command(self):
+        with tempfile.TemporaryDirectory() as out:
+            for word, printed in (("V=", r"LINK \S+/bare"), ("V=1", r"\S+ -std=gnu11 .*/bare\.c .*"),
+                                  ("-s", "")):
+                with self.subTest(word):
+                    done = make(book.TOP, "-B", "OUT=" + out, "DEPS=no", "bare", word)
+                    self.assertEqual((0, ""), (done[0], done[2]))
+                    self.assertRegex(done[1].strip(), r"\A%s\Z" % printed)
+
+    def test_a_target_that_is_not_there_names_help(self):
+        self.assertRegex(make(book.TOP, "srve")[2], r"no target srve\. `make help`")
+
+
 class Makefile(unittest.TestCase):
     def test_a_student_can_read_it(self):
         text = read("Makefile")
