@@ -4,6 +4,7 @@ come.
 
     common/tests/book/terminals.py [--quiet] 03_preforking/README.md
 
+- Where a page says to open new terminals, new ones are opened. What runs in the older ones is ended.
 - A ```console block holds commands, behind $ (and > in the lines that continue them), and below
   each command the lines that it prints. A ```text block below holds what is printed later, in any
   terminal.
@@ -65,8 +66,10 @@ def is_the_system():
 STAYS = re.compile(  # until Ctrl-C
     r"make serve$|(make bare && |\(ulimit -n \d+; )?(strace .*|\S+/climb --run \w+ )?"
     r"(\./|/tmp/)[\w./]+( -.*|\))?( 2>&1 \| grep .*)?$")
-SERVICES = {"common/tools/redis": "unix:", "sudo tcpdump": "listening on lo",
-            "redis-server": "Ready to accept connections"}
+SERVICES = {"common/tools/redis": "unix:", "sudo tcpdump": "listening on lo"}
+REDIS = "redis-server --save '' --daemonize yes"  # as chapter 1 starts one
+FRESH = re.compile(r"Open (two|three) new terminals in the project's top folder, all running bash, and end "
+                   r"what still runs in older ones\.")
 SECOND = re.compile(r"(visit|curl -s|kill|for|sleep) ")  # typed, if a sentence says so
 NOT_RUN = re.compile(r"<!-- not run: (.*) -->$")
 NEEDS = {"strace": "strace", "ab -": "ab", "loadtest/": "ab wrk", "make load": "ab wrk",
@@ -323,13 +326,14 @@ class First(Terminal):
 
 # ---- a page -------------------------------------------------------------------------------------
 
-# commands: of a text block its lines; why_not: None, or why it is not typed or not compared
-Step = collections.namedtuple("Step", "line is_text commands why_not section")
+# commands: of a text block its lines; why_not: None, or why it is not typed or not compared; fresh: in
+# new terminals
+Step = collections.namedtuple("Step", "line is_text commands why_not section fresh", defaults=[False])
 
 
 def steps(document):
     """What a reader does with a page, in order."""
-    above, section, typed_here, blocks = 0, 0, False, sorted(document.blocks)
+    above, section, typed_here, fresh, blocks = 0, 0, False, False, sorted(document.blocks)
     places = sorted([(line, "typed", text) for line, text in document.spans]
                     + [(each.line, "typed", each.lines[0].strip()) for each in document.indented]
                     + [(number, "heading", "")
@@ -342,6 +346,8 @@ def steps(document):
                 said = [] if what == "heading" else said + [Command(line, text)]
                 section = line if what == "heading" else section
                 typed_here = typed_here and what != "heading"
+        text = " ".join(" ".join(document.prose.split("\n")[above:block.line]).split())
+        fresh = fresh or bool(FRESH.search(text))
         above = block.line + len(block.lines)
         before = next((line for line in reversed(document.lines[:block.line - 2]) if line), "")
         marked = NOT_RUN.match(before)
@@ -355,7 +361,8 @@ def steps(document):
             first = commands[0].stays or commands[0].service
             yield Step(block.line, False,
                        commands + typed if first else started + typed + commands, why_not,
-                       section)
+                       section, fresh)
+            fresh = False
 
 
 class Page:
@@ -370,25 +377,40 @@ class Page:
             **{name: value for name, value in os.environ.items()
                if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN", "SERVERS")},
             "DEPS": "no", "CFLAGS": "-O0", "LC_ALL": "C.UTF-8"}
+        self.first = self.second = None
         self._others = {}  # the terminals of services, by their first word
         self._paths = {}  # of a Redis: as printed on the page, and as it is
 
     def type(self):
+        try:
+            self._type_steps()
+        finally:
+            self._close()
+
+    def _open(self):
+        """New terminals, in place of the older ones."""
+        self._close()
         self.first = First(TOP, self._environment, 8000)
         self.second = Terminal(TOP, self._environment)
-        try:
-            if self._needs_redis:
-                self._serve(Command(0, "redis-server --save ''"))
-            self._type_steps()
+        if self._needs_redis and not listens(6379):
+            self.second.type(REDIS)
+            wait(lambda: listens(6379), LATER_SECONDS)
+
+    def _close(self):
+        if self.first:
             self._end_first()
-        finally:
-            for each in (self.first, *self._others.values()):
-                each.interrupt()  # a private Redis takes its folder along
+        for each in filter(None, (self.first, *self._others.values(), self.second)):
+            each.interrupt()  # a private Redis takes its folder along
+            each.close()
+        self.first = self.second = None
+        self._others.clear()
 
     def _type_steps(self):
         skipped = None  # why the last console block was not run
         silent = None  # the section in which a service is missing, whose lines cannot come
         for step in self._steps:
+            if step.fresh:
+                self._open()
             if step.is_text:
                 if not skipped and not step.why_not and step.section != silent:
                     self._look_for(step)

@@ -34,6 +34,13 @@ class Transcripts(unittest.TestCase):
                 self.assertEqual(process.returncode, 0, said)
 
 
+def texts():
+    """(path, text) of the pages."""
+    for path in PAGES:
+        with open(os.path.join(terminals.TOP, path), encoding="utf-8") as file:
+            yield path, file.read()
+
+
 def build():
     """Builds what all pages use. Returns why not, or None."""
     made = subprocess.run(
@@ -130,11 +137,23 @@ class Reading(unittest.TestCase):
         self.assertEqual((0, 1), (faults(""), faults("# B")))
 
     def test_few_blocks_are_not_run(self):
-        marked = 0
-        for path in PAGES:
-            with open(os.path.join(terminals.TOP, path), encoding="utf-8") as file:
-                marked += len(re.findall("<!-- not run: ", file.read()))
-        self.assertLessEqual(marked, 12)
+        self.assertLessEqual(sum(text.count("<!-- not run: ") for _, text in texts()), 12)
+
+    def test_each_chapter_begins_in_new_terminals(self):
+        """So that no descriptor, and no server, is left from an older one."""
+        for path, text in texts():
+            first = next(terminals.steps(markdown.Document(path, text)))
+            self.assertTrue(first.fresh, path)
+
+    def test_who_is_root_is_told_to_leave_sudo_out(self):
+        for path, text in texts():
+            self.assertEqual("$ sudo " in text, "if you are root" in " ".join(text.lower().split()), path)
+
+    def test_no_line_of_ss_is_named_by_its_place(self):
+        """It prints them in any order."""
+        for path, text in texts():
+            for block in re.findall(r"```console\n[^`]*\bss -[^`]*```\n(.*?)```", text + "```", re.DOTALL):
+                self.assertNotRegex(block, r"(?i)\b(first|last) line\b|\bline above\b", path)
 
 
 class ATerminal(unittest.TestCase):
