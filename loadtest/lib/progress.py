@@ -20,9 +20,12 @@ class Progress:
         self._clock = clock
         self._started = self._told = clock()
         self._done = 0
+        self._waits = ()  # for a far Redis, in seconds, of the cell that runs and of those behind it
+        self._waited = 0  # those of the cells that are done
         self._terminal = out.isatty()
 
-    def begin(self, what):
+    def begin(self, what, waits=()):
+        self._waits = waits
         if self._terminal:
             self._rewrite("%s: cell %d of %d, about %.0f s left" % (
                 what, self._done + 1, self.cells, self.seconds_left()))
@@ -30,6 +33,8 @@ class Progress:
     def cell_done(self, outcome):
         """`outcome` says what and how it went."""
         self._done += 1
+        self._waited += sum(self._waits[:1])
+        self._waits = self._waits[1:]
         if not self._terminal and self._clock() - self._told >= EVERY_SECONDS:
             self._told = self._clock()
             print("%s (cell %d of %d, about %.0f s left)" % (
@@ -41,8 +46,9 @@ class Progress:
             self._rewrite("")
 
     def seconds_left(self):
-        each = (self._clock() - self._started) / self._done if self._done else self._guess
-        return each * (self.cells - self._done)
+        spent = max(self._clock() - self._started - self._waited, 0)
+        each = spent / self._done if self._done else self._guess
+        return each * (self.cells - self._done) + sum(self._waits)
 
     def _rewrite(self, text):
         self._out.write("\r\033[K" + text)

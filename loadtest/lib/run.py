@@ -218,19 +218,28 @@ class Run:
         given up on a spot, it is not sent there again: that would take a minute each time, and fail
         again."""
         hopeless = set()
+        waits = [self._wait(spot) for _, spot in turns]
         with Record(self, len(turns), 1.2 * self.seconds + 0.5) as record:
-            for number, spot in turns:
+            for at, (number, spot) in enumerate(turns):
                 if spot in hopeless:
                     record.plan(self.planned - 1)
                     continue
                 cell = record.recall(spot=spot, round=number)
                 if not cell:
-                    record.begin("round %d, %s" % (number, spot))
+                    record.begin("round %d, %s" % (number, spot), waits[at:])
                     cell = cells.Cell(spot, number)
                     (measure or cells.measure)(cell, self)
                     record.keep(cell, "%s: %s" % (spot, outcome(cell)))
                 if not cell.load:
                     hopeless.add(spot)
+
+    def _wait(self, spot):
+        """About how many seconds longer a cell takes because its Redis is far: a page asks three times."""
+        page = 3 * (spot.dials.delay_ms or 0) / 1000
+        at_once = {"iterative": 1, "forking": spot.clients, "poll": spot.clients, "epoll": spot.clients}
+        pages = self.per_client * spot.clients / at_once.get(spot.subject, min(spot.clients, 100))
+        warm_up = cells.FEW if spot.subject == "iterative" else 1
+        return warm_up * page + min(pages * page, self.most_seconds)
 
     @property
     def status(self):
@@ -335,8 +344,8 @@ class Record:
         self._run.planned = cells_in_all
         self._progress.cells = cells_in_all - self._recalled
 
-    def begin(self, what):
-        self._progress.begin(what)
+    def begin(self, what, waits=()):
+        self._progress.begin(what, waits)
 
     def recall(self, **wanted):
         """The cell that an earlier sitting has measured, or None."""

@@ -54,6 +54,17 @@ class ProgressLine(unittest.TestCase):
         progress.cell_done("poll: 9 requests/s")
         self.assertEqual(progress.seconds_left(), 6)
 
+    def test_a_cell_that_waits_for_a_far_redis_takes_longer(self):
+        progress = self.progress(io.StringIO())
+        waits = [0, 7, 50, 0]
+        progress.begin("near", waits)
+        self.assertEqual(progress.seconds_left(), 12 + 57)
+        for self.now, left in ((2.0, 6 + 57), (11.0, 4 + 50), (63.0, 2)):
+            progress.begin("any", waits)
+            progress.cell_done("any")
+            waits = waits[1:]
+            self.assertEqual(progress.seconds_left(), left)
+
     def test_in_a_terminal_one_line_rewritten(self):
         out = Terminal()
         progress = self.progress(out)
