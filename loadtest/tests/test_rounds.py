@@ -29,6 +29,7 @@ class Hopeless(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(cells, "measure", measure):
             it = object.__new__(run.Run)
             vars(it).update(folder=folder, cells=[], seconds=1.0, planned=0, asked={},
+                            per_client=2, most_seconds=5,
                             kept=kept.Kept(None, None),
                             experiment=SimpleNamespace(columns=[], raw=lambda cell: []))
             it.measure_cells([(number, spot) for number in (1, 2, 3) for spot in (good, bad)])
