@@ -1,11 +1,11 @@
 # Servers under load. The Makefile includes this file.
 
-## load         ten seconds of clients for one that runs: SERVER=all CLIENTS=500 KEPT=1 HELD=500
-#  SERVER=all takes those of `make serve` in turn; KEPT=1: on kept connections; HELD=500: idle ones.
+## load         ten seconds of clients for running servers: SERVER=epoll or all CLIENTS=50 HELD=200 KEPT=1
+#  Without CLIENTS and HELD: 500 clients. KEPT=1: on kept connections; HELD=200: idle ones.
 load: $(NEED)-compare
 	@PLAIN=$(PLAIN) common/tools/load
 
-## compare      the seven side by side under load: two tables, in about four minutes (QUICK=1: 45 s)
+## compare      the seven side by side under load: two tables, in about four minutes (QUICK=1: one)
 ## dials        the seven with Redis further away, with work to do, with more cores: three tables
 ## sweep        how throughput holds from 20 clients to 15,000
 ## connections  how many new connections a second before errors, beside lighttpd, nginx and Apache
@@ -13,8 +13,8 @@ load: $(NEED)-compare
 ## burst        100 clients on one file for ten seconds, beside the same and the least a server can do
 ## ramp         load that rises in steps whatever the replies do: how much of it does a server hold?
 ## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
-## xray         what each of the seven waits for, as swim lanes; SERVER=./mine CLIENTS=4 DELAY=10 WORK=0
-#  URL=/guestbook; KEPT=1: each client asks twice; SLOW=1: the first is silent; CRASH=1: its worker dies.
+## xray         waits as swim lanes: SERVER=./mine CLIENTS=4 DELAY=10 WORK=0 URL=/ KEPT=1 SLOW=1 CRASH=1
+#  KEPT=1: each client asks twice; SLOW=1: the first is silent; CRASH=1: its worker dies.
 EXPERIMENTS  = compare dials sweep cost xray
 BESIDE_PEERS = connections files burst ramp
 ## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"

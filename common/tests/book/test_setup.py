@@ -101,6 +101,8 @@ class Help(unittest.TestCase):
                 names.append(found.group(1))
                 self.assertEqual(column, found.start(2))
                 self.assertLessEqual(len(line), 110)
+                if found.group(1) in ("load", "xray"):  # what may be asked of them
+                    self.assertRegex(line, "CLIENTS=50 HELD=200 KEPT=1$|KEPT=1 SLOW=1 CRASH=1$")
         self.assertEqual(sorted(set(names)), sorted(names))
         for name in ("all", "serve", "compare", "test", "exercise", "grade", "deps", "help", "OUT=DIR"):
             self.assertIn(name, names)
@@ -177,6 +179,17 @@ class Elsewhere(unittest.TestCase):
         for name in ("bare", "common/conn.o", "07_epoll/main.o", "loadtest/floor"):
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), name)
         self.assertEqual(0, self.make("--question", "all")[0], "nothing is left to do")
+
+    def test_what_cannot_be_written_is_said_in_a_line(self):
+        shutil.rmtree(os.path.join(self.top, ".mine"), ignore_errors=True)
+        self.assertEqual((0, ""), self.make("all"))
+        os.mkdir(os.path.join(self.out, "serve"), 0o555)
+        for words, said in (("exercise", "EX=01/gone"), r"cannot use \S+/.mine/?\S*: Permission denied\n"), \
+                           (("serve",), r"serve: \S+/serve may not be written\. "):
+            status, out = self.make(*words)
+            self.assertEqual(2, status, out)
+            self.assertRegex(out, said)
+            self.assertNotIn("Traceback", out)
 
     @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
     def test_so_do_the_programs_of_exercises(self):
