@@ -230,17 +230,15 @@ local function raw(el)
   return el
 end
 
--- A drawing has variables for its colours, and two sets of them. Not every program that makes or
--- reads a PDF or an EPUB knows these, so that it becomes a picture in the colours of the day.
+-- A drawing has variables for its colours. Not every program that makes or reads a PDF or an EPUB knows
+-- these, so that it becomes a picture in the colours of the day.
 local function image(el)
   if not paper then return el, false end
-  local values, path = {}, from_top(folder, el.src):gsub('moving%.svg$', 'lanes.svg')
-  local svg = read(path):gsub('@media [^{]*dark%)%s*%b{}', '')
-  svg:gsub('(%-%-[%w-]+):%s*([^;}]+)', function(name, value) values[name] = values[name] or value end)
+  local path = from_top(folder, el.src):gsub('moving%.svg$', 'lanes.svg')
   el.src = env 'ROUGH' .. '/' .. path:gsub('%W', '-') .. '.png'
   local mine = el.src .. page:gsub('%W', '-') -- another page may be reading the same drawing
   local file = assert(io.open(mine, 'wb'))
-  file:write(pandoc.pipe('rsvg-convert', { '-z', '2.5' }, (svg:gsub('var%((%-%-[%w-]+)%)', values))))
+  file:write(pandoc.pipe('rsvg-convert', { '-z', '2.5', path }, ''))
   file:close()
   assert(os.rename(mine, el.src))
   return el, false

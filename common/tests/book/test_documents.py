@@ -1,6 +1,7 @@
 """Is what the documents of this project say still so? See book for what is looked at."""
 
 import os
+import re
 import unittest
 
 import book
@@ -46,6 +47,19 @@ class Documents(unittest.TestCase):
             self.look_for(book.options)
         except project.NotBuilt as program:
             self.skipTest("%s is not built" % program)
+
+    def test_drawings_have_colours_for_who_knows_no_variables(self):
+        """librsvg, which file managers use, takes the declaration before, or black."""
+        for folder, _, names in os.walk(book.TOP):
+            for name in names:
+                if not name.endswith(".svg") or "/build/" in folder + "/" or "/public/" in folder + "/":
+                    continue
+                with self.subTest(os.path.join(folder, name)), \
+                        open(os.path.join(folder, name), encoding="utf-8") as file:
+                    text = file.read()
+                    rules = re.findall(r"[{;] *([\w-]+): ([^;{}]*);(?= *\1: [^;{}]*var\()", text)
+                    self.assertEqual(len(rules), len(re.findall(r": [^;{}]*var\(", text)))
+                    self.assertFalse([value for _, value in rules if "var(" in value])
 
     def look_for(self, check):
         self.assert_none([fault for document in self.documents
