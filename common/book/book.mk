@@ -18,7 +18,9 @@ CODE    = $(QUOTED:%=$(BOOK)/%.html)
 SLIDES  = $(DECKS:%=$(BOOK)/%.html)
 PRINTED = $(ORDER:%=$(ROUGH)/%.json)
 TITLE   = -M title='ZeroHTTPd: one guestbook, seven ways to wait' -M lang=en \
-    -M author='The ZeroHTTPd authors'
+    -M author='The ZeroHTTPd authors' -M edition='Version $(EDITION)' -M date='$(DATE)'
+EDITION = $(shell sed -n 's/^## //p' CHANGELOG.md | head -n 1)
+DATE    = $(shell git log -1 --format=%cs 2>/dev/null || date -I)
 
 # pandoc drops what is behind a language, and here that is the file which is quoted.
 NAMED   = sed -E 's/^( *```)([a-z]+) ([^ ]+)$$/\1{.\2 file="\3"}/' $<

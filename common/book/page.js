@@ -5,8 +5,10 @@ const found = document.getElementById("found");
 const MOST = 20; // hits that are shown
 
 function excerpt(text, word) {
-  const at = Math.max(0, text.toLowerCase().indexOf(word) - 60);
-  return (at ? "…" : "") + text.slice(at, at + 180) + "…";
+  const place = Math.max(0, text.toLowerCase().indexOf(word));
+  const from = place < 60 ? 0 : text.indexOf(" ", place - 60) + 1; // whole words
+  const to = text.lastIndexOf(" ", from + 180);
+  return (from ? "… " : "") + (text.length > from + 180 ? text.slice(from, to) + " …" : text.slice(from));
 }
 
 function show() {

@@ -17,6 +17,7 @@ WIDTH, LEFT, RIGHT, MARGIN = 760, 112, 744, 16
 LEAD_SHARE, LEAD_SECONDS = 0.04, 0.025  # shown before the first client and after the last one
 LEAST_WIDTH = 0.2  # of a bar; what is narrower cannot be seen
 LETTER = 5.6  # the width of one in a bar
+TITLE_LETTERS = 58
 NOTE_LETTERS = 74  # in a line that a narrow screen can show, too
 SECONDS, SHARE = 8, 85  # how long the moving picture takes; percent of that the cursor moves
 TICKS = 7  # at most
@@ -75,7 +76,9 @@ def draw(shots, plan, moving=False, style=True):
     blocks = [Block(shot, scale, len(shots) == 1, moving and number)
               for number, shot in enumerate(shots)]
     key = legend(set().union(*(block.kinds for block in blocks)))
-    top = 66 + 24 * ((len(key) + 1) // 2)
+    title = textwrap.wrap(str(plan)[:1].upper() + str(plan)[1:], TITLE_LETTERS)
+    above = 16 + 24 * len(title)
+    top = above + 26 + 24 * ((len(key) + 1) // 2)
     bottom = top + sum(block.height for block in blocks)
     notes = [*NOTES, *([COMPARED] if shots[0].plain else []),
              *([MOVING % (SECONDS * SHARE / 100, ms(scale.longest))] if moving else [])]
@@ -90,10 +93,10 @@ def draw(shots, plan, moving=False, style=True):
     if style:
         parts.append("<style>%s%s</style>" % (STYLE, moves(shots, scale) if moving else ""))
     parts += ['<rect class="paper" width="%d" height="%d" rx="8"/>' % size,
-              text(MARGIN, 28, str(plan)[:1].upper() + str(plan)[1:], "name")]
+              *(text(MARGIN, 28 + 24 * number, line, "name") for number, line in enumerate(title))]
     for number, (mark, words) in enumerate(key):
         parts.append('<g transform="translate(%d %d)">%s%s</g>' % (
-            MARGIN + number % 2 * 372, 40 + number // 2 * 24, mark, text(40, 14, words, "note")))
+            MARGIN + number % 2 * 372, above + number // 2 * 24, mark, text(40, 14, words, "note")))
     for number, tick in enumerate(scale.ticks()):
         x = scale.x(tick / 1000)
         parts += ['<path class="grid" d="M%.1f %dV%d"/>' % (x, top, bottom + 4),

@@ -216,6 +216,12 @@ class Pictures(unittest.TestCase):
             self.assertRegex(svg, r">%s<tspan[^>]*>\d+ ms" % shot.name)
         self.assertEqual(svg.count('class="answer"'), 2 * len(self.shots) + 1)  # and the legend
 
+    def test_break_a_long_title_into_lines(self):
+        plan = xray.Plan(clients=16, delay=30, work=10, kept=True, slow=True, crash=True)
+        titles = re.findall(r'<text class="name" x="16[^>]*>([^<]*)</text>', picture.draw(self.shots, plan))
+        self.assertEqual(" ".join(titles), str(plan))
+        self.assertLessEqual(max(map(len, titles)), picture.TITLE_LETTERS)
+
     def test_share_one_scale(self):
         ends = {svg_x: None for svg_x in re.findall(r'<circle class="answer" cx="([\d.]+)"',
                                                     picture.draw(self.shots, self.plan))}

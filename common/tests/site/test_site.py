@@ -47,9 +47,10 @@ def setUpModule():
     copied = os.path.join(case.TOP, "public", "book")
     if not os.path.exists(copied):
         unittest.addModuleCleanup(shutil.rmtree, copied, ignore_errors=True)
-    subprocess.run(["make", "-j2", "book", "OUT=" + os.environ.get("PLAIN", "build/plain")],
-                   cwd=case.TOP, check=True, stdout=subprocess.DEVNULL, timeout=BUILD_SECONDS,
-                   env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "DEPS": "no"})
+    made = subprocess.run(["make", "-j2", "book", "OUT=" + os.environ.get("PLAIN", "build/plain")],
+                          cwd=case.TOP, check=True, stdout=subprocess.PIPE, timeout=BUILD_SECONDS, encoding="utf-8",
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "DEPS": "no"})
+    Files.printed = made.stdout.splitlines()
     shutil.copytree(BOOK, case.public("book"), dirs_exist_ok=True)
 
 
@@ -93,6 +94,10 @@ class Files(unittest.TestCase):
         found = sorted("%s: %s" % (os.path.relpath(path, BOOK), fault)
                        for path, page in self.pages.items() for fault in faults(path, page))
         self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
+
+    def test_making_it_says_where_it_is(self):
+        self.assertRegex(self.printed[-1], r"^The book is in \S*/book: open ")
+        self.assertLess(len(self.printed), 150)
 
     def test_there_is_a_page_for_each_chapter(self):
         for chapter in ("01_iterative", "04_threading", "07_epoll"):
@@ -145,6 +150,30 @@ class Files(unittest.TestCase):
         self.assertEqual([link for link in page.links
                           if link.startswith("#") and link[1:] not in page.ids], [])
         self.assertEqual([name for name, times in page.ids.items() if times > 1], [])
+
+    @unittest.skipUnless(shutil.which("pdftotext"), "pdftotext is not installed")
+    def test_nothing_leaves_the_paper(self):
+        """An A4 page has a margin of 2 cm, and a slide one of 2 cm to its sides. 72 points are an inch."""
+        for path in ["zerohttpd.pdf", *(os.path.relpath(page, BOOK)[:-len("html")] + "pdf" for page in self.pages
+                                        if page.endswith("/slides.html"))]:
+            words = subprocess.run(["pdftotext", "-bbox", os.path.join(BOOK, path), "-"], check=True,
+                                   stdout=subprocess.PIPE, encoding="utf-8").stdout
+            number = width = height = 0
+            for tag, *places in re.findall(
+                    r'<(page|word)(?: (?:width|xMin)="(.*?)" (?:height|yMin)="(.*?)")(?: xMax="(.*?)" yMax="(.*?)")?', words):
+                if tag == "page":
+                    number, width, height = number + 1, *map(float, places[:2])
+                    continue
+                left, top, right, bottom = map(float, places)
+                self.assertTrue(54 < left and right < width - 54 and 0 < top and bottom < height,
+                                "%s, page %d: %s" % (path, number, places))
+            self.assertTrue(number, path)
+
+    @unittest.skipUnless(shutil.which("pdftotext"), "pdftotext is not installed")
+    def test_the_first_page_has_the_edition_and_its_date(self):
+        first = subprocess.run(["pdftotext", "-l", "1", os.path.join(BOOK, "zerohttpd.pdf"), "-"], check=True,
+                               stdout=subprocess.PIPE, encoding="utf-8").stdout
+        self.assertRegex(first, r"Version \d+\.\d+\.\d+ - .+\n\d{4}-\d\d-\d\d\nThe ZeroHTTPd authors")
 
     def test_epubcheck_finds_nothing(self):
         if not shutil.which("epubcheck"):
@@ -223,10 +252,33 @@ class Seen(unittest.TestCase):
         self.page.until("document.querySelector('#found li a')")
         self.assertEqual(self.page.value("document.querySelector('#found a').textContent"),
                          "Chapter 1: iterative: A dropped SYN, on the wire")
+        self.assertRegex(self.page.value("document.querySelector('#found li').textContent"),
+                         r"on the wire (… )?(\S+ )+…$")  # a space: it ends behind a word
         self.shoot("book-search")
         self.page.press_enter("#found a")
         self.page.until("location.hash === '#a-dropped-syn-on-the-wire'")
         self.assertEqual(self.page.errors(), [])
+
+    def test_lines_that_are_gone_and_new_differ_in_colour_and_sign(self):
+        colour = "getComputedStyle(document.querySelector('.diff .%s')).backgroundColor"
+        for scheme in ("light", "dark"):
+            self.page.prefer(scheme)
+            self.open_book("02_forking/index")
+            for sign, name, most in (("-", "st", 0), ("+", "va", 1)):
+                rgb = list(map(int, re.findall(r"\d+", self.page.value(colour % name))))
+                self.assertEqual(rgb.index(max(rgb)), most, rgb)  # the red, the green
+                self.assertEqual(self.page.value("document.querySelector('.diff .%s').textContent[0]" % name), sign)
+
+    def test_code_on_a_slide_is_as_large_as_text(self):
+        self.page.resize(*DESKTOP)
+        for name in ("01_iterative/slides", "04_threading/slides", "common/classroom/slides"):
+            self.open_book(name)
+            sizes = self.page.value("""Array.from(document.querySelectorAll('.slide pre code'), code => [
+                parseFloat(getComputedStyle(code).fontSize), parseFloat(getComputedStyle(code.closest('.slide')).fontSize),
+                code.scrollWidth <= code.closest('.slide').clientWidth])""")
+            self.assertTrue(sizes)
+            for code, text, fits in sizes:
+                self.assertEqual((code, True), (text, fits))
 
     def test_keys_turn_slides(self):
         self.page.resize(*DESKTOP)
