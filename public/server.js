@@ -12,13 +12,3 @@ fetch(location.href, { method: "HEAD", cache: "no-store" })
     document.getElementById(name).setAttribute("aria-current", "true"); // its row in the table
   })
   .catch(() => {});
-
-// Has `make book` made the book? Then the line on top leads to it.
-fetch("/book/", { method: "HEAD" })
-  .then((response) => {
-    const link = document.createElement("a");
-    link.href = "/book/";
-    link.textContent = "The book";
-    if (response.ok) document.querySelector("nav").append(link);
-  })
-  .catch(() => {});

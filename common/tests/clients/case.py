@@ -43,8 +43,6 @@ def set_up():
         signal.signal(number, signal.default_int_handler)
     for each in ("public", "templates"):
         shutil.copytree(os.path.join(TOP, each), os.path.join(ROOT, each))
-    os.makedirs(public("book"), exist_ok=True)  # the home page asks whether `make book` was there
-    shutil.copy(public("wall.html"), public("book/index.html"))
     subprocess.run(["chmod", "-R", "u+w", ROOT], check=True)  # the project's may be read-only
     with open(public("large.bin"), "wb") as large:
         large.write(os.urandom(LARGE_BYTES))

@@ -31,7 +31,7 @@ PHONE, DESKTOP = (360, 740), (1280, 800)
 VIOLATIONS = """axe.run(document, {resultTypes: ['violations'],
     rules: {'empty-table-header': {enabled: false}}}).then(found => found.violations.map(
     each => each.id + ': ' + each.nodes.slice(0, 3).map(node => node.target.join(' ')).join(', ')))"""
-OWN = ("/", "/guestbook", "/guestbook?page=x", "/wall.html", "/status", "/there-is-no-such-page")
+OWN = ("/", "/guestbook", "/guestbook?page=x", "/wall.html", "/explore.html", "/status", "/there-is-no-such-page")
 SEEN = ("index", "01_iterative/index", "common/ideas", "common/glossary", "01_iterative/main.c",
         "common/the-box-opened-once", "01_iterative/exercises/queue", "loadtest/index",
         "loadtest/results/sweep/table", "01_iterative/slides", "common/classroom/slides")
@@ -218,10 +218,15 @@ class Seen(unittest.TestCase):
     def test_the_home_page_leads_to_the_book(self):
         self.open_book("index")
         self.open("/")
-        self.page.until("document.querySelector('nav a[href=\"/book/\"]')")
-        self.page.click('nav a[href="/book/"]')
+        self.page.click('main a[href="/book/"]')
         self.assertIn("ZeroHTTPd", self.page.value("document.title"))
         self.assertEqual(self.page.errors(), [])
+
+    def test_the_same_links_lead_from_each_page_to_the_others(self):
+        for path in OWN:
+            self.open(path)
+            self.assertEqual(self.page.value("Array.from(document.querySelectorAll('nav a'), a => a.pathname).join()"),
+                             "/,/guestbook,/status,/wall.html,/explore.html", path)
 
     def test_pages_fetch_from_this_server_only_and_fit_a_phone(self):
         for name in SEEN:
