@@ -83,7 +83,7 @@ function offerControls() {
     const [file] = $("file").files;
     try {
       costs = derive(digest(await file.text()));
-      $("whose").textContent = `Your file, ${file.name}.`;
+      $("whose").textContent = `The costs are those of your file, ${file.name}.`;
       showCosts();
       restart();
     } catch (error) {
@@ -127,7 +127,7 @@ function restart() {
 // ---- the table, whose rates are the chart ------------------------------------------------------
 
 function limit({ server, other }) {
-  if (other > 0.95) return state.apart ? "Redis' core" : "the core of clients and Redis";
+  if (other > 0.95) return state.apart ? "Redis' core" : "the other core";
   return server.some((busy) => busy > 0.95) ? `${server.every((busy) => busy > 0.95) ? "" : "one of "}the server's cores` : "waiting";
 }
 
@@ -136,7 +136,8 @@ function drawTable() {
   const most = Math.max(1, ...results.map((result) => result?.rate ?? 0));
   const wanted = changed().join("&");
   const stored = [...document.querySelectorAll("#stored [data-at]")].find((line) => line.dataset.at === wanted);
-  $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”.`
+  $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”, which counts its rush at ` +
+    "the beginning. The rate here does not, so the two may differ by more than the errors below."
     : "Only computed. Nobody has measured these settings, so trust the shape more than the figure.";
   $("known").className = stored ? "measured" : "computed";
   $("results").replaceChildren(...results.map((result, i) => {
@@ -146,7 +147,8 @@ function drawTable() {
     bar.style.inlineSize = `${(100 * result.rate) / most}%`;
     const measured = Number(stored?.cells[i + 1].textContent.replaceAll(",", ""));
     const off = result.rate / measured - 1;
-    const busy = result.server.reduce((sum, each) => sum + each, 0);
+    const own = state.cores > 1 && !state.apart ? result.server.slice(0, -1) : result.server; // the last is the other
+    const busy = own.reduce((sum, each) => sum + each, 0);
     return row(NAMES[i], rate,
       measured ? `measured ${whole.format(measured)} (${off < 0 ? "\u2212" : "+"}${percent(Math.abs(off))})` : "not measured",
       `${ms(result.p50)}, p99\u00a0${ms(result.p99)}`, `server\u00a0${percent(busy)}, other\u00a0${percent(result.other)}`,
@@ -213,7 +215,7 @@ function showCosts() {
 }
 
 $("app").hidden = false;
-$("whose").textContent = `It is ${COST_RUN}.`;
+$("whose").textContent = `The costs are those of ${COST_RUN}.`;
 for (const kind of Object.keys(DOING).slice(0, -3)) {
   $("key").appendChild(cell("li", ` ${DOING[kind]}`)).prepend(cell("i", "", { className: `key ${kind}` }));
 }

@@ -1,5 +1,7 @@
 """The model's page in Chromium: every slider, the table, the lanes, the address; and no script at all."""
 
+import json
+import re
 import unittest
 
 import chromium
@@ -56,6 +58,28 @@ class Explore(unittest.TestCase):
             self.assertNotEqual(page.value(RATES), before, box)
             self.assertIn(box + "=1", page.value("location.hash"))
         self.assertEqual(page.errors(), [])
+
+    def test_a_question_and_its_answer_are_in_view_together(self):
+        for width, height in ((1366, 768), (390, 844)):
+            page = self.open()
+            page.resize(width, height)
+            for number in (1, 4, 6):
+                link = "document.querySelector('.questions li:nth-child(%d) a')" % number
+                page.value(link + ".scrollIntoView({block: 'center', behavior: 'instant'})")
+                page.value(link + ".click()")
+                page.until(DONE + " && document.body.dataset.done === location.hash")
+                for each in (link, "document.querySelector('#results tr:first-child')",
+                             "document.querySelector('#results tr:last-child')"):
+                    box = page.value("JSON.stringify(%s.getBoundingClientRect())" % each)
+                    box = json.loads(box)
+                    self.assertTrue(0 <= box["top"] and box["bottom"] <= height, (width, number, each, box))
+            self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
+
+    def test_a_loop_fills_one_core_at_most(self):
+        page = self.open("#clients=1000&work=2&cores=64")
+        for row in (6, 7):
+            words = page.value("document.querySelector('#results tr:nth-child(%d)').cells[4].textContent" % row)
+            self.assertLessEqual(int(re.search(r"server\s(\d+)", words).group(1)), 100, words)
 
     def test_the_address_is_the_setting(self):
         page = self.open("#clients=77&kept=1&lanes=poll")
