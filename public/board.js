@@ -391,6 +391,9 @@ export class Lanes {
       rest += bar(0, from);
     });
     const drawn = [...bars].filter(([, d]) => d).map(([state, d]) => shape("path", { class: state, d }));
+    const why = isLoop(status) ? ["A loop keeps no times", "of its connections."]
+      : status.slots.length === 1 ? ["Its worker has just", "begun to answer us."] : [];
+    drawn.push(...why.map((words, line) => shape("text", { x: 4, y: 5 * LANE + 16 * line }, words)));
     if (isLoop(status)) drawn.push(frame(width, 3 * LANE));
     else if (rest) drawn.unshift(shape("path", { class: "unknown", d: rest }));
     const whose = isLoop(status) || shown.length === status.slots.length ? "" : `${shown.length} of `;

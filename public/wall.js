@@ -161,7 +161,7 @@ function drawAll() {
 
 function show(base) {
   const all = document.getElementById("all");
-  all.textContent = command("all", "CLIENTS=500", base);
+  all.textContent = command("all", "HELD=200 CLIENTS=50 KEPT=1", base);
   document.getElementById("copy-all").addEventListener("click", () => copy(all));
   offerPause(document.getElementById("pause"));
   offerLanes(document.getElementById("lanes"));

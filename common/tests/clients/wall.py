@@ -109,6 +109,16 @@ class Wall(unittest.TestCase):
                            % (CARD % name))
             self.assertEqual(page.errors(), [])
 
+    def test_the_longest_words_of_a_card_take_one_line(self):
+        page = self.open()
+        self.await_all(page)
+        page.resize(1366, 768)
+        wide = page.value("""[...document.querySelectorAll('.parts')].filter(each => {
+            each.textContent = 'kernel 100 %, own 100 %';
+            return each.scrollWidth > each.clientWidth || each.clientHeight > 22;
+        }).length""")
+        self.assertEqual(wide, 0)
+
     def test_shows_clients_come_and_go(self):
         page = self.open()
         self.await_all(page)
@@ -137,6 +147,8 @@ class Wall(unittest.TestCase):
                 CARD % name + ".querySelector('.cells')")))
         for name in ("poll", "epoll"):
             self.assertIsNotNone(page.value(LANES % name + ".querySelector('.loop')"))
+            self.assertIn("keeps no times", page.value(LANES % name + ".textContent"))
+        self.assertIn("worker has just", page.value(LANES % "iterative" + ".textContent"))
         look_at(self, page, "wall-lanes")
         page.value("document.getElementById('lanes').click()")
         for name in names:
