@@ -6,7 +6,7 @@ at least so long, however busy the machine is.
 
 import time
 
-from lib import servers
+from lib.subjects import servers
 
 REASON = "stopped"
 

@@ -5,7 +5,7 @@ import re
 import signal
 import socket
 
-from lib import meter
+from lib.measuring import meter
 from words import how_many
 
 REASON = "free"

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from lib.meter import TICKS_A_SECOND, read
+from lib.measuring.meter import TICKS_A_SECOND, read
 from outcome import PATIENCE
 from words import how_many
 

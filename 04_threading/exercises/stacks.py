@@ -6,7 +6,7 @@ its stack, and has got from malloc what it needs.
 
 import re
 
-from lib import machine
+from lib.measuring import machine
 from words import how_many
 
 REASON = "addresses"

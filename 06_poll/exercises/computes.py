@@ -4,7 +4,7 @@ import os
 import select
 import signal
 
-from lib import servers
+from lib.subjects import servers
 from loop import DEPTH, ENTRIES, computing_redis, computing_root
 
 REASON = "one page"

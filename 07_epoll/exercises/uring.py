@@ -6,7 +6,7 @@ import os
 import re
 import signal
 
-from lib import machine
+from lib.measuring import machine
 from loop import Sleeps, descriptors_named
 from words import how_many
 

@@ -6,7 +6,7 @@ import os
 import signal
 
 import diag
-from lib import meter
+from lib.measuring import meter
 from loop import computing_redis, computing_root, descriptors_named
 
 REASON = "loops"

@@ -1,12 +1,11 @@
-"""What the load tests share. One idea a file, which its first line says; in the order to read them:
+"""What the load tests share. One idea a file, which its first line says:
 
-- what runs, and where: processes, machine, redis, delay, servers, peers, subjects, places, lab
-- what loads, and what is seen: load; ab, wrk, httperf, h2load, curl; meter, calls, callgrind, idle,
-  web
-- what a program is made of: cells, rounds, run, kept, experiment, dials, static
-- the parts of one program or two: knee, offered, climb, filling, soaked;
-  xray, trace, lanes, picture
-- what it came to: table, chart, report; gnuplot, scale, panels; progress
+- subjects/    what is measured, and where it runs: the seven, peers, Redis, its relay, the lab
+- generators/  what loads it: ab, wrk, httperf, h2load, curl
+- measuring/   what is seen meanwhile: processes, cores, memory, system calls
+- reporting/   what it comes to: tables, charts, a page
+- seeing/      swim lanes, for xray
+- here         one engine for all experiments: experiment, run, cells, rounds
 """
 
 

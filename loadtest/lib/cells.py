@@ -10,8 +10,12 @@ import os
 from dataclasses import dataclass, field
 from typing import ClassVar, Dict, List, NamedTuple, Optional
 
-from lib import Trouble, ab, meter, redis, subjects, table, wrk
-from lib.load import Load
+from lib import Trouble, subjects
+from lib.generators import ab, wrk
+from lib.measuring import meter
+from lib.reporting import table
+from lib.subjects import redis
+from lib.generators.load import Load
 
 FEW = 20  # requests that any server answers soon, wherever Redis is
 WARM_UP_MOST_SECONDS = 2  # if two for each client took longer, these are the warm-up

@@ -12,8 +12,11 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Dict, List, Optional
 
-from lib import Trouble, cells, h2load, knee, meter, redis
-from lib.load import Load
+from lib import Trouble, cells, knee
+from lib.generators import h2load
+from lib.measuring import meter
+from lib.subjects import redis
+from lib.generators.load import Load
 
 LATE_MS = 50  # a load with a higher p99 is not held
 TIMEOUT_SECONDS = 2  # for requests without any answer

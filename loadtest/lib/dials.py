@@ -11,9 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import Tuple
 
-from lib import Trouble, chart, experiment, machine, rounds, servers
+from lib import Trouble, experiment, rounds
+from lib.measuring import machine
+from lib.reporting import chart
+from lib.subjects import servers
 from lib.cells import Dials, Spot
-from lib.table import count
+from lib.reporting.table import count
 
 AXES = {"delay_ms": "ms that Redis takes longer to answer",
         "work_ms": "ms of CPU time that each page computes",

@@ -12,9 +12,12 @@ import shutil
 import sys
 from urllib.parse import urlsplit
 
-from lib import (Trouble, cells, delay, lab, load, machine, peers, places, processes, redis, rounds,
-                 servers, subjects, table)
-from lib.report import Report
+from lib import Trouble, cells, rounds, subjects
+from lib.generators import load
+from lib.measuring import machine, processes
+from lib.reporting import table
+from lib.subjects import relay, lab, peers, places, redis, servers
+from lib.reporting.report import Report
 from lib.run import PAGE, Run
 
 # How each tool tells its version, and the pattern that finds it there, if not after its name.
@@ -134,7 +137,7 @@ class Experiment:
         options = self._parse()
         try:
             if options.delay_ms or options.dials:
-                delay.must_be_built()
+                relay.must_be_built()
             check_tools(self.tools, options)
             return self._run(options)
         except Trouble as trouble:

@@ -12,7 +12,8 @@ import os
 import random
 import shutil
 
-from lib import Trouble, machine, meter
+from lib import Trouble
+from lib.measuring import machine, meter
 
 SEED = 5
 SMALL_BYTES = (5000, 15000)

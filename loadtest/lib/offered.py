@@ -10,8 +10,11 @@ import statistics
 from dataclasses import dataclass, field
 from typing import List, Optional
 
-from lib import Trouble, httperf, meter, subjects, table
-from lib.table import count
+from lib import Trouble, subjects
+from lib.generators import httperf
+from lib.measuring import meter
+from lib.reporting import table
+from lib.reporting.table import count
 
 ENOUGH = 0.99  # a share of the offered rate
 SHORT_ENOUGH = 0.8  # in a short run the last replies, which come late, are a large part

@@ -8,7 +8,7 @@ with the smallest and the largest beside it.
 import random
 import statistics
 
-from lib import table
+from lib.reporting import table
 
 WIDE_PERCENT = 15  # rounds that differ by more are worth a note
 

@@ -19,9 +19,11 @@ import statistics
 import sys
 import time
 
-from lib import Trouble, cells, delay, machine, meter, peers, redis, rounds, servers, subjects, web
+from lib import Trouble, cells, rounds, subjects
+from lib.measuring import machine, meter, web
+from lib.subjects import relay, peers, redis, servers
 from lib.kept import Kept
-from lib.progress import Progress
+from lib.reporting.progress import Progress
 
 PAGE = "/guestbook"
 OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
@@ -160,7 +162,7 @@ class Run:
         if spot.dials.delay_ms is None or not (foreign or subjects.is_ours(spot.subject)):
             return contextlib.nullcontext(store)
         place = self.hosts.place("redis")
-        return delay.SlowRedis(store, spot.dials.delay_ms, place.cores, self.folder,
+        return relay.SlowRedis(store, spot.dials.delay_ms, place.cores, self.folder,
                                place.prefix, place.address or "127.0.0.1")
 
     def open_subject(self, spot, where, log):

@@ -26,7 +26,11 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional
 from urllib.parse import urlsplit
 
-from lib import Trouble, ab, machine, meter, processes, redis, table, web
+from lib import Trouble
+from lib.generators import ab
+from lib.measuring import machine, meter, processes, web
+from lib.reporting import table
+from lib.subjects import redis
 
 SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "soaked.lua")
 KEPT, NEW = 16, 4  # clients at once, of wrk and of ab

@@ -7,7 +7,9 @@ the response must be the file in public/.
 import csv
 import os
 
-from lib import Trouble, experiment, machine, peers, servers, web
+from lib import Trouble, experiment
+from lib.measuring import machine, web
+from lib.subjects import peers, servers
 
 # Quoted figures of other people who asked the same question, each with its source. They have a
 # table of their own and are never among ours, because they come from other machines, other

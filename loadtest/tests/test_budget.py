@@ -9,7 +9,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import calls, processes, redis, subjects
+from lib import subjects
+from lib.measuring import calls, processes
+from lib.subjects import redis
 from traced import calls_of
 
 READS = 3 + 3  # of a client, and of Redis' replies

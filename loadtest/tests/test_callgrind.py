@@ -8,7 +8,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, callgrind, machine, processes, redis, subjects
+from lib import Trouble, subjects
+from lib.measuring import callgrind, machine, processes
+from lib.subjects import redis
 
 PRINTED = """\
 33,316,724 (100.0%)  PROGRAM TOTALS (calculated)

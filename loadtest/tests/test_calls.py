@@ -10,7 +10,9 @@ from collections import Counter
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, calls, processes, redis, subjects
+from lib import Trouble, subjects
+from lib.measuring import calls, processes
+from lib.subjects import redis
 from traced import calls_of
 
 SAMPLES = os.path.join(HERE, "samples", "calls")

@@ -9,8 +9,10 @@ from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, cells, machine, meter, redis
-from lib.load import Load
+from lib import Trouble, cells
+from lib.measuring import machine, meter
+from lib.subjects import redis
+from lib.generators.load import Load
 
 SPOT = cells.Spot("epoll", "ab", 20)
 

@@ -3,7 +3,8 @@
 import unittest
 
 import programs
-from lib import climb, h2load
+from lib import climb
+from lib.generators import h2load
 
 WAY = climb.Way("epoll")
 

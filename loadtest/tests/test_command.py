@@ -12,7 +12,9 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, machine, meter, peers, processes
+from lib import Trouble
+from lib.measuring import machine, meter, processes
+from lib.subjects import peers
 from proc import gone_within
 
 REDIS = "127.0.0.1:6379"  # nobody asks it

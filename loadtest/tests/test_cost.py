@@ -5,8 +5,11 @@ import types
 import unittest
 
 import programs
-from lib import calls, cells, chart, gnuplot, idle, machine, meter, rounds, servers, table
-from lib.load import Load
+from lib import cells, rounds
+from lib.measuring import calls, idle, machine, meter
+from lib.reporting import chart, gnuplot, table
+from lib.subjects import servers
+from lib.generators.load import Load
 
 cost = programs.load("cost")
 

@@ -16,7 +16,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, delay, machine, processes, redis
+from lib import Trouble
+from lib.measuring import machine, processes
+from lib.subjects import relay, redis
 from proc import cpu_seconds, runs
 
 DELAY_MS = 10
@@ -54,7 +56,7 @@ class Echo:
                 client.sendall(said)
 
 
-@unittest.skipUnless(os.access(delay.path(), os.X_OK), "slow_redis is not built")
+@unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
 class Relay(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -66,7 +68,7 @@ class Relay(unittest.TestCase):
         if not before:
             before = Echo("%s/%d.sock" % (self.folder, ms))
             self.addCleanup(before.listener.close)
-        slow = delay.SlowRedis(before, ms, None, self.folder)
+        slow = relay.SlowRedis(before, ms, None, self.folder)
         slow.__enter__()
         self.addCleanup(slow.end)
         return slow
@@ -239,13 +241,13 @@ class Relay(unittest.TestCase):
         self.assertEqual(receive(client, 7), b"+PONG\r\n")
 
 
-@unittest.skipUnless(os.access(delay.path(), os.X_OK), "slow_redis is not built")
+@unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
 class Killed(unittest.TestCase):
     SCRIPT = """
 import sys, time
 sys.path.insert(0, %r)
-from lib import delay, redis
-with delay.SlowRedis(redis.Redis("127.0.0.1:1"), 5, None, sys.argv[1]) as slow:
+from lib.subjects import relay, redis
+with relay.SlowRedis(redis.Redis("127.0.0.1:1"), 5, None, sys.argv[1]) as slow:
     print(slow._process.pid, flush=True)
     time.sleep(60)
 """

@@ -9,7 +9,9 @@ from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import dials, machine, places
+from lib import dials
+from lib.measuring import machine
+from lib.subjects import places
 from lib.cells import Dials, Spot
 
 

@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import machine
+from lib.measuring import machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.join(machine.TOP, "public", "model.js")

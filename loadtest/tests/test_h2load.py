@@ -7,7 +7,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from lib import Trouble, h2load
+from lib import Trouble
+from lib.generators import h2load
 
 
 def sample(name):

@@ -7,7 +7,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from lib import Trouble, httperf
+from lib import Trouble
+from lib.generators import httperf
 
 
 def sample(name):

@@ -9,7 +9,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, idle, meter, peers
+from lib import Trouble
+from lib.measuring import idle, meter
+from lib.subjects import peers
 
 SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples", "idle")
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import machine
+from lib.measuring import machine
 from lib.cells import Cell, Spot
 from lib.kept import Kept
 

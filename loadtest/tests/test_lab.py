@@ -13,7 +13,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, delay, lab, machine, processes, servers
+from lib import Trouble
+from lib.measuring import machine, processes
+from lib.subjects import relay, lab, servers
 from proc import runs
 
 WHY_NOT = lab.why_not()
@@ -111,11 +113,11 @@ class Hosts(unittest.TestCase):
         self.assertIn("Grace", page)
         self.assertEqual(store.counts().visitors, 1)
 
-    @unittest.skipUnless(os.access(delay.path(), os.X_OK), "slow_redis is not built")
+    @unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
     @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
     def test_redis_may_be_further_away(self):
         store = self.lab.redis(self.folder)
-        with delay.SlowRedis(store, 100, self.lab.place("redis").cores, self.folder,
+        with relay.SlowRedis(store, 100, self.lab.place("redis").cores, self.folder,
                              self.lab.prefix("redis"), self.lab.address("redis")) as slow:
             where, _ = self.instance("epoll", slow)
             seconds = self.output("load", "curl", "-sS", "-o", "/dev/null", "-w", "%{time_total}",
@@ -171,7 +173,8 @@ class Killed(unittest.TestCase):
     SCRIPT = """
 import subprocess, sys, time
 sys.path.insert(0, %r)
-from lib import lab, processes
+from lib.measuring import processes
+from lib.subjects import lab
 with processes.tidied(), lab.Lab() as four:
     store = four.redis(sys.argv[1])
     with four.balancer([four.address("server") + ":80"], sys.argv[1]):

@@ -7,7 +7,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, ab, load
+from lib import Trouble
+from lib.generators import ab, load
 
 class Running(unittest.TestCase):
     def setUp(self):

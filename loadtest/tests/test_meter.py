@@ -10,7 +10,7 @@ import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import machine, meter, processes
+from lib.measuring import machine, meter, processes
 
 ALONE = machine.Cores((), (), ())
 

@@ -10,9 +10,11 @@ from unittest import mock
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the programs
 
 import programs
-from lib import (Trouble, cells, filling, httperf, machine, meter, offered, static,
-                 table, web)
-from lib.load import Load
+from lib import Trouble, cells, filling, offered, static
+from lib.generators import httperf
+from lib.measuring import machine, meter, web
+from lib.reporting import table
+from lib.generators.load import Load
 
 burst, connections, files = map(programs.load, ("burst", "connections", "files"))
 

@@ -15,8 +15,11 @@ from urllib.parse import urlsplit
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, curl, experiment, h2load, httperf, machine, peers, processes, wrk
-from lib.load import version
+from lib import Trouble, experiment
+from lib.generators import curl, h2load, httperf, wrk
+from lib.measuring import machine, processes
+from lib.subjects import peers
+from lib.generators.load import version
 from proc import gone_within
 
 PUBLIC = os.path.join(machine.TOP, "public")
@@ -263,7 +266,7 @@ class Killed(Live):
     SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, %r)
-from lib import peers
+from lib.subjects import peers
 started = [peers.Peer(name, %r, None, "%s." + name) for name in peers.NAMES
            if not peers.missing(name)]
 started += [] if peers.missing("floor") else [peers.Floor(None, "%s.floor")]

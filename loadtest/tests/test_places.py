@@ -19,7 +19,9 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import experiment, lab, machine, meter, places, redis, servers, subjects
+from lib import experiment, subjects
+from lib.measuring import machine, meter
+from lib.subjects import lab, places, redis, servers
 from proc import runs
 from test_lab import gone_within, machine_s_own, network_namespace
 

@@ -11,7 +11,9 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, machine, processes, servers
+from lib import Trouble
+from lib.measuring import machine, processes
+from lib.subjects import servers
 from proc import gone_within
 
 POPEN = subprocess.Popen
@@ -79,7 +81,7 @@ class Ending(unittest.TestCase):
             signal.raise_signal(signal.SIGHUP)
             return process
 
-        with mock.patch("lib.processes.subprocess.Popen", popen):
+        with mock.patch("lib.measuring.processes.subprocess.Popen", popen):
             process = processes.start(["true"])
         processes.end(process)
         self.assertIn(process, listed)
@@ -89,7 +91,7 @@ class Interrupted(unittest.TestCase):
     SCRIPT = """
 import sys, time
 sys.path.insert(0, %r)
-from lib import processes
+from lib.measuring import processes
 with processes.tidied():
     child = processes.start(["sleep", "60"])
     print(child.pid, flush=True)

@@ -18,7 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "common/
 import browser
 import chromium
 
-from lib import machine, peers, servers
+from lib.measuring import machine
+from lib.subjects import peers, servers
 
 LOADTEST = os.path.join(machine.TOP, "loadtest")
 

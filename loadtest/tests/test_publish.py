@@ -12,7 +12,7 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 import programs
-from lib import machine
+from lib.measuring import machine
 
 publish = programs.load("publish")
 COMMAND = "loadtest/compare --quick --rounds 2 --servers epoll,floor --levels 20"

@@ -16,8 +16,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
 import browser
 import chromium
 
-from lib import chart, gnuplot, machine, table
-from lib.report import Report
+from lib.measuring import machine
+from lib.reporting import chart, gnuplot, table
+from lib.reporting.report import Report
 
 EVIL = "<b>\"x\"</b> & 'y' <script>alert(1)</script>"
 HEADER = ["server", "20 clients: req/s", "verdict"]

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from unittest import mock
 
 import programs
-from lib import machine, soaked
+from lib import soaked
+from lib.measuring import machine
 from lib.soaked import Held, Turn
 
 USUAL = Held(memory=3000000, descriptors=9, processes=2, threads=3, redis=16)

@@ -7,8 +7,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import table
-from lib.progress import Progress
+from lib.reporting import table
+from lib.reporting.progress import Progress
 
 
 class Markdown(unittest.TestCase):

@@ -19,9 +19,12 @@ import xml.etree.ElementTree
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from lib import Trouble, lanes, machine, peers, picture, processes, redis, servers, trace
-from lib import xray
-from lib.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
+from lib import Trouble
+from lib.measuring import machine, processes
+from lib.seeing import lanes, picture, trace
+from lib.subjects import peers, redis, servers
+from lib.seeing import xray
+from lib.seeing.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
 
 WHERE = "unix:/tmp/redis.sock"
 SERVES = {"iterative": ["process"], "poll": ["process"], "epoll": ["process"],

@@ -3,7 +3,8 @@
 import os
 import tempfile
 
-from lib import calls, machine, subjects
+from lib import subjects
+from lib.measuring import calls, machine
 
 
 def calls_of(name, kind, redis, clients, requests):

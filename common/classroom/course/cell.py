@@ -20,7 +20,7 @@ import cage
 import checks
 import exercises
 import jail
-from lib import processes
+from lib.measuring import processes
 from outcome import patient
 
 PASSED, NOT_YET, NO_COMPILE, OVER, SKIPPED, UNCHECKED = (

@@ -36,7 +36,9 @@ sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
 import client
 import served
 from counting_redis import CountingRedis
-from lib import Trouble, delay, machine, processes, redis, servers
+from lib import Trouble
+from lib.measuring import machine, processes
+from lib.subjects import relay, redis, servers
 from held_redis import HeldRedis
 from outcome import Missed, Skipped, clock, patient, until
 from words import how_many
@@ -162,7 +164,7 @@ class Exercise:
     def slow_redis(self, ms):
         """The same Redis, each answer so many ms later."""
         make("instruments")
-        return self._stack.enter_context(delay.SlowRedis(self.redis(), ms, None, self.folder))
+        return self._stack.enter_context(relay.SlowRedis(self.redis(), ms, None, self.folder))
 
     def counting_redis(self):
         """A CountingRedis for this check alone; one is all it may have."""

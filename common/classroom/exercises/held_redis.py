@@ -11,7 +11,7 @@
 
 import re
 
-from lib import redis
+from lib.subjects import redis
 from outcome import Skipped
 
 LONG_MS = "3600000"

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 
-from lib import machine
+from lib.measuring import machine
 from outcome import clock, patient
 
 ASLEEP_SECONDS = 0.5

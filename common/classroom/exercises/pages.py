@@ -13,7 +13,7 @@ import exercises
 
 sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
 
-from lib.report import Report, prose
+from lib.reporting.report import Report, prose
 from words import how_many
 
 MARKS = {"passed": "✓", "not yet": "✗", "does not compile": "C", "over the limit": "L", "skipped": "S",

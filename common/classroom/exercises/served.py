@@ -12,7 +12,9 @@ import time
 from collections import namedtuple
 
 import diag
-from lib import Trouble, machine, meter, processes, servers
+from lib import Trouble
+from lib.measuring import machine, meter, processes
+from lib.subjects import servers
 from outcome import Missed, Skipped, patient, schedule, until
 
 END_SECONDS = 8  # a server may finish what is in flight: 5 s

@@ -15,7 +15,10 @@ import tempfile
 
 import costs
 import portrait
-from lib import Trouble, processes, redis, xray
+from lib import Trouble
+from lib.measuring import processes
+from lib.seeing import xray
+from lib.subjects import redis
 
 
 def lanes(binary, store, folder):

@@ -23,7 +23,7 @@ import subprocess
 import time
 
 import places  # noqa: F401  (finds lib)
-from lib import meter, processes
+from lib.measuring import meter, processes
 
 PR_SET_CHILD_SUBREAPER = 36
 LOOK_SECONDS = 0.05

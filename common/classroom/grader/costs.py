@@ -1,9 +1,11 @@
-"""costs: system calls a request, against the budget of the model (loadtest/lib/calls.py)."""
+"""costs: system calls a request, against the budget of the model (loadtest/lib/measuring/calls.py)."""
 
 import os
 
 import cage
-from lib import Trouble, calls, machine, servers
+from lib import Trouble
+from lib.measuring import calls, machine
+from lib.subjects import servers
 
 
 def measure(binary, store, folder, model):

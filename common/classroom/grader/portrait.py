@@ -28,7 +28,8 @@ import cage
 import places  # noqa: F401  (finds lib, diag, served and client)
 import diag
 from client import Client
-from lib import Trouble, meter
+from lib import Trouble
+from lib.measuring import meter
 from outcome import Missed
 from served import Server, Traced, parse_trace
 

@@ -60,7 +60,7 @@ PENDING = []
 
 MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/table.py writes them
+NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/reporting/table.py writes them
 MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "the kernel": "‡"}  # of any other note: §
 WIDEST = 160  # letters; a wider table is not padded
 

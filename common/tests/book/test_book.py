@@ -39,7 +39,7 @@ int main(void)
     "epoll": "#!/bin/sh\necho '  -p, --port N  -w, --workers N'\n",
     "loadtest/compare": "#!/usr/bin/env python3\nprint('[--levels LIST] [--dry-run]')\n",
     "loadtest/hosts": "#!/bin/sh\necho --begun\n",  # takes no options, and would begin
-    "loadtest/lib/redis.py": 'os.environ.get("REDIS")\n',
+    "loadtest/lib/subjects/redis.py": 'os.environ.get("REDIS")\n',
     "build/old.c": "",
 }
 

@@ -5,7 +5,7 @@ import os
 
 import chromium
 from case import Case, redis  # first: it says where lib is
-from lib import machine
+from lib.measuring import machine
 
 SCREENSHOTS = os.path.join(machine.BUILD, "screenshots")
 NAME = "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS} <b>Z.</b> & \N{SMILING FACE WITH SUNGLASSES}"

@@ -22,7 +22,8 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "loadtest"))
 
-from lib import processes, redis
+from lib.measuring import processes
+from lib.subjects import redis
 
 FOLDER = tempfile.mkdtemp(prefix="zerohttpd.")
 ROOT = os.path.join(FOLDER, "root")

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from case import SOON_SECONDS, TOP, Case, patience
-from lib import processes
+from lib.measuring import processes
 
 CONFIGURATION = """daemon off; master_process off; pid %(folder)s/nginx.pid;
 events { }

@@ -14,7 +14,8 @@ import urllib.request
 import chromium
 from browser import the_browser
 from case import ENVIRONMENT, FOLDER, SOON_SECONDS, TOP, Server, patience
-from lib import processes, servers
+from lib.measuring import processes
+from lib.subjects import servers
 from status import hold, let_go, look_at
 
 LOAD = os.path.join(TOP, "common", "tools", "load")

@@ -17,7 +17,7 @@ import browser
 import chromium
 import exercises
 import pages
-from lib import machine
+from lib.measuring import machine
 from test_report import Balance
 
 TASK = """\

@@ -37,7 +37,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path[:0] = [os.path.join(TOP, "loadtest"), os.path.dirname(HERE)]
 import criterion
-from lib import processes, servers
+from lib.measuring import processes
+from lib.subjects import servers
 
 OBJECTS = "build/plain"
 BUILT = os.path.join(TOP, "build", "mutants")

@@ -43,7 +43,7 @@ sys.path.append(os.path.join(TOP, "common", "classroom", "course"))
 sys.path.append(os.path.join(TOP, "build", "universalmutator"))
 import criterion
 import jail
-from lib import processes
+from lib.measuring import processes
 
 BUILT = os.path.join(TOP, "build", "mutants-sample")
 EQUIVALENT = os.path.join(HERE, "equivalent.tsv")

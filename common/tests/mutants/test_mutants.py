@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 import mutants
-from lib import processes, servers
+from lib.measuring import processes
+from lib.subjects import servers
 
 LEAST = 20
 QUICK = ["close-overheard", "markup", "two-lengths"]  # built and found out in a few seconds

@@ -20,7 +20,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import case
 import chromium
 from browser import SCREENSHOTS, the_browser
-from lib import machine, redis
+from lib.measuring import machine
+from lib.subjects import redis
 
 BOOK = os.path.join(machine.BUILD, "book")
 AXE = os.path.join(machine.BUILD, "node_modules", "axe-core", "axe.min.js")

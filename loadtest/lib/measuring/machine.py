@@ -11,7 +11,7 @@ from collections import namedtuple
 
 from lib import Trouble
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's objects and programs
 IN_PLACE = PLAIN == os.path.join(TOP, "build/plain")  # not so with make's OUT=
 SERVERS = TOP if IN_PLACE else PLAIN

@@ -11,7 +11,9 @@ import os
 import urllib.request
 from typing import NamedTuple, Optional, Tuple
 
-from lib import Trouble, machine, redis
+from lib import Trouble
+from lib.measuring import machine
+from lib.subjects import redis
 
 
 class Place(NamedTuple):

@@ -17,10 +17,12 @@ import itertools
 import json
 import os
 
-from lib import Trouble, load, machine
-from lib.load import Load
+from lib import Trouble
+from lib.generators import load
+from lib.measuring import machine
+from lib.generators.load import Load
 
-SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "wrk.lua")
+SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "generators", "wrk.lua")
 TIMEOUT_SECONDS = 10
 GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
 PERCENTAGES = (50, 90, 99, 100)

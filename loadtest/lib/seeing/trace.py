@@ -17,7 +17,8 @@ with nothing, if the thread was still there when the record ended.
 import re
 from typing import NamedTuple, Optional
 
-from lib import Trouble, machine
+from lib import Trouble
+from lib.measuring import machine
 
 # What may wait, what makes a process or thread, and what makes or ends a descriptor. A pattern,
 # since not every architecture has every call: on arm64 there are only ppoll and epoll_pwait.

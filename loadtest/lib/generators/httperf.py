@@ -20,8 +20,9 @@ import re
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-from lib import Trouble, load
-from lib.load import Load
+from lib import Trouble
+from lib.generators import load
+from lib.generators.load import Load
 
 GRACE_SECONDS = 10
 

@@ -16,7 +16,9 @@ import shutil
 import subprocess
 from urllib.parse import urlsplit
 
-from lib import Trouble, machine, peers, servers
+from lib import Trouble
+from lib.measuring import machine
+from lib.subjects import peers, servers
 
 
 def is_ours(name):

@@ -10,7 +10,9 @@ import os
 import shutil
 import tempfile
 
-from lib import Trouble, machine, peers
+from lib import Trouble
+from lib.measuring import machine
+from lib.subjects import peers
 
 
 class SlowRedis(peers.EndsWithUs):

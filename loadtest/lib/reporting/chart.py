@@ -16,10 +16,10 @@ weaker, such as another machine's figures. `behind_name` is its name.
 import re
 from collections import namedtuple
 
-from lib.gnuplot import FAINT, INK, ON_DARK, ON_LIGHT, OTHERS, brightness
-from lib.panels import LINE, SMALL, Panels, at, width
-from lib.scale import Scale
-from lib.scale import figure as written
+from lib.reporting.gnuplot import FAINT, INK, ON_DARK, ON_LIGHT, OTHERS, brightness
+from lib.reporting.panels import LINE, SMALL, Panels, at, width
+from lib.reporting.scale import Scale
+from lib.reporting.scale import figure as written
 
 Axis = namedtuple("Axis", "title log ticks even", defaults=(False, None, False))
 Axis.__doc__ = """What is measured, with its unit; logarithmic?; the values at which there may be a

@@ -21,7 +21,9 @@ import shutil
 import subprocess
 import time
 
-from lib import Trouble, machine, meter, peers, places, processes, redis, servers
+from lib import Trouble
+from lib.measuring import machine, meter, processes
+from lib.subjects import peers, places, redis, servers
 
 HOSTS = ["load", "lb", "server", "redis"]
 COMMANDS = ["ip", "nsenter", "unshare"]

@@ -18,7 +18,10 @@ import socket
 import string
 from urllib.parse import urlsplit
 
-from lib import Trouble, load, machine, meter, processes, servers
+from lib import Trouble
+from lib.generators import load
+from lib.measuring import machine, meter, processes
+from lib.subjects import servers
 
 NAMES = ["lighttpd", "nginx", "apache"]
 SPARE_DESCRIPTORS = 128  # for logs, and for files that are being sent

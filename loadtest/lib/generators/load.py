@@ -9,7 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Dict, Optional
 
-from lib import Trouble, processes
+from lib import Trouble
+from lib.measuring import processes
 
 KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 

@@ -10,8 +10,8 @@ import json
 import os
 import textwrap
 
-from lib import lanes
-from lib.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, UNKNOWN
+from lib.seeing import lanes
+from lib.seeing.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, UNKNOWN
 
 WIDTH, LEFT, RIGHT, MARGIN = 760, 112, 744, 16
 LEAD_SHARE, LEAD_SECONDS = 0.04, 0.025  # shown before the first client and after the last one

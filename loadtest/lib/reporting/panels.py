@@ -7,9 +7,9 @@ Charts are also read on a phone, so they are narrow for the size of their letter
 import math
 import textwrap
 
-from lib import gnuplot
-from lib.gnuplot import FAINT, GRID, INK, OVER_LINES, PAPER, quoted
-from lib.scale import figure
+from lib.reporting import gnuplot
+from lib.reporting.gnuplot import FAINT, GRID, INK, OVER_LINES, PAPER, quoted
+from lib.reporting.scale import figure
 
 WIDTH, EDGE = 600, 10
 LINE = 20  # from one line of text to the next

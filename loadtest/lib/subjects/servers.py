@@ -7,7 +7,8 @@ import subprocess
 import time
 from collections import namedtuple
 
-from lib import Trouble, machine, processes
+from lib import Trouble
+from lib.measuring import machine, processes
 
 NAMES = ["iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll"]
 START_SECONDS = 5.0

@@ -13,8 +13,9 @@ file are added up.
 import os
 from collections import Counter
 
-from lib import Trouble, load
-from lib.load import Load
+from lib import Trouble
+from lib.generators import load
+from lib.generators.load import Load
 
 # A line for each file.
 WRITE_OUT = r"%{exitcode}\t%{http_code}\t%{num_connects}\t%{size_download}\t%{time_total}\n"

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import List, NamedTuple, Optional, Tuple
 
-from lib import trace
+from lib.seeing import trace
 
 # What a call may wait for. Only the picture knows a colour.
 ARRIVAL, BYTES, ROOM, REDIS = "arrival", "bytes", "room", "redis"

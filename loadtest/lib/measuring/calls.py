@@ -31,7 +31,9 @@ from collections import Counter, namedtuple
 from dataclasses import dataclass
 from typing import Dict
 
-from lib import Trouble, ab, idle
+from lib import Trouble
+from lib.generators import ab
+from lib.measuring import idle
 
 Kind = namedtuple("Kind", "path kept")
 KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook", True),

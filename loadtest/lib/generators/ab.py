@@ -13,8 +13,10 @@ README.md lists the traps of all load generators. To trust ab's figures one must
 import os
 import re
 
-from lib import Trouble, load, processes
-from lib.load import Load
+from lib import Trouble
+from lib.generators import load
+from lib.measuring import processes
+from lib.generators.load import Load
 
 STALL_SECONDS = 10  # ab gives up if no client receives anything for so long
 MOST_REQUESTS = 2000000  # of a timed run, for which ab allocates memory

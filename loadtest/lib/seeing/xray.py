@@ -20,7 +20,10 @@ import time
 from typing import List, NamedTuple, Optional
 from urllib.parse import urlsplit
 
-from lib import Trouble, delay, lanes, machine, peers, picture, processes, servers, trace
+from lib import Trouble
+from lib.measuring import machine, processes
+from lib.seeing import lanes, picture, trace
+from lib.subjects import relay, peers, servers
 
 NAMES = string.ascii_uppercase  # of clients; there are no more
 WORKERS = 4  # of a server that keeps some
@@ -248,6 +251,6 @@ class Killer:
 
 def lanes_svg(server, store, folder, plan=Plan()):
     """The lanes of one server as a picture, for a program that has a redis.Redis already."""
-    with delay.SlowRedis(store, plan.delay, None, folder) as slow:
+    with relay.SlowRedis(store, plan.delay, None, folder) as slow:
         program = Program(shlex.quote(server))
         return picture.draw(shots(program, slow.where, plan, folder, [plan.clients]), plan)

@@ -16,7 +16,7 @@ import html
 import os
 import re
 
-from lib import chart, gnuplot, scale, table
+from lib.reporting import chart, gnuplot, scale, table
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
 

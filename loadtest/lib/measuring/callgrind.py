@@ -8,7 +8,10 @@ and stopping cancel out. Time is not measured, and the kernel's work is not incl
 
 import re
 
-from lib import Trouble, ab, calls, machine, processes, servers
+from lib import Trouble
+from lib.generators import ab
+from lib.measuring import calls, machine, processes
+from lib.subjects import servers
 
 REQUESTS = 1000
 FEW = 100

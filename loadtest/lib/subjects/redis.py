@@ -18,7 +18,8 @@ import subprocess
 import time
 from collections import namedtuple
 
-from lib import Trouble, machine, processes
+from lib import Trouble
+from lib.measuring import machine, processes
 
 # As common/guestbook.h has them: an entry is three lines, its time, a name, the remarks.
 VISITORS = "guestbook:visitors"

@@ -17,7 +17,8 @@ import time
 from dataclasses import dataclass
 from typing import Dict
 
-from lib import Trouble, meter, web
+from lib import Trouble
+from lib.measuring import meter, web
 
 FIGURES = ["pss", "stacks", "tables"]
 FIRST = 20  # clients before it begins

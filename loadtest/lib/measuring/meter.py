@@ -31,8 +31,8 @@ from collections import namedtuple
 from dataclasses import dataclass
 from typing import Dict, Optional
 
-from lib import machine
-from lib.machine import read
+from lib.measuring import machine
+from lib.measuring.machine import read
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 

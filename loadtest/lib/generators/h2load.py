@@ -17,8 +17,10 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, NamedTuple
 
-from lib import Trouble, load, processes
-from lib.load import Load
+from lib import Trouble
+from lib.generators import load
+from lib.measuring import processes
+from lib.generators.load import Load
 
 LEAST_PERIOD_MS = 10  # short, so that connections come evenly
 GRACE_SECONDS = 10

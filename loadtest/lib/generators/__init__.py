@@ -1,0 +1,1 @@
+"""The load generators: each is run, and its report understood."""

@@ -1,0 +1,1 @@
+"""What is seen of processes, cores, memory and system calls."""

@@ -1,0 +1,1 @@
+"""Figures as tables, charts and a page."""

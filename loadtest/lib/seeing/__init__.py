@@ -1,0 +1,1 @@
+"""Swim lanes: what a server waits for."""
