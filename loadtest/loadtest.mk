@@ -5,8 +5,10 @@
 load: $(NEED)-compare
 	@PLAIN=$(PLAIN) common/tools/load
 
-## compare      the seven side by side under load: two tables, in about four minutes (QUICK=1: one)
-## dials        the seven with Redis further away, with work to do, with more cores: three tables
+## compare      the seven side by side under load: two tables, in about four minutes (QUICK=1: 45 s)
+## dials        the seven with work to do, and with more cores: two tables
+## latency      how long do answers take at a quarter, half and nearly all of what a server can do?
+## mixes        a hundred clients beside 5,000 idle ones, slow readers, and a burst every second
 ## sweep        how throughput holds from 20 clients to 15,000
 ## connections  how many new connections a second before errors, beside lighttpd, nginx and Apache
 ## files        one client: 5,000 small files, and a large one, beside the same
@@ -15,8 +17,8 @@ load: $(NEED)-compare
 ## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
 ## xray         waits as swim lanes: SERVER=./mine CLIENTS=4 DELAY=10 WORK=0 URL=/ KEPT=1 SLOW=1 CRASH=1
 #  KEPT=1: each client asks twice; SLOW=1: the first is silent; CRASH=1: its worker dies.
-EXPERIMENTS  = compare dials sweep cost xray
-BESIDE_PEERS = connections files burst ramp
+EXPERIMENTS  = compare dials sweep mixes cost xray
+BESIDE_PEERS = connections files burst ramp latency
 ## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
 #  All of them take hours, on a machine that does nothing else.
 results: deps-experiments all instruments

@@ -11,17 +11,17 @@ import re
 from dataclasses import dataclass
 from typing import Tuple
 
-from lib import Trouble, experiment, rounds
+from lib import Trouble, columns, experiment
+from lib.cells import Dials, Spot
 from lib.measuring import machine
 from lib.reporting import chart
-from lib.subjects import servers
-from lib.cells import Dials, Spot
 from lib.reporting.table import count
+from lib.subjects import servers
 
 AXES = {"delay_ms": "ms that Redis takes longer to answer",
         "work_ms": "ms of CPU time that each page computes",
         "cores": "cores that the server may use"}
-DELAYS, WORKS, WORK_FOR_CORES, MOST_CORES = (0, 1, 10, 50), (0, 0.1, 1, 10), 2, 8
+WORKS, WORK_FOR_CORES, MOST_CORES = (0, 0.1, 1, 10), 2, 8
 TITLES = ("What a server does while it waits, or computes",
           "How many pages a second, when Redis is further away, when a page takes computing, and "
           "when there are more cores?")
@@ -65,10 +65,9 @@ def turns(options):
 
 
 def all_turns():
-    """The turns of `make dials`."""
+    """The turns of `make dials`. The distance of Redis is a run of its own, `compare --delay`."""
     most = min(len(machine.usable_cores()), MOST_CORES)
-    return [Turn("delay_ms", tuple(Dials(delay_ms=ms) for ms in DELAYS)),
-            Turn("work_ms", tuple(Dials(work_ms=ms) for ms in WORKS)),
+    return [Turn("work_ms", tuple(Dials(work_ms=ms) for ms in WORKS)),
             Turn("cores", tuple(Dials(None, WORK_FOR_CORES, n) for n in range(1, most + 1)))]
 
 
@@ -99,35 +98,45 @@ class Turn:
 
     def add_to(self, report, run, spots, notes):
         unit = "cores" if self.dial == "cores" else "ms"
-        header = ["server", *("%g %s: pages/s" % (value, "core" if (value, unit) == (1, "cores")
-                                                  else unit) for value in self.values)]
-        grid = {name: [spots.get(self.spot(name, setting)) for setting in self.settings]
+        rows = {name: [spots.get(self.spot(name, setting)) for setting in self.settings]
                 for name in run.servers if name != "floor"}
-        grid = {name: row for name, row in grid.items() if any(row)}
-        rows = [[name, *(rounds.rate_text(spot, notes) for spot in row)]
-                for name, row in grid.items()]
+        header, lines = columns.rows_of(rows, [columns.rate("%g %s: pages/s" % (
+            value, "core" if (value, unit) == (1, "cores") else unit), at, notes)
+            for at, value in enumerate(self.values)] + [columns.BOUND])
         series = {name: [(value, spot.rate and spot.rate.range)
                          for value, spot in zip(self.values, row) if spot]
-                  for name, row in grid.items()}
+                  for name, row in rows.items() if any(row)}
         fixed = self.settings[0]._replace(**{self.dial: getattr(Dials(), self.dial)})
         generator, clients = self.load
         caption = run.caption(", ".join(["Pages a second, %d clients" % clients, {
             "ab": "a new connection each", "wrk": "kept connections"}[generator], *fixed.words()]))
         svg = chart.lines(self.dial + fixed.in_file_name(), caption,
                           chart.Axis(AXES[self.dial], ticks=self.values, even=True),
-                          chart.Axis("pages a second", log=self.dial != "cores"), series)
-        report.add_chart(svg, caption, header, rows)
-        report.add_table(header, rows, "; ".join([caption, *self.bounds(run)]), notes)
+                          chart.Axis("pages a second", log=self.dial != "cores"), series,
+                          behind=dict(self.drawn_bounds()), together=self.dial == "delay_ms")
+        report.add_chart(svg, caption, header, lines)
+        report.add_table(header, lines, "; ".join([caption, *self.bounds(run)]), notes)
+
+    def slots(self):
+        """How many pages can wait for Redis at the same time, and whose that is."""
+        workers = team()
+        return [(number, whose) for number, whose in (
+            (1, "one after the other"), (workers, "by %s workers" % workers),
+            (self.load[1], "by %d clients" % self.load[1])) if number]
+
+    def drawn_bounds(self):
+        """For a chart: the most pages a second that so many slots can serve at each distance."""
+        delays = [ms for ms in self.values if ms] if self.dial == "delay_ms" else []
+        for number, whose in self.slots() if delays else ():
+            yield "at most, " + whose, [(ms, number / (CALLS * ms / 1000)) for ms in delays]
 
     def bounds(self, run):
         """The constants that limit its cells, in words."""
         delay, work, cores = (max(each or 0 for each in column) for column in zip(*self.settings))
         if delay:
-            workers, clients, wait = team(), self.load[1], CALLS * delay / 1000
-            yield "%d x %d ms: at most %s" % (CALLS, delay, ", ".join(
-                "%s %s" % (count(number / wait), whose) for number, whose in (
-                    (1, "pages/s one after the other"), (workers, "by %s workers" % workers),
-                    (clients, "by %d clients" % clients)) if number))
+            yield "%d x %d ms: at most %s" % (CALLS, delay, ", ".join("%s%s %s" % (
+                count(number / (CALLS * delay / 1000)), " pages/s" * (number == 1), whose)
+                for number, whose in self.slots()))
         if work:
             yield "%g ms: at most %s pages/s on a core" % (work, count(1000 / work))
         for number in range(2, cores + 1):

@@ -1,7 +1,9 @@
-"""experiment: the parts that the programs of this folder have in common.
+"""experiment: one engine for all programs of this folder.
 
-A program says what it measures, and what it makes of the figures. The common options, the order of
-the turns, the report, and the handling of Ctrl-C are here. See run for the things that a run uses.
+An experiment is a declaration: which subjects, in which spots (cells.Spot: a setting and a load
+generator), how often, and which tables and charts. Everything else is here and in run: the options,
+the order of the turns, the warm-up, the measuring, the judging, what is stored, the report, and the
+handling of Ctrl-C.
 """
 
 import argparse
@@ -16,13 +18,19 @@ from lib import Trouble, cells, rounds, subjects
 from lib.generators import load
 from lib.measuring import machine, processes
 from lib.reporting import table
-from lib.subjects import relay, lab, peers, places, redis, servers
 from lib.reporting.report import Report
 from lib.run import PAGE, Run
+from lib.subjects import lab, peers, places, redis, relay, servers
 
 # How each tool tells its version, and the pattern that finds it there, if not after its name.
 GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": ("--version",),
               "h2load": ("--version", r"nghttp2/([\d.]+)"), "curl": ("--version",)}
+
+BOUNDS = ("Bound: who was full, by the CPU time of every process and core: one core of the server, the load "
+          "generator's, or the one that Redis shares with it and uses more of, for 90 % of the time or more. "
+          "Where only the load generator was full, the rate is grey and says ≥: the server can do as much "
+          "at least, and CPU time a request is what compares. An interval is a bootstrap of the medians of "
+          "the rounds; = means that it holds 1, so no difference was seen.")
 
 EPILOG = """\
 Each run starts a private Redis, and ends it afterwards. With --redis, or REDIS in the environment,
@@ -90,7 +98,8 @@ class Experiment:
         raise NotImplementedError
 
     def measure(self, run):
-        """Measures all turns. Programs with another kind of cell have their own; see Record."""
+        """Measures all turns. A search, whose spots are not known before, has its own; see
+        run.Record."""
         spots = [spot for spot in self.spots(run) if run.has_place_for(spot)]
         run.measure_cells(rounds.order(spots, run.rounds, run.seed))
 
@@ -116,7 +125,11 @@ class Experiment:
     def look_at(self, server, run):
         """Checks every server before it is loaded. Trouble if it is not to be measured."""
 
-    def size(self, _run):
+    def beside(self, _shot):
+        """A context manager around the load: what the server is to serve beside it."""
+        return contextlib.nullcontext()
+
+    def size(self, _run, _cell):
         """Bytes of each response's content; None if they differ."""
         return None
 
@@ -124,9 +137,15 @@ class Experiment:
         """Why a level cannot be had on this machine, or None."""
         return machine.why_not(level, descriptors)
 
-    def facts(self, _run):
+    def facts(self, run):
         """More pairs for environment.txt."""
-        return []
+        known = [name for name in run.servers if name in peers.NAMES]
+        return [("peers", ", ".join(map(peers.version, known)))] if known else []
+
+    def plan(self, run):
+        """What it would measure, and about how long that takes, in words."""
+        turns = len(self.spots(run)) * run.rounds
+        return "%d cells, about %.0f minutes" % (turns, turns * run.guess_seconds / 60)
 
     def versions(self):
         """The versions of its tools, as in "ab 2.3, wrk 4.1.0"."""
@@ -149,7 +168,11 @@ class Experiment:
             for revision in options.against:
                 subjects.build(revision)
             with open_hosts(options, self.crowded) as hosts:
+                hosts.most_generators = options.generators
                 run = Run(self, options, hosts)
+                if options.plan:
+                    print(self.plan(run))
+                    return 0
                 try:
                     self.measure(run)
                     run.kept.complete()
@@ -177,8 +200,8 @@ class Experiment:
             prog=self.name, description=self._doc, epilog=EPILOG % self.example,
             formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--servers", metavar="LIST", type=names, default=list(self.servers),
-                            help="servers to measure, comma-separated; also floor, nginx, "
-                            "lighttpd, apache (%s)" % ", ".join(self.servers))
+                            help="servers to measure, comma-separated, each perhaps with options "
+                            "('poll,epoll --backlog 10'); also floor, nginx, lighttpd, apache (%s)" % ", ".join(self.servers))
         self.add_grid_options(parser)
         parser.add_argument("--quick", action="store_true", default=bool(os.environ.get("QUICK")),
                             help="fewer and shorter rounds (also: QUICK=1 in the environment)")
@@ -194,6 +217,11 @@ class Experiment:
         parser.add_argument("--lab", action="store_true",
                             help="give server, Redis and load generator a host each, in network "
                             "namespaces that are made for the run (root only)")
+        parser.add_argument("--generators", metavar="N", type=positive,
+                            help="cores for the load generator, to see whether more of them change "
+                            "a figure (all that are left)")
+        parser.add_argument("--plan", action="store_true",
+                            help="only say how many cells there are, and how long they take")
         parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
                             help="number of entries in the guestbook (%d)" % len(redis.SEED))
         parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,

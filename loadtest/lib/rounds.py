@@ -1,16 +1,22 @@
 """rounds: every spot several times, in an order that no drift can favour, and the results.
 
 In each round every subject has its turn once at each level. The order of the subjects is shuffled
-in each round, by a seed that the report names. The figure that counts is the median of the rounds,
-with the smallest and the largest beside it.
+in each round, by a seed that the report names. The figure that counts is the median of the rounds.
+How sure it is, a bootstrap says: of as many rounds, drawn from them with replacement thousands of
+times, the medians of 95 % lie in the interval. Two subjects are compared within each round, so that
+what slows the machine down for a minute slows both.
 """
 
 import random
 import statistics
 
+from lib.measuring import meter
 from lib.reporting import table
 
-WIDE_PERCENT = 15  # rounds that differ by more are worth a note
+WIDE_PERCENT = 15  # a wider interval is worth a note
+WIDE = "rounds differ: the interval of their median is wider than %d %%" % WIDE_PERCENT
+DRAWS, OUTSIDE = 2000, 0.025  # at each end
+UNRANKED = (meter.CLIENT, meter.OTHERS)  # whose rate says only what the server can do at least
 
 
 def order(spots, rounds, seed):
@@ -21,12 +27,19 @@ def order(spots, rounds, seed):
     for number in range(1, rounds + 1):
         groups = {}
         for spot in spots:
-            key = tuple(value for name, value in vars(spot).items() if name != "subject")
-            groups.setdefault(key, []).append(spot)
+            groups.setdefault(spot.of(""), []).append(spot)
         for group in groups.values():
             dice.shuffle(group)
             turns += [(number, spot) for spot in group]
     return turns
+
+
+def interval(figures):
+    """The bootstrap interval of the median: (low, high)."""
+    dice = random.Random(1)  # the same figures have the same interval
+    medians = sorted(statistics.median(dice.choices(figures, k=len(figures)))
+                     for _ in range(DRAWS))
+    return medians[int(DRAWS * OUTSIDE)], medians[int(DRAWS * (1 - OUTSIDE)) - 1]
 
 
 class Spread:
@@ -40,8 +53,13 @@ class Spread:
 
     @property
     def range(self):
-        """(middle, low, high), as lib.chart takes it."""
+        """(middle, low, high), as lib.reporting.chart takes it."""
         return self.median, self.low, self.high
+
+    @property
+    def is_wide(self):
+        low, high = interval(self.figures)
+        return 100 * (high - low) > WIDE_PERCENT * self.median
 
     @property
     def relative(self):
@@ -51,7 +69,7 @@ class Spread:
 
 class Spot:
     """All rounds of one spot, as a table shows them. A round with errors is never averaged into
-    the clean ones: it marks the spot."""
+    the clean ones: it is rejected, counted, and its reason kept."""
 
     def __init__(self, cells):
         self.cells = cells
@@ -60,47 +78,78 @@ class Spot:
         self.failed = sum(cell.load.failed for cell in cells if cell.load)
 
     @property
+    def rejected(self):
+        """Notes on the rounds that do not count."""
+        few = len(self.cells) - len(self.clean)
+        return ["%s%s" % ("%d of %d rounds rejected: " % (few, len(self.cells))
+                          if len(self.cells) > 1 else "", text) for text in self.wrong]
+
+    @property
     def remarks(self):
         """The remarks on the clean rounds, each once."""
         return list(dict.fromkeys(text for cell in self.clean for text in cell.remarks))
 
     def spread(self, figure):
         """The Spread of figure(cell) in the clean rounds; None if there is none."""
-        return Spread([figure(cell) for cell in self.clean]) if self.clean else None
-
-    @property
-    def rate(self):
-        return self.spread(lambda cell: cell.load.rate)
-
-    def percentile(self, percent):
-        return self.spread(lambda cell: cell.load.percentiles[percent])
-
-    @property
-    def micros(self):
-        known = [cell.micros for cell in self.clean if cell.micros is not None]
+        known = [each for each in map(figure, self.clean) if each is not None]
         return Spread(known) if known else None
 
     @property
+    def rate(self):
+        return self.spread(lambda cell: cell.rate)
+
+    def percentile(self, percent):
+        return self.spread(lambda cell: cell.load.percentiles.get(percent))
+
+    @property
+    def micros(self):
+        return self.spread(lambda cell: cell.micros)
+
+    @property
     def pss_mib(self):
-        known = [cell for cell in self.clean if cell.reading.peak_pss is not None]
-        return Spread([cell.reading.peak_pss / 2**20 for cell in known]) if known else None
+        return self.spread(lambda cell: None if cell.reading.peak_pss is None
+                           else cell.reading.peak_pss / 2**20)
 
     @property
     def bound(self):
         """What limits the figure in most rounds."""
-        return statistics.mode(cell.reading.verdict() for cell in self.clean) if self.clean else ""
+        return statistics.mode(cell.bound for cell in self.clean) if self.clean else ""
+
+    @property
+    def is_ranked(self):
+        return self.bound not in UNRANKED
 
 
-def rate_text(spot, notes, kernel=True):
-    """The median rate, with its notes. Notes on the kernel's counts are included only if
-    `kernel`."""
+def ratio_text(spot, other, figure):
+    """How much of another's figure it is, by the rounds that both have: "1.20 x [1.15-1.26]", or
+    "=" if the interval holds 1. One round has no interval."""
+    if not (spot and other):
+        return "-"
+    theirs = {cell.round: figure(cell) for cell in other.clean}
+    ratios = [figure(cell) / theirs[cell.round] for cell in spot.clean if theirs.get(cell.round)
+              and figure(cell)]
+    if not ratios:
+        return "-"
+    if spot is other:
+        return "1"
+    if len(ratios) == 1:
+        return "%.2f x" % ratios[0]
+    low, high = interval(ratios)
+    if low <= 1 <= high:
+        return "="
+    return "%.2f x [%.2f-%.2f]" % (statistics.median(ratios), low, high)
+
+
+def rate_text(spot, notes, kernel=True, form="{:,.0f}"):
+    """The median rate, with its notes; with "≥" if the load generator was the limit. Notes on the
+    kernel's counts are included only if `kernel`."""
     if spot is None:
         return ""  # interrupted before
-    rate = spot.rate
-    wide = bool(rate) and 100 * rate.relative > WIDE_PERCENT
-    return (table.count(rate.median) if rate else "-") + notes.marks(
-        text for text in [*spot.wrong, *spot.remarks,
-                          *["rounds differ by more than %d %%" % WIDE_PERCENT] * wide]
+    if not spot.rate:
+        return "-" + notes.marks(spot.rejected)
+    text = ("" if spot.is_ranked else table.AT_LEAST) + form.format(spot.rate.median)
+    return text + notes.marks(
+        text for text in [*spot.rejected, *spot.remarks, *[WIDE] * spot.rate.is_wide]
         if kernel or not text.startswith("the kernel"))
 
 

@@ -20,16 +20,21 @@ import sys
 import time
 
 from lib import Trouble, cells, rounds, subjects
-from lib.measuring import machine, meter, web
-from lib.subjects import relay, peers, redis, servers
+from lib.generators import ab, h2load
 from lib.kept import Kept
+from lib.measuring import machine, meter, web
 from lib.reporting.progress import Progress
+from lib.subjects import peers, redis, relay, servers
 
 PAGE = "/guestbook"
 OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
 LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
 LIMIT_FACTOR = 10  # a load that takes so many times longer than planned is given up
 LIMIT_LEAST_SECONDS = 60  # a client whose SYN was dropped may wait for half of that
+BETWEEN_SECONDS = 0.8  # from one cell to the next
+CAPACITY_SECONDS = 2
+ONE_CLIENT = ("The load generator had one core: where that was full, the rate is written with ≥, and "
+              "the server may be able to do more.")
 
 
 class Run:
@@ -47,13 +52,12 @@ class Run:
         self.rounds = options.rounds or (experiment.quick_rounds if quick else experiment.rounds)
         self.seconds = options.seconds or (experiment.quick_seconds if quick
                                            else experiment.seconds)
-        self.warmup_seconds = 0.2 * self.seconds
         self.per_client, self.most_seconds = LEAST[quick]
-        self.most_seconds = max(self.most_seconds, math.ceil(3 * self.seconds),
-                                0 if quick else experiment.most_seconds)
+        self.most_seconds = max(experiment.most_seconds or self.most_seconds,
+                                math.ceil(3 * self.seconds)) if not quick else self.most_seconds
         self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds,
                                  2 * self.most_seconds)
-        self.asked = self.kept.asked  # requests, for wrk seconds, of each spot, by its first round
+        self.asked = self.kept.asked  # requests of each spot, as its first round has found out
         self.path = options.url
         self.root = machine.TOP  # all serve its public/
         self.entries = options.entries
@@ -72,7 +76,9 @@ class Run:
         self.planned = 0
         self._others = meter.others_percent()
         self.redis = self._open_redis()
+        self._relays = []  # their pids
         self._page = None
+        self._capacity = {}
         self._by_close = {name for name in self.commands if self._ends_by_close(name)}
 
     def _can_be_measured(self, name):
@@ -141,7 +147,7 @@ class Run:
 
     def path_of(self, subject):
         """The path that it is asked for."""
-        return self.options.page.get(subject, self.path)
+        return self.options.page.get(subject, self.path or "")
 
     def asks_redis(self, spot):
         """Can its work be counted there?"""
@@ -155,15 +161,20 @@ class Run:
         counts = self.redis.counts_since(before)
         return counts._replace(visitors=counts.incr) if spot.subject in self.commands else counts
 
+    @contextlib.contextmanager
     def redis_for(self, spot):
-        """Where its server finds Redis: a context manager, because a relay may be in between."""
+        """Where its server finds Redis, for the time of a `with`: a relay may be in between."""
         foreign = spot.subject in self.commands
         store = self.redis.on_a_port() if foreign else self.redis
         if spot.dials.delay_ms is None or not (foreign or subjects.is_ours(spot.subject)):
-            return contextlib.nullcontext(store)
+            yield store
+            return
         place = self.hosts.place("redis")
-        return relay.SlowRedis(store, spot.dials.delay_ms, place.cores, self.folder,
-                               place.prefix, place.address or "127.0.0.1")
+        with relay.SlowRedis(store, spot.dials.delay_ms, place.cores, self.folder,
+                             place.prefix, place.address or "127.0.0.1") as slow:
+            self._relays = [slow.pid]
+            yield slow
+            self._relays = []
 
     def open_subject(self, spot, where, log):
         if self.options.elsewhere:
@@ -190,10 +201,24 @@ class Run:
             body=self._page_for(subject), root=self.root, prefix=(*place.prefix, *under),
             address=place.address)
 
-    def meter(self, server, cores=1):
+    def meter(self, server, spot):
         """Measures what a load costs this server, for the time of a `with`."""
-        return meter.Meter(server.pid, self.hosts.cores(cores), self.hosts.pids(),
-                           server.other_pids)
+        return meter.Meter(server.pid, self.hosts.cores(spot.dials.cores), self.hosts.pids(),
+                           server.other_pids, [*self.redis.pids, *self._relays])
+
+    def capacity(self, shot, kept):
+        """How many requests a second a server answers if as many are asked as it can: in a closed
+        loop, once in a run for each setting."""
+        key = shot.spot.subject, kept, shot.spot.dials, shot.spot.instances
+        if key not in self._capacity:
+            save_as, seconds = shot.save_as + "-capacity", min(self.seconds, CAPACITY_SECONDS)
+            clients, place = shot.spot.clients or 100, shot.place
+            self._capacity[key] = h2load.capacity(
+                shot.url, clients, seconds, place.cores, save_as, place.prefix) if kept else ab.run(
+                    shot.url, clients, place.cores, save_as, seconds=seconds, prefix=place.prefix,
+                    limit=self.limit_seconds).rate
+            self.redis.settle()
+        return self._capacity[key]
 
     def _page_for(self, subject):
         """For the floor: a file with our servers' response, for it to answer with. For others
@@ -215,24 +240,15 @@ class Run:
 
     # ---- measuring --------------------------------------------------------------------------
 
-    def measure_cells(self, turns, measure=None):
-        """Measures a cell for each turn, by cells.measure() or another. If a load generator has
-        given up on a spot, it is not sent there again: that would take a minute each time, and fail
-        again."""
+    def measure_cells(self, turns):
+        """Measures a cell for each turn. If a load generator has given up on a spot, it is not sent
+        there again: that would take a minute each time, and fail again."""
         hopeless = set()
-        waits = [self._wait(spot) for _, spot in turns]
-        with Record(self, len(turns), 1.2 * self.seconds + 0.5) as record:
-            for at, (number, spot) in enumerate(turns):
+        with Record(self, len(turns)) as record:
+            for number, spot in turns:
                 if spot in hopeless:
                     record.plan(self.planned - 1)
-                    continue
-                cell = record.recall(spot=spot, round=number)
-                if not cell:
-                    record.begin("round %d, %s" % (number, spot), waits[at:])
-                    cell = cells.Cell(spot, number)
-                    (measure or cells.measure)(cell, self)
-                    record.keep(cell, "%s: %s" % (spot, outcome(cell)))
-                if not cell.load:
+                elif not record.measured(spot, number).load:
                     hopeless.add(spot)
 
     def _wait(self, spot):
@@ -242,6 +258,11 @@ class Run:
         pages = self.per_client * spot.clients / at_once.get(spot.subject, min(spot.clients, 100))
         warm_up = cells.FEW if spot.subject == "iterative" else 1
         return warm_up * page + min(pages * page, self.most_seconds)
+
+    @property
+    def guess_seconds(self):
+        """About what a cell takes."""
+        return self.seconds + cells.warm_up_seconds(self) + BETWEEN_SECONDS
 
     @property
     def status(self):
@@ -262,15 +283,16 @@ class Run:
 
     def pinned(self):
         """What runs where, as a sentence."""
-        server, client = (cores[0] if cores else None for cores in self.cores[:2])
+        server, client, _ = self.cores
         if self.options.elsewhere:
             return ("The server at %s was there already; of the core it has, its memory and its "
                     "host nothing is known here.%s" % (
-                        self.options.elsewhere, "" if client is None else
-                        " The load generator was pinned to core %d." % client))
-        if server is not None and self.options.redis:
-            return ("The server was pinned to core %d, the load generator to core %d; Redis (%s) "
-                    "was there already and is where it is." % (server, client, self.options.redis))
+                        self.options.elsewhere, " The load generator was pinned to %s." %
+                        machine.named(client) if client else ""))
+        if server and self.options.redis:
+            return ("The server was pinned to %s, the load generator to %s; Redis (%s) was there "
+                    "already and is where it is." % (machine.named(server), machine.named(client),
+                                                     self.options.redis))
         return self.hosts.pinned()
 
     def drift(self):
@@ -292,7 +314,7 @@ class Run:
         """The paragraph below the table. `pace`: a sentence on how often and how long, or None."""
         facts = dict(self.facts())
         sentences = ["%s, %s, %s." % (facts["processor"], facts["cores"], facts["kernel"]),
-                     self.pinned(),
+                     self.pinned(), *[ONE_CLIENT] * (len(self.cores.client) == 1),
                      pace or "%d round%s%s%s, shuffled by seed %d." % (
                          self.rounds, "" if self.rounds == 1 else "s",
                          " of about %g s a cell" % self.seconds if self.experiment.seconds_are
@@ -325,9 +347,9 @@ class Record:
     """Records cells in run.cells and in cells.tsv as soon as they are measured, so that Ctrl-C
     keeps them, and on the progress line."""
 
-    def __init__(self, run, planned, guess_seconds):
+    def __init__(self, run, planned, guess_seconds=None):
         self._run = run
-        self._progress = Progress(planned, guess_seconds)
+        self._progress = Progress(planned, guess_seconds or run.guess_seconds)
         self._tsv = None
         self._recalled = 0
         self.plan(planned)
@@ -348,6 +370,16 @@ class Record:
 
     def begin(self, what, waits=()):
         self._progress.begin(what, waits)
+
+    def measured(self, spot, number):
+        """The cell of this spot in this round, measured now or earlier."""
+        cell = self.recall(spot=spot, round=number)
+        if not cell:
+            self.begin("round %d, %s" % (number, spot))
+            cell = cells.Cell(spot, number)
+            cells.measure(cell, self._run)
+            self.keep(cell, "%s: %s" % (spot, outcome(cell)))
+        return cell
 
     def recall(self, **wanted):
         """The cell that an earlier sitting has measured, or None."""
@@ -375,17 +407,16 @@ def outcome(cell):
     """The result in a few words, for the progress line."""
     if cell.wrong:
         return cell.wrong[0]
-    return "%s requests/s" % format(round(cell.load.rate), ",")
+    if cell.spot.rate:
+        return cell.not_held or "held"
+    return "%s requests/s" % format(round(cell.rate), ",")
 
 
 def with_revisions(wanted, revisions):
     """Each of our servers is followed by itself of those revisions."""
-    result = []
-    for name in wanted:
-        result.append(name)
-        if name in servers.NAMES:
-            result += ["%s@%s" % (name, revision) for revision in revisions]
-    return result
+    return [each for name in wanted for each in [name, *(
+        " ".join(["%s@%s" % (name.split()[0], revision), *name.split()[1:]])
+        for revision in revisions if subjects.is_ours(name))]]
 
 
 def new_folder(wanted=None):

@@ -102,15 +102,6 @@ class Commands(unittest.TestCase):
         given = next(line for line in self.said() if line.startswith("given"))
         return server.url.rpartition(":")[2], given.split()[1:]
 
-    def test_cd_and_a_server(self):
-        port, given = self.check("cd FOLDER && ./server {port} {redis} {redis_port}")
-        self.assertEqual(given, [port, REDIS, "6379"])
-
-    def test_a_server_in_the_folder_where_we_are(self):
-        self.addCleanup(os.chdir, os.getcwd())
-        os.chdir(self.folder)
-        self.check("./server {port}")
-
     def test_a_server_that_is_given_our_options(self):
         port, given = self.check("cd FOLDER && ./server -v")
         self.assertEqual(given, ["-v", "--port", port, "--redis", REDIS])
@@ -142,26 +133,6 @@ class Commands(unittest.TestCase):
             self.assertEqual(watched.reading.processes, 1)
             self.assertNotIn(shell, meter.Tree(server.pid).pids())
 
-    def test_workers_that_listen_for_themselves_are_measured_together(self):
-        self.write("workers", """#!%s
-import os, socket, sys, time
-for _ in range(2):
-    if not os.fork():
-        s = socket.socket()
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        s.bind(("127.0.0.1", int(sys.argv[1])))
-        s.listen()
-        time.sleep(60)
-time.sleep(60)
-""" % sys.executable)
-        with self.open("cd FOLDER && ./workers {port}; true") as server:
-            parents = {stat.pid: stat.parent for stat in meter.everybody()}
-            self.assertTrue(peers.is_shell(parents[server.pid]))
-            tree = meter.Tree(server.pid).pids()
-            self.assertEqual(len(tree), 3)
-        for pid in tree:
-            self.assertTrue(gone_within(2, pid))
-
     def test_one_that_ends_under_load_is_noticed(self):
         with self.open("cd FOLDER && ./server {port}") as server:
             os.kill(server.pid, signal.SIGKILL)
@@ -185,19 +156,6 @@ time.sleep(60)
                        "arguments: --port .*; it was given --port and --redis: .*{port}")
         self.must_fail("./it '{port}", "^it did not start: .*(Unterminated|unexpected EOF)")
         self.must_fail("true", "^it did not start: status 0.*foreground; it was given --port")
-
-    def test_one_line_says_that_nobody_listens_where_it_should(self):
-        before, peers.COMMAND_SECONDS = peers.COMMAND_SECONDS, 0.5
-        self.addCleanup(setattr, peers, "COMMAND_SECONDS", before)
-        with socket.create_server(("127.0.0.1", 0)):  # of another process
-            self.must_fail("sleep 60; :", r"^it was not ready within 0\.5 s: it listens on no TCP "
-                           "port; it was given --port")
-        self.must_fail("cd FOLDER && ./server # {port}", "^it was not ready within")
-        server = self.open("./server {port}")
-        server._ports, server._port = {8000: ("127.0.0.1", 1)}, 41234
-        self.write("log", "hello\nhere I am\n")
-        self.assertEqual(server._lacks(), ": it listens on port 8000, and not on 41234; its last "
-                         "words: here I am")
 
 
 def tearDownModule():

@@ -21,7 +21,7 @@ def cell(user_us=300.0, switches=None, subject="epoll"):
     load = Load(1000, {}, 1.0, 1.0, {50: 1.0, 90: 1.0, 99: 1.0, 100: 1.0}, True)
     core = meter.Core(80.0, 0.0, 30.0)
     reading = meter.Reading(1.0, 1000.0, user_us, switches, None, 1, 1,
-                            machine.Cores(core, core, core), {})
+                            machine.Cores(core, core, core), {}, {})
     return cells.Cell(cells.Spot(subject, "wrk", 100), 1, load=load, reading=reading)
 
 
@@ -38,10 +38,6 @@ class SystemCalls(unittest.TestCase):
         self.assertEqual(len(folded["one"]), cost.MOST_NAMES + 1)
         self.assertEqual(sum(folded["one"].values()), sum(many["one"].values()))
         self.assertEqual(folded["other"]["others"] + folded["other"].get("call11", 0), 5)
-
-    def test_the_names_of_a_chart_may_be_those_of_all_charts(self):
-        folded = cost.folded(FOUND, ["write", "recvfrom"])
-        self.assertEqual(folded["iterative"], {"write": 0, "recvfrom": 2.0, "others": 1.0})
 
     def test_kept_by_one_who_keeps_nobody_has_a_note(self):
         run = types.SimpleNamespace(calls={("iterative", "kept page"): calls.PerRequest(FOUND[
@@ -91,27 +87,6 @@ class Memory(unittest.TestCase):
         self.assertIn("100 workers", notes.numbered()[0][1])
 
 
-class Parser(unittest.TestCase):
-    def test_a_row_has_instructions_and_their_share_of_all(self):
-        found = {"a file": {"parser": 1000.4, "rest": 3000.0}}
-        self.assertEqual(cost.instruction_row("parser", found), ["parser", "1,000", "25.0 %"])
-
-
-class Options(unittest.TestCase):
-    def test_parts_come_once_each_and_are_known(self):
-        self.assertEqual(cost.parts("parser,calls,calls"), ["parser", "calls"])
-        with self.assertRaises(argparse.ArgumentTypeError):
-            cost.parts("calls,speed")
-
-    def test_a_part_whose_program_is_missing_is_left_out_by_name(self):
-        run = types.SimpleNamespace(left_out=[])
-        needs, cost.NEEDS["calls"] = cost.NEEDS["calls"], "no-such-program"
-        self.addCleanup(cost.NEEDS.update, calls=needs)
-        self.assertFalse(cost.is_possible("calls", run))
-        self.assertIn("no-such-program", run.left_out[0])
-        self.assertTrue(cost.is_possible("memory", run))
-
-
 @unittest.skipUnless(gnuplot.available(), "needs gnuplot")
 class Stacked(unittest.TestCase):
     def test_names_parts_and_sums_are_written(self):
@@ -120,26 +95,11 @@ class Stacked(unittest.TestCase):
         for text in ("A title", "poll", "epoll", "read", "write", ">42", "calls"):
             self.assertIn(text, svg)
 
-    def test_groups_have_their_names_if_there_are_several(self):
-        bars = {"poll": {"user": 1}}
-        self.assertIn("100 clients", chart.stacked("t", "T", chart.Axis("x"), {
-            "1 client": bars, "100 clients": bars}))
-        self.assertNotIn("100 clients", chart.stacked("t", "T", chart.Axis("x"), {
-            "100 clients": bars}))
-
-    def test_nothing_less_than_nothing_is_drawn(self):
-        self.assertIsNone(chart.stacked("t", "T", chart.Axis("x"), {"": {"poll": {"user": -1}}}))
-        self.assertIsNone(chart.stacked("t", "T", chart.Axis("x"), {}))
-
     def test_a_part_has_its_colour_also_where_the_one_before_it_is_nothing(self):
         for before in (1, 0):
             svg = chart.stacked("t", "T", chart.Axis("x"), {"": {"one": {"a": before, "b": 1}}})
             self.assertIn("fill = '%s'" % chart.PARTS[1], svg)
             self.assertEqual("fill = '%s'" % chart.PARTS[0] in svg, before == 1)
-
-    def test_letters_are_light_on_dark_and_dark_on_light(self):
-        self.assertEqual(chart._letters_on("#0072b2"), chart.ON_DARK)
-        self.assertEqual(chart._letters_on("#f0c4dc"), chart.ON_LIGHT)
 
 
 if __name__ == "__main__":

@@ -23,13 +23,6 @@ SETTINGS = ["core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_tw_reuse",
             "ipv4/tcp_max_syn_backlog", "ipv4/ip_forward"]
 
 
-class Configuration(unittest.TestCase):
-    def test_every_instance_is_there_and_none_is_left_out_for_failing(self):
-        conf = lab.nginx_conf("/f", "10.0.0.2:80", ["10.0.0.3:1", "10.0.0.3:2"], 1000)
-        self.assertEqual(re.findall(r"server (\S+) max_fails=0;", conf),
-                         ["10.0.0.3:1", "10.0.0.3:2"])
-
-
 class WhereThereIsNone(unittest.TestCase):
     def test_the_reason_is_said(self):
         before, lab.COMMANDS = lab.COMMANDS, ["no-such-command"]
@@ -92,18 +85,6 @@ class Hosts(unittest.TestCase):
                                              "/proc/sys/net/ipv4/ip_local_port_range").split(),
                                  ["65535", "1024", "65535"])
 
-    def test_the_machine_has_none_of_it(self):
-        self.assertEqual(machine_s_own(), self.before)
-
-    def test_the_server_is_alone_on_its_core(self):
-        if not self.lab.cores().server:
-            self.skipTest("there is one core")
-        cores = {host: self.output(host, "grep", "Cpus_allowed_list",
-                                   "/proc/self/status").split()[-1] for host in lab.HOSTS}
-        self.assertEqual(cores["server"], str(*self.lab.cores().server))
-        self.assertEqual({cores[host] for host in ("load", "lb", "redis")},
-                         {str(*self.lab.cores().client)})
-
     @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
     def test_a_page_comes_from_server_with_entries_from_redis(self):
         store = self.lab.redis(self.folder)
@@ -160,12 +141,6 @@ class Hosts(unittest.TestCase):
             child = int(process.stdout.readline())
         self.lab.end()
         self.assertFalse(runs(child))
-
-    @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")
-    def test_a_balancer_that_does_not_start_says_why(self):
-        with self.assertRaisesRegex(Trouble, "nginx before 1 did not start: .*nobody"):
-            with self.lab.balancer(["nobody:1"], self.folder):
-                self.fail("it started")
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)

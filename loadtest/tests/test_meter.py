@@ -73,14 +73,6 @@ class Families(FakeProc):
         self.process(31, 30, 30)
         self.assertEqual(set(tree.pids()), {10, 30, 31})
 
-    def test_a_stranger_is_read_once(self):
-        self.process(10, 1, 10)
-        self.process(20, 1, 20)
-        tree = meter.Tree(10, self.proc)
-        tree.pids()
-        self.write("20/stat", "not to be parsed")
-        self.assertEqual(tree.pids(), [10])
-
 
 class MemoryOfATree(FakeProc):
     def look(self):
@@ -102,17 +94,6 @@ class MemoryOfATree(FakeProc):
         memory = self.look()
         self.assertEqual((memory.peak_pss, memory.threads), (100 * 1000 * 1024, 1000))
 
-    def test_the_peak_stays(self):
-        self.process(10, 1, 10, pss_kb=1000)
-        memory = self.look()
-        self.process(10, 1, 10, pss_kb=10)
-        memory.look()
-        self.assertEqual(memory.peak_pss, 1000 * 1024)
-
-    def test_none_to_be_had(self):
-        self.write("10/stat", stat_line(10, 1, 10))
-        self.assertIsNone(self.look().peak_pss)
-
 
 class ContextSwitches(unittest.TestCase):
     def thread(self, seconds, voluntary, involuntary):
@@ -133,10 +114,6 @@ class ContextSwitches(unittest.TestCase):
 class CoreShares(unittest.TestCase):
     TEXT = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 20 300 4 5 6 7 0 0\ncpu11 9 9 9 9 9 9 9 9 0 0\n"
 
-    def test_the_line_of_that_core(self):
-        self.assertEqual(meter.core_ticks(0, self.TEXT), [10, 1, 20, 300, 4, 5, 6, 7])
-        self.assertIsNone(meter.core_ticks(1, self.TEXT))
-
     def test_work_idleness_and_theft_are_told_apart(self):
         before = [100] * 8  # user nice system idle iowait irq softirq steal
         after = [120, 110, 115, 130, 110, 102, 103, 110]
@@ -148,14 +125,6 @@ class CoreShares(unittest.TestCase):
         core = meter.core_between([0] * 8, meter.together([one, None, two]))
         self.assertEqual(core.busy, 50.0)
         self.assertEqual(meter.core_between([], meter.together([])), meter.UNKNOWN)
-
-    def test_unknown(self):
-        for before, after in ((None, None), ([0] * 8, None), ([5] * 8, [5] * 8)):
-            self.assertEqual(meter.core_between(before, after), meter.UNKNOWN)
-
-    def test_an_idle_core_has_no_user_share(self):
-        core = meter.core_between([0] * 8, [0, 0, 0, 100, 0, 0, 0, 0])
-        self.assertEqual(core, meter.Core(0.0, 0.0, None))
 
     def test_work_between_two_ticks_counts(self):
         idle, full = meter.Core(7.0, 0.0, 50.0), meter.Core(99.0, 0.0, 50.0)
@@ -174,11 +143,6 @@ class KernelsRecord(FakeProc):
         self.assertEqual(meter.parse_record(self.TEXT), {
             "ListenOverflows": 22, "ListenDrops": 23, "TCPTimeouts": 4, "TCPSynRetrans": 5})
 
-    def test_an_older_kernel_has_fewer(self):
-        self.assertEqual(meter.parse_record("TcpExt: ListenDrops\nTcpExt: 3\n"),
-                         {"ListenDrops": 3})
-        self.assertEqual(meter.parse_record(""), {})
-
     def test_each_host_counts_once(self):
         for pid in (1, 2, 3):
             self.write("%d/net/netstat" % pid, self.TEXT)
@@ -188,9 +152,6 @@ class KernelsRecord(FakeProc):
         self.write("3/ns/net", "")
         record = meter.network_record([1, 2, 3, 4], self.proc)
         self.assertEqual(record["ListenOverflows"], 44)
-
-    def test_this_machine_has_them_all(self):
-        self.assertEqual(set(meter.network_record(["self"])), set(meter.RECORD))
 
 
 class Alive(unittest.TestCase):
@@ -223,20 +184,6 @@ class Alive(unittest.TestCase):
         self.assertAlmostEqual(reading.cpu_us, 300e3, delta=25e3)
         self.assertIsNone(reading.switches)  # they went with the child
 
-    def test_what_a_living_child_did(self):
-        reading = self.measure("import os\na, b = os.pipe()\n"
-                               "if not os.fork(): burn(0.3); os.write(b, b'x'); time.sleep(60)\n"
-                               "os.read(a, 1)")
-        self.assertAlmostEqual(reading.cpu_us, 300e3, delta=25e3)
-        self.assertIsNotNone(reading.switches)
-
-    def test_what_ended_threads_did(self):
-        reading = self.measure("import threading\nfor _ in range(3):\n"
-                               "    t = threading.Thread(target=burn, args=(0.1,))\n"
-                               "    t.start(); t.join()")
-        self.assertAlmostEqual(reading.cpu_us, 300e3, delta=15e3)
-        self.assertIsNone(reading.switches)
-
     def test_many_short_children_are_counted_exactly(self):
         """Each less than a tick of /proc: rounding each would make nothing of them."""
         reading = self.measure("import os\nfor _ in range(50):\n    pid = os.fork()\n"
@@ -257,31 +204,6 @@ class Alive(unittest.TestCase):
         self.assertLess(reading.peak_pss, 90 << 20)
         self.assertEqual((reading.processes, reading.threads), (1, 2))
 
-    def test_a_busy_core_is_seen(self):
-        core = min(os.sched_getaffinity(0))
-        process = self.start("print(flush=True); burn(60)")
-        os.sched_setaffinity(process.pid, {core})
-        process.stdout.readline()
-        for cores in (machine.Cores((core,), (), ()), machine.Cores(*[(core,)] * 3)):
-            with meter.Meter(process.pid, cores) as measured:
-                time.sleep(0.3)
-            reading = measured.reading
-            self.assertGreater(reading.busy.server + reading.cores.server.steal, 80)
-            self.assertEqual(reading.shared, bool(cores.client))
-            self.assertEqual(reading.cpu_user_us is None, reading.shared)
-
-    def test_a_core_is_at_least_as_busy_as_the_server_on_it(self):
-        process = self.start("print(flush=True); burn(60)")
-        process.stdout.readline()
-        idle = meter.Core(0.0, 0.0, None)
-        with unittest.mock.patch.object(meter, "core_between", return_value=idle), \
-                meter.Meter(process.pid, machine.Cores((0,), (1,), (1,))) as measured:
-            time.sleep(0.3)
-        reading = measured.reading
-        self.assertGreater(reading.busy.server, 0)
-        self.assertAlmostEqual(reading.busy.server, reading.cpu_us / reading.seconds / 1e4, delta=1)
-        self.assertEqual(reading.busy.client, 0)
-
     def test_looking_at_a_crowd_costs_little(self):
         process = self.start("import os\nfor _ in range(500):\n"
                              "    if not os.fork(): time.sleep(60)\n"
@@ -293,44 +215,79 @@ class Alive(unittest.TestCase):
         self.assertGreater(measured._memory.looks, 1)
         self.assertLess(measured._memory.seconds, 0.1)
 
-    def test_a_figure_for_each_column(self):
-        row = dict(zip(meter.COLUMNS, self.measure("").raw()))
-        self.assertEqual(len(row), len(meter.COLUMNS))
-        self.assertEqual((row["server_core_busy"], row["processes"]), ("", 1))
-
 
 class Verdicts(unittest.TestCase):
-    def test_whose_the_figure_is(self):
-        for server, client, whose in ((100, 100, "server-bound"), (75, 20, "server-bound"),
-                                      (74.9, 100, "mixed"), (50, 10, "mixed"),
-                                      (49.9, 100, "client-bound"), (3, 50, "client-bound"),
-                                      (3, 2, "waiting"), (None, None, "not pinned"),
-                                      (99, None, "not pinned"), (None, 74, "not seen"),
-                                      (None, 75, "client-bound")):
-            with self.subTest(server=server, client=client):
-                self.assertEqual(meter.verdict(machine.Cores(server, client, client)), whose)
+    """Server, client and Redis: their cores, how busy these were, and what each has used."""
 
-    def test_redis_on_a_core_of_its_own(self):
-        self.assertEqual(meter.verdict(machine.Cores(40, 30, 90)), "redis-bound")
+    TWO = machine.Cores((0,), (1,), (1,))
+    THREE = machine.Cores((0,), (1,), (2,))
+
+    def test_who_was_full(self):
+        for pinned, busy, used, others, whose in (
+                (self.TWO, (100, 40, 40), (98, 20, 15), 0, meter.SERVER),
+                (self.TWO, (60, 97, 97), (58, 80, 15), 0, meter.CLIENT),
+                (self.TWO, (95, 97, 97), (93, 80, 15), 0, meter.BOTH),
+                (self.TWO, (60, 97, 97), (58, 40, 55), 0, meter.REDIS),
+                (self.TWO, (89, 89, 89), (85, 60, 25), 0, meter.NOBODY),
+                (self.TWO, (60, 97, 97), (58, 60, 15), 22, meter.OTHERS),
+                (self.TWO, (60, 70, 70), (58, 30, 15), 22, meter.NOBODY),  # they were in nobody's way
+                (self.THREE, (40, 30, 95), (35, 25, 93), 0, meter.REDIS),
+                (machine.Cores((0, 1), (1,), (1,)), (95, 95, 95), (150, 30, 9), 0, meter.SERVER),
+                (machine.Cores((), (1,), (1,)), (None, 95, 95), (0, 93, 0), 0, meter.CLIENT),
+                (machine.Cores((), (1,), (1,)), (None, 50, 50), (0, 48, 0), 0, meter.NOT_SEEN),
+                (machine.Cores((), (), ()), (None, None, None), (50, 50, 0), 0, meter.NOT_PINNED)):
+            with self.subTest(busy=busy, used=used):
+                self.assertEqual(meter.verdict(pinned, machine.Cores(*busy), dict(zip(
+                    ("server", "client", "redis", "thread"), (*used, used[0] / 2))), others), whose)
 
     def test_one_thread_that_is_full_is_the_server_s_limit_on_any_number_of_cores(self):
-        self.assertEqual(meter.verdict(machine.Cores(49, 60, 20), own=98), "server-bound")
+        used = {"server": 99.0, "client": 20.0, "redis": 5.0, "thread": 97.0}
+        pinned = machine.Cores((0, 1), (2,), (3,))
+        self.assertEqual(meter.verdict(pinned, machine.Cores(50, 20, 5), used), meter.SERVER)
 
-    def test_of_cores_that_are_shared_only_what_the_server_used_is_the_server_s(self):
-        both_full = machine.Cores(100, 100, 100)
-        self.assertEqual(meter.verdict(both_full, own=60, shared=True), "shared")
-        self.assertEqual(meter.verdict(both_full, own=80, shared=True), "server-bound")
+    def test_each_party_s_own_cpu_time(self):
+        """The client burns for 0.3 s on one core while the server sleeps on another."""
+        cores = sorted(os.sched_getaffinity(0))
+        server, burner = ["sleep", "60"], [sys.executable, "-B", "-c", BURN + "burn(0.3)"]
+        if len(cores) < 2:
+            self.skipTest("there is one core")
+        process = processes.start(server, cores[:1])
+        self.addCleanup(processes.end, process)
+        pinned = machine.Cores((cores[0],), (cores[1],), (cores[1],))
+        with meter.Meter(process.pid, pinned, redis=[process.pid]) as measured:
+            client = processes.start(burner, cores[1:2])
+            processes.wait(client)
+            processes.end(client)
+        reading = measured.reading
+        self.assertAlmostEqual(reading.used["client"] * reading.seconds / 100, 0.33, delta=0.08)
+        self.assertLess(reading.used["server"], 5)
 
-    def test_little_s_law(self):
-        self.assertAlmostEqual(meter.off(100, 10000, 10), 0)
+    def test_little_s_law_and_the_spread_of_rounds(self):
         self.assertAlmostEqual(meter.off(100, 10000, 9), 0.1)
-        self.assertAlmostEqual(meter.off(100, 10000, 12), 0.2)
-
-    def test_the_spread_of_rounds(self):
         self.assertEqual(meter.spread([1300, 1100, 1234]), "1,234 [1,100-1,300]")
-        self.assertEqual(meter.spread([1100, 1300]), "1,200 [1,100-1,300]")
         self.assertEqual(meter.spread([7.25]), "7")
-        self.assertEqual(meter.spread([1.26, 1.24], "{:.2f}"), "1.25 [1.24-1.26]")
+
+
+class Topology(unittest.TestCase):
+    """What lscpu says: CPU, core, socket, MHz."""
+
+    def test_the_cores_that_are_used(self):
+        for listed, cores in (("0,0,0,\n1,1,0,", [0, 1]),
+                              ("0,0,0,\n1,0,0,\n2,1,0,\n3,1,0,", [0, 2]),  # hyperthreads
+                              ("0,0,0,\n1,0,0,", [0, 1]),  # but both if that is all there is
+                              ("0,0,0,\n1,1,0,\n2,2,1,\n3,3,1,\n4,4,1,", [2, 3, 4]),  # one socket
+                              ("0,0,0,3000\n1,1,0,5000\n2,2,0,5000\n3,3,0,5000", [1, 2, 3]),  # the fast ones
+                              ("0,0,0,3000\n1,1,0,3000\n2,2,0,5000", [0, 1, 2])):  # too few of these
+            with self.subTest(listed):
+                self.assertEqual(machine.usable_cores(listed), cores)
+
+    def test_the_load_generator_has_all_that_are_left(self):
+        for usable, count, most, cores in (
+                ([4], 1, None, ((), (), ())), ([3, 5], 1, None, ((3,), (5,), (5,))),
+                ([3, 5], 2, None, ((3, 5), (5,), (5,))), (range(3), 1, None, ((0,), (1,), (2,))),
+                (range(8), 2, None, ((0, 1), (2, 3, 4, 5, 6), (7,))), (range(8), 1, 2, ((0,), (1, 2), (7,)))):
+            with unittest.mock.patch.object(machine, "usable_cores", lambda usable=usable: [*usable]):
+                self.assertEqual(machine.choose_cores(count, most), cores)
 
 
 if __name__ == "__main__":

@@ -42,83 +42,23 @@ class Options(unittest.TestCase):
             except SystemExit:
                 return said.getvalue().splitlines()[-1]
 
-    def test_a_path_is_asked_of_our_own(self):
-        options = self.parse("--url", "/index.html")
-        self.assertEqual((options.url, options.elsewhere), ("/index.html", None))
-        self.assertEqual(options.servers, servers.NAMES)
+    def test_a_path_is_asked_of_our_own_and_a_whole_url_is_somebody_else_s(self):
+        for url, base, path, names in (
+                ("/index.html", None, "/index.html", servers.NAMES),
+                ("http://10.1.2.3:8000/a?b", "http://10.1.2.3:8000", "/a?b", ["10.1.2.3:8000"]),
+                ("http://[::1]:80", "http://[::1]:80", "/", ["[::1]:80"])):
+            options = self.parse("--url", url)
+            self.assertEqual((options.elsewhere, options.url, options.servers), (base, path, names))
 
-    def test_a_whole_url_is_one_server_that_somebody_else_has_started(self):
-        for url, base, path, name in (
-                ("http://10.1.2.3:8000/a?b", "http://10.1.2.3:8000", "/a?b", "10.1.2.3:8000"),
-                ("http://host:80", "http://host:80", "/", "host:80"),
-                ("http://[::1]:80/", "http://[::1]:80", "/", "[::1]:80")):
-            with self.subTest(url=url):
-                options = self.parse("--url", url)
-                self.assertEqual((options.elsewhere, options.url, options.servers),
-                                 (base, path, [name]))
-
-    def test_it_is_measured_alone(self):
-        for words in (["--lab"], ["--against", "v1"]):
-            with self.subTest(words=words):
-                self.assertIn("is measured alone", self.parse("--url", "http://h:1/", *words))
-
-    def test_who_asks_from_here_only_is_not_for_the_lab(self):
-        for program, words in (("burst", []), ("files", []), ("connections", []), ("cost", []),
-                               ("cost", ["--parts", "cpu,memory"])):
-            with self.subTest(program=program, words=words):
-                done = subprocess.run([os.path.join(machine.TOP, "loadtest", program), "--lab",
-                                       *words], stderr=subprocess.PIPE, text=True, check=False)
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertRegex(done.stderr, "--lab is for|in the lab only")
-
-    def test_connections_starts_its_servers(self):
-        done = subprocess.run([os.path.join(machine.TOP, "loadtest", "connections"), "--url",
-                               "http://127.0.0.1:1/"], stderr=subprocess.PIPE, text=True,
-                              check=False)
-        self.assertIn("connections starts the servers that it measures", done.stderr)
-
-    def test_milliseconds(self):
+    def test_what_does_not_go_together_is_refused_in_one_line(self):
+        for words, said in ((["--url", "http://h:1/", "--lab"], "is measured alone"),
+                            (["--url", "index.html"], "neither a path"), (["--flush"], "--redis"),
+                            (["--lab", "--redis", "h:1"], "has a Redis of its own"),
+                            (["--servers", "epoll,nobody"], "none of"), (["--levels", "0"], "number from 1")):
+            self.assertIn(said, self.parse(*words))
+        self.assertEqual(self.parse("--servers", "epoll,poll --workers 5").servers,
+                         ["epoll", "poll --workers 5"])
         self.assertEqual(experiment.milliseconds("0,0.1,10,10"), [0, 0.1, 10])
-        for text in ("", "-1", "1000", "x"):
-            with self.subTest(text=text), self.assertRaises(argparse.ArgumentTypeError):
-                experiment.milliseconds(text)
-
-    def test_what_is_neither_is_refused(self):
-        for text in ("index.html", "https://host/", "http://", "http:///a"):
-            with self.subTest(text=text), self.assertRaises(argparse.ArgumentTypeError):
-                experiment.path_or_url(text)
-
-    def test_a_lab_has_a_redis_of_its_own(self):
-        self.assertIn("has a Redis of its own", self.parse("--lab", "--redis", "h:1"))
-
-
-
-class Here(unittest.TestCase):
-    def cores(self, allowed, count=1, threads=None):
-        """On a machine that allows these; `threads`: of each, those of its core."""
-        with mock.patch.object(os, "sched_getaffinity", lambda _: set(allowed)), \
-                mock.patch.object(machine, "read", lambda path: (threads or {}).get(
-                    int(re.search(r"cpu(\d+)", path).group(1)), "")):
-            return tuple(places.Here().place(host, count).cores
-                         for host in ("server", "load", "redis"))
-
-    def test_the_server_s_cores_are_its_own_as_long_as_there_are_others(self):
-        for allowed, count, cores in (
-                ([4], 1, ((), (), ())), ([3, 5], 1, ((3,), (5,), (5,))),
-                ([3, 5], 2, ((3, 5), (5,), (5,))), (range(3), 1, ((0,), (1,), (2,))),
-                (range(3), 2, ((0, 1), (2,), (2,))), (range(8), 4, ((0, 1, 2, 3), (6,), (7,)))):
-            with self.subTest(allowed=allowed, count=count):
-                self.assertEqual(self.cores(allowed, count), cores)
-
-    def test_of_two_hardware_threads_one_counts(self):
-        threads = {0: "0-1", 1: "0-1", 2: "2,3", 3: "2,3"}
-        self.assertEqual(self.cores(range(4), 1, threads), ((0,), (2,), (2,)))
-        self.assertEqual(self.cores([0, 1], 1, threads), ((0,), (1,), (1,)))
-
-    def test_there_are_no_hosts_to_watch(self):
-        with places.Here().watch() as busy:
-            pass
-        self.assertEqual(busy, {})
 
 
 class Apart(unittest.TestCase):
@@ -129,7 +69,7 @@ class Apart(unittest.TestCase):
             self.skipTest(WHY_NOT)
         before = machine_s_own()
         done = subprocess.run(
-            [sys.executable, "-c", "from lib import places\n"
+            [sys.executable, "-c", "from lib.subjects import places\n"
              "with places.Apart():\n"
              "    print(open('/proc/sys/net/core/somaxconn').read())\n"
              "    import socket; door = socket.create_server(('127.0.0.1', 0))\n"
@@ -180,54 +120,6 @@ class Elsewhere(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| 127.0.0.1:%d " % server.server_port, done.stdout)
         self.assertIn("was there already", done.stdout)
-
-
-class Instances:
-    """What Balanced starts."""
-
-    def __init__(self, status=0):
-        self.name, self.url, self.pid = "epoll", "http://10.0.0.3:%d" % (8000 + status), 10 + status
-        self.status = status
-        self.ended = False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.end()
-
-    def end(self):
-        self.ended = True
-        return self.status
-
-
-class Balanced(unittest.TestCase):
-    def setUp(self):
-        self.lab = mock.MagicMock()
-        self.lab.balancer.return_value.__enter__.return_value.url = "http://10.0.0.2:8000"
-
-    def open(self, instances):
-        return subjects.Balanced(instances, self.lab, "/tmp")
-
-    def test_is_asked_at_the_balancer_and_measured_at_all_instances(self):
-        with self.open([Instances(0), Instances(1), Instances(2)]) as many:
-            self.assertEqual((many.url, many.pid, many.other_pids),
-                             ("http://10.0.0.2:8000", 10, [11, 12]))
-        self.lab.balancer.assert_called_with(
-            ["10.0.0.3:8000", "10.0.0.3:8001", "10.0.0.3:8002"], "/tmp")
-
-    def test_ends_all_and_tells_who_did_not_end_well(self):
-        instances = [Instances(0), Instances(-11), Instances(0)]
-        with self.open(instances) as many:
-            self.assertEqual(many.end(), -11)
-        self.assertTrue(all(each.ended for each in instances))
-
-    def test_a_balancer_that_does_not_start_leaves_no_instance(self):
-        self.lab.balancer.return_value.__enter__.side_effect = KeyError
-        instances = [Instances(), Instances()]
-        with self.assertRaises(KeyError):
-            self.open(instances).__enter__()
-        self.assertTrue(all(each.ended for each in instances))
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)

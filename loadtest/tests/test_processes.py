@@ -26,17 +26,6 @@ class Ending(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         return process, process.stdout.readline().strip()
 
-    def test_its_status_is_reported(self):
-        process, _ = self.start("exit 3")
-        self.assertTrue(processes.wait(process, 2))
-        self.assertEqual(processes.end(process), 3)
-        self.assertEqual(processes.end(process), 3)  # once more does no harm
-
-    def test_waiting_has_a_limit(self):
-        process, _ = self.start("echo; exec sleep 60")
-        self.assertFalse(processes.wait(process, 0.05))
-        self.assertEqual(processes.end(process), -signal.SIGTERM)
-
     def test_a_command_that_does_not_end_in_time_is_named(self):
         with self.assertRaisesRegex(Trouble, r"^sleep: no end within 0\.05 s$"):
             machine.output_of(["sleep", "60"], seconds=0.05)
@@ -62,13 +51,6 @@ class Ending(unittest.TestCase):
         self.assertEqual(os.sched_getaffinity(0), ours)  # we ourselves stay where we were
         process.stdout.close()
         processes.end(process)
-
-    def test_a_child_has_no_signal_blocked(self):
-        with open("/proc/self/status", encoding="ascii") as file:
-            ours = [line for line in file if line.startswith("SigBlk:")]
-        process, blocked = self.start("grep ^SigBlk: /proc/self/status")
-        processes.end(process)
-        self.assertEqual([blocked + "\n"], ours)
 
     def test_a_signal_while_one_starts_finds_it_listed(self):
         """The signal comes when the process is there, and start() has not returned."""
@@ -108,22 +90,6 @@ with processes.tidied():
                     program.send_signal(number)
                     self.assertEqual(program.wait(5), status)
                 self.assertTrue(gone_within(1, child))
-
-
-class Servers(unittest.TestCase):
-    def test_one_that_does_not_start_says_why(self):
-        log = os.devnull
-        with self.assertRaisesRegex(Trouble, "false did not start: status 1"):
-            with servers.Server("false", "unix:/nowhere", None, log):
-                self.fail("it started")
-
-    def test_one_that_a_signal_ended_says_so_beside_its_last_words(self):
-        with tempfile.TemporaryDirectory() as folder:
-            started = servers.Started("old", None, os.path.join(folder, "log"))
-            started.start(["sh", "-c", "echo 200 GET; kill -PIPE $$"])
-            processes.wait(started._process)
-            with self.assertRaisesRegex(Trouble, r"signal 13 \(Broken pipe\).* 200 GET"):
-                started.must_live()
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -49,7 +51,7 @@ class Programs(unittest.TestCase):
             rows = [line.strip("|").split(" | ") for line in table.splitlines()]
             self.assertEqual({len(row) for row in rows}, {len(rows[0])}, table)
             self.assertGreater(len(rows), 2, table)
-        self.assertRegex(text, r"\| +[1-9][\d,.]*")
+        self.assertRegex(text, r"\| +(≥ )?[1-9][\d,.]*")
 
     def look_at_page(self, path):
         with open(path, encoding="utf-8") as file:
@@ -103,6 +105,39 @@ class Programs(unittest.TestCase):
                                       encoding="utf-8", check=False)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(said, done.stdout)
+
+    def test_latency(self):
+        text = self.run_briefly("latency", "--quick --servers epoll --delay 0", ["h2load", "ab"])
+        self.assertRegex(text, r"\| epoll +\|[^|]*\| +\d+\.\d / ")
+
+    def test_mixes(self):
+        self.run_briefly("mixes", "--quick --servers epoll", ["ab", "wrk", "curl"])
+
+    def test_an_interrupted_run_goes_on_where_it_stopped(self):
+        def rows():
+            path = os.path.join(folder, "cells.tsv")
+            if not os.path.exists(path):
+                return []
+            with open(path, encoding="utf-8") as file:
+                return file.read().splitlines()
+
+        with tempfile.TemporaryDirectory() as folder:
+            command = [os.path.join(LOADTEST, "compare"), *"--quick --rounds 2 --servers epoll,floor "
+                       "--levels 20 --into".split(), folder]
+            first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while first.poll() is None and len(rows()) < 3:
+                time.sleep(0.01)
+            first.send_signal(signal.SIGINT)
+            self.assertEqual(first.wait(), 130)
+            before = rows()
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            self.assertEqual((done.returncode, rows()[:len(before)], len(rows())), (0, before, 9), done.stdout)
+
+    def test_the_plan_is_said_without_measuring(self):
+        for program in ("compare", "latency", "mixes", "ramp", "connections", "files"):
+            done = subprocess.run([os.path.join(LOADTEST, program), "--plan", "--rounds", "7"],
+                                  cwd=machine.TOP, stdout=subprocess.PIPE, encoding="utf-8", check=True)
+            self.assertRegex(done.stdout, r"^\d+ (cells|steps), about \d+ minutes\n$")
 
     def test_sweep(self):
         self.run_briefly("sweep", "--quick --levels 20,50 --servers preforking,threading", ["ab"])

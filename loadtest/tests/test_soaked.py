@@ -34,9 +34,6 @@ class Verdict(unittest.TestCase):
     def test_a_server_that_holds_the_same_is_flat(self):
         self.assertEqual(soak.verdict(turns(40)), "flat")
 
-    def test_a_byte_lost_with_each_request_is_seen(self):
-        self.assertEqual(soak.verdict(turns(40, lambda n: {"memory": EACH * n})), "grew: memory")
-
     def test_a_descriptor_a_process_or_a_thread_lost_in_a_million_requests_is_seen(self):
         for figure in ("descriptors", "processes", "threads"):
             with self.subTest(figure=figure):
@@ -76,9 +73,6 @@ class Causes(unittest.TestCase):
             "Unexpected in 1 of 4 turns: 503: 2. It printed: epoll: no Redis. For up to 3.2 s of "
             "these turns the machine left us no CPU."])
 
-    def test_what_the_mix_asks_for_needs_no_explanation(self):
-        self.assertEqual(soak.troubles([Turn("epoll", 1, statuses=Counter(soaked.EXPECTED))]), [])
-
 
 class Share(unittest.TestCase):
     def left(self, *requests):
@@ -91,32 +85,8 @@ class Share(unittest.TestCase):
         self.assertEqual(self.left(), soaked.QUARTERS)
         self.assertEqual(self.left(5000000), soaked.QUARTERS - 1)
 
-    def test_then_it_depends_on_how_fast_they_were(self):
-        self.assertEqual(self.left(*[100000] * 5), 5)
-        self.assertEqual(self.left(*[100000] * 9, 99000), 1)
-
     def test_a_last_turn_that_was_much_faster_than_the_others_is_the_last(self):
         self.assertEqual(self.left(*[200000] * 4, 199999, 700000), 0)
-
-    def test_a_run_that_has_come_to_its_end_is_as_long_as_was_planned(self):
-        """The last turn does the work of three."""
-        run = SimpleNamespace(cells=[], servers=["epoll"], began="", seconds=1, wrong=[],
-                              options=SimpleNamespace(requests=700000))
-        turns_of = iter([100000] * 4 + [300000])
-        subject = mock.MagicMock(server=None)
-        subject.__enter__.return_value = subject
-        subject.name = "epoll"
-        subject.turn = lambda _: Turn("epoll", 1, answers={"2xx": next(turns_of)})
-        record = mock.MagicMock()
-        record.__enter__.return_value = record
-        record.recall.return_value = None
-        record.keep = lambda turn, _: run.cells.append(turn)
-        with mock.patch.object(soak, "Record", return_value=record), \
-                mock.patch.object(soak.soaked, "Subject", return_value=subject), \
-                mock.patch.object(soak.subjects, "end", return_value=[]):
-            soak.Soak("").measure(run)
-        self.assertEqual(len(run.cells), 5)
-        self.assertEqual(record.plan.call_args, mock.call(5))
 
 
 def rows_of(folder):

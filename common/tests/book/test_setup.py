@@ -232,7 +232,7 @@ class Release(unittest.TestCase):
             self.assertEqual(first.read(), second.read())
 
     def test_its_load_tests_know_the_commit(self):
-        said = subprocess.run(["python3", "-B", "-c", "from lib import machine\n"
+        said = subprocess.run(["python3", "-B", "-c", "from lib.measuring import machine\n"
                                "print(dict(machine.environment())['ZeroHTTPd'])"], check=True,
                               cwd=os.path.join(self.top, "loadtest"), stdout=subprocess.PIPE,
                               encoding="utf-8").stdout

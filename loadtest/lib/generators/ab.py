@@ -41,20 +41,24 @@ def command(url, clients, csv, requests=None, seconds=None, kept=False):
 
 
 def run(url, clients, cores, save_as, *, requests=None, seconds=None, kept=False, limit=None,
-        prefix=()):
-    """Loads `url`. Returns the Load; what ab wrote stays in `save_as` with .txt, .err and .csv.
-    Trouble if ab gave up, or took more than `limit` seconds. `prefix` leads to another host."""
-    csv = save_as + ".csv"
-    if os.path.exists(csv):
+        prefix=(), meanwhile=None):
+    """Loads `url`, with one process for each core. Returns the Load; what ab wrote stays in
+    `save_as` with .txt, .err and .csv. Trouble if ab gave up, or took more than `limit` seconds.
+    `prefix` leads to another host."""
+    parts = max(1, min(len(cores or [0]), clients))
+    files = ["%s%s.csv" % (save_as, "-%d" % number if number else "") for number in range(parts)]
+    for csv in filter(os.path.exists, files):
         os.remove(csv)
-    words = [*prefix, *command(url, clients, csv, requests, seconds, kept)]
+    commands = [[*prefix, *command(url, few, csv, some, seconds, kept)] for few, some, csv in zip(
+        load.shares(clients, parts), load.shares(requests or 0, parts), files)]
     try:
-        text = load.run("ab", words, cores, save_as, limit)
+        texts = load.run("ab", commands, cores, save_as, limit, meanwhile=meanwhile)
     except Trouble as trouble:
         done = re.search(r"Total of (\d+) requests completed", processes.printed(save_as + ".err")
                          + processes.printed(save_as + ".txt"))
         raise Trouble("%s, after %s requests" % (trouble, done.group(1) if done else "0")) from None
-    return parse(text, processes.printed(csv) if os.path.exists(csv) else "")
+    return load.together([parse(text, processes.printed(csv) if os.path.exists(csv) else "")
+                          for text, csv in zip(texts, files)])
 
 
 def parse(text, csv):
@@ -67,14 +71,16 @@ def parse(text, csv):
     errors = parse_errors(text)
     percentiles = parse_percentiles(csv)
     longest = max(number["longest"], percentiles[99])
+    requests = max(0, int(number["complete"]) - sum(errors.values()))
     return Load(
-        requests=max(0, int(number["complete"]) - sum(errors.values())),
+        requests=requests,
         errors=errors,
         seconds=number["seconds"],
         mean_ms=mean(percentiles + [longest]),
         percentiles={50: percentiles[50], 90: percentiles[90], 99: percentiles[99], 100: longest},
         connects=True,
         content=int(number["content"]),
+        times=tuple((ms, requests / 101) for ms in [*percentiles, longest]),
     )
 
 

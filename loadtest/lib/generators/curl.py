@@ -41,8 +41,8 @@ def run(urls, cores, save_as, limit_seconds):
     with open(save_as + ".list", "w", encoding="utf-8") as file:
         file.write(list_of(urls, limit_seconds))
     # curl's own status is that of the last file
-    return parse(load.run("curl", command(save_as + ".list"), cores, save_as, limit_seconds,
-                          must_succeed=False), len(urls))
+    return parse(load.run("curl", [command(save_as + ".list")], cores, save_as, limit_seconds,
+                          must_succeed=False)[0], len(urls))
 
 
 def parse(text, expected):

@@ -1,35 +1,43 @@
 """h2load: an open loop over HTTP/1.1, run and understood.
 
 ab and wrk are closed loops. A client that waits asks for nothing meanwhile, so a slow server is
-asked less. h2load opens so many new connections a period, whatever the replies do, and asks once on
-each. README.md lists the traps of all load generators. To trust its figures (1.52) one must also
-know:
+asked less. h2load asks at a rate that does not depend on the replies: on new connections (-r), or
+on kept ones (--rps). So the moment at which each request should have been sent is known, and its
+latency counts from there. README.md lists the traps of all load generators. To trust its figures
+(1.52) one must also know:
 
-- With -D a time-out ends h2load with a failed assertion. So this module always gives it -n.
-- Its log has only the requests that were answered, whatever its manual says about -1.
+- With -D a time-out ends h2load with a failed assertion. So this module gives it -n instead.
+- Its log has only the requests that were answered, whatever its manual says about -1. A time in it
+  begins when h2load has sent the request, which may be later than planned (see lateness).
 - Its 2xx may be more than were answered: it counts heads, and a body may be cut short.
 - "errored" includes "timeout", and clients that could not connect.
 - -r takes a whole number of connections a period: see pace().
+- A connection that waits for an answer does not send the next request. If the next one is late by
+  then, h2load sends it at once, and its log does not say that it was late.
+- It looks at a clock every 10 ms at most, so that above MOST_RPS requests come in small batches.
 """
 
+import bisect
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, NamedTuple
 
 from lib import Trouble
 from lib.generators import load
-from lib.measuring import processes
 from lib.generators.load import Load
+from lib.measuring import processes
 
-LEAST_PERIOD_MS = 10  # short, so that connections come evenly
+LEAST_PERIOD_MS = 2  # short, so that connections come evenly
+MOST_RPS, MOST_CLIENTS = 100, 2000  # on a connection; and of these
+AT_ONCE_S = 0.0005  # from the end of an answer to a request that waited for it
 GRACE_SECONDS = 10
-PERCENTAGES = (50, 90, 99, 100)
+PERCENTAGES = (50, 90, 99, 99.9, 100)
 
 COUNTS = re.compile(r"requests: (\d+) total, (\d+) started, (\d+) done, \d+ succeeded, "
                     r"\d+ failed, (\d+) errored, (\d+) timeout")
 STATUSES = re.compile(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx")
-FINISHED = re.compile(r"finished in ([\d.]+(?:us|ms|s))\b")
+FINISHED = re.compile(r"finished in ([\d.]+(?:us|ms|s)), ([\d.]+) req/s")
 CONNECT = re.compile(r"time for connect:\s+(\S+)\s+(\S+)\s+(\S+)")
 UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
@@ -37,7 +45,11 @@ UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 class Answer(NamedTuple):
     start_s: float  # since 1970, so that several runs can be put on one axis
     status: int
-    ms: float  # to the end of the response
+    ms: float  # to the end of the response; from the moment intended, once that is known
+
+    @property
+    def end_s(self):
+        return self.start_s + self.ms / 1000
 
 
 @dataclass(frozen=True)
@@ -48,41 +60,67 @@ class Report:
     timeout: int  # among the errored
     statuses: Dict[int, int]  # by first digit, only those that occurred: {2: 3000, 5: 7}
     seconds: float
+    rate: float  # as h2load says
     connect_ms: float  # mean, of a connection
-    answers: List[Answer]  # in the order in which they ended
+    answers: List[Answer]  # in the order in which they were sent, from the moments intended
 
-    def load(self):
-        """The same as a Load. Times are those of the 2xx responses."""
-        good = sorted(answer.ms for answer in self.answers if answer.status // 100 == 2)
+    def load(self, step_seconds=None):
+        """The same as a Load. Times are those of the 2xx responses. In time is what was answered in
+        so many seconds from the first request on."""
+        good = [answer for answer in self.answers if answer.status // 100 == 2]
         others = sum(count for digit, count in self.statuses.items() if digit != 2)
         connected = self.started > 0
         errors = {"connect": 0 if connected else self.errored,
                   "reset": self.errored - self.timeout if connected else 0,
                   "time-out": self.timeout if connected else 0,
                   "not 2xx": others}
+        times = sorted(answer.ms for answer in good)
+        until = good[0].start_s + step_seconds if good and step_seconds else math.inf
         return Load(
             requests=len(good), errors=errors, seconds=self.seconds, connects=False,
-            mean_ms=sum(good) / len(good) if good else 0.0, percentiles=percentiles(good))
+            mean_ms=sum(times) / len(times) if good else 0.0, percentiles=percentiles(times),
+            in_time=sum(answer.end_s <= until for answer in good), connect_ms=self.connect_ms)
 
 
-def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=()):
-    """Opens `rate` new connections a second for so long, with a request on each. Returns the
-    Report. h2load's output is kept in `save_as` with .txt and .tsv. `prefix` runs it on another
-    host."""
+def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=(), clients=None):
+    """Offers `rate` requests a second for so long: on new connections, or on `clients` kept ones.
+    Returns the Report, whose answers count from the moments intended. h2load's output is kept in
+    `save_as` with .txt and .tsv. `prefix` runs it on another host."""
     requests = max(1, round(rate * seconds))
     log = save_as + ".tsv"
     with open(log, "wb"):
         pass  # it may get no response, and write none
-    words = [*prefix, *command(url, requests, timeout_seconds, log, rate)]
+    words = command(url, requests, timeout_seconds, log, rate, clients, len(cores or [0]))
     limit = 2 * (seconds + timeout_seconds) + GRACE_SECONDS
-    text = load.run("h2load", words, cores, save_as, limit)
-    return parse(text, processes.printed(log))
+    [text] = load.run("h2load", [[*prefix, *words]], cores, save_as, limit)
+    report = parse(text, processes.printed(log))
+    return replace(report, answers=lateness(report.answers, clients / rate) if clients else
+                   behind(report.answers, *pace(rate)))
 
 
-def command(url, requests, timeout_seconds, log, rate):
-    connections, period_ms = pace(rate)
-    return ["h2load", "--h1", "-n", str(requests), "--log-file=" + log,
-            "-N", "%dms" % (1000 * timeout_seconds), "-c", str(requests), "-r", str(connections),
+def capacity(url, clients, seconds, cores, save_as, prefix=()):
+    """How many requests a second so many kept connections get in a closed loop, after a warm-up
+    that is not counted."""
+    warm_up = max(1, round(seconds / 2))
+    words = ["h2load", "--h1", "-c", str(clients), "-t", str(min(len(cores or [0]), clients)),
+             "-D", "%d" % max(1, round(seconds)), "--warm-up-time=%d" % warm_up, url]
+    [text] = load.run("h2load", [[*prefix, *words]], cores, save_as,
+                      seconds + warm_up + GRACE_SECONDS)
+    found = FINISHED.search(text)
+    if not found:
+        raise Trouble("h2load wrote no summary")
+    return float(found.group(2))
+
+
+def command(url, requests, timeout_seconds, log, rate, clients=None, threads=1):
+    words = ["h2load", "--h1", "-n", str(requests), "--log-file=" + log,
+             "-N", "%dms" % (1000 * timeout_seconds), "-t", str(threads)]
+    if clients:  # each connection begins at another moment of the first period
+        connections, period_ms = opening(rate, clients)
+        words += ["--rps=%g" % (rate / clients)]
+    else:
+        connections, period_ms = pace(rate)
+    return [*words, "-c", str(clients or requests), "-r", str(connections),
             "--rate-period=%dms" % period_ms, url]
 
 
@@ -91,8 +129,62 @@ def pace(rate):
     LEAST_PERIOD_MS on, that gives a whole rate exactly."""
     for period_ms in range(LEAST_PERIOD_MS, 1001):
         if rate * period_ms % 1000 == 0:
-            return rate * period_ms // 1000, period_ms
+            return int(rate * period_ms // 1000), period_ms
     raise Trouble("h2load cannot open %g connections a second" % rate)
+
+
+def opening(rate, clients):
+    """The same for kept connections: about all of them within the time from one request on a
+    connection to the next."""
+    period_ms = max(1, round(1000 / rate))
+    return max(1, round(rate * period_ms / 1000)), period_ms
+
+
+def even(rate):
+    """The nearest rate that can be spread evenly: whole connections every 2 ms, or every 10 ms, or
+    one every so many milliseconds."""
+    for least, step in ((2500, 500), (100, 100)):
+        if rate >= least:
+            return round(rate / step) * step
+    return min((each for each in range(1, 101) if 1000 % each == 0),
+               key=lambda each: abs(each - rate))
+
+
+# ---- from the moment intended -----------------------------------------------------------------
+
+
+def behind(answers, connections, period_ms):
+    """Of new connections: they are opened one after the other, so many each period. The n-th that
+    was sent should have been sent when its turn was. (What a connection takes to be established is
+    told by the kernel's count of SYNs sent again, and by connect_ms.)"""
+    answers = sorted(answers)
+    return [answer._replace(start_s=intended, ms=1000 * (answer.end_s - intended))
+            for number, answer in enumerate(answers)
+            for intended in [min(answer.start_s, answers[0].start_s
+                                 + number // connections * period_ms / 1000)]]
+
+
+def lateness(answers, period):
+    """Of kept connections: a request is sent every `period` seconds on each of them, or, if an
+    answer takes longer, at its end, and then it is late by the rest. So is the next one, until
+    the connection has caught up. The log does not name the connections, but a request that waited
+    is the one that was sent in the instant when the answer before it had come."""
+    answers = sorted(answers)
+    starts = [answer.start_s for answer in answers]
+    late, taken = [0.0] * len(answers), set()
+    for number, answer in enumerate(answers):
+        more = late[number] + answer.ms / 1000 - period
+        at = bisect.bisect_left(starts, answer.end_s - AT_ONCE_S / 10)
+        while at in taken:
+            at += 1
+        if more > 0 and at < len(starts) and starts[at] <= answer.end_s + AT_ONCE_S:
+            late[at] = more
+            taken.add(at)
+    return [answer._replace(start_s=answer.start_s - seconds, ms=answer.ms + 1000 * seconds)
+            for answer, seconds in zip(answers, late)]
+
+
+# ---- what it wrote ----------------------------------------------------------------------------
 
 
 def parse(text, log):
@@ -107,7 +199,7 @@ def parse(text, log):
     heads = {digit: int(count) for digit, count in enumerate(statuses.groups(), 2) if int(count)}
     return Report(
         total=total, started=started, errored=errored, timeout=timeout, statuses=heads,
-        seconds=milliseconds(finished.group(1)) / 1000,
+        seconds=milliseconds(finished.group(1)) / 1000, rate=float(finished.group(2)),
         connect_ms=milliseconds(connect.group(3)), answers=answers)
 
 
@@ -131,5 +223,5 @@ def percentiles(times, percentages=PERCENTAGES):
     """For each percentage the shortest time within which so many were done. The list is sorted."""
     if not times:
         return {}
-    return {percent: times[max(1, math.ceil(len(times) * percent / 100)) - 1]
+    return {percent: times[max(1, math.ceil(len(times) * percent / 100 - 1e-9)) - 1]
             for percent in percentages}

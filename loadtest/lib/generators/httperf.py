@@ -4,13 +4,11 @@ httperf opens so many connections a second, whether or not the server has answer
 asks once on each, and closes it. README.md lists the traps of all load generators. To trust its
 figures one must also know:
 
-- If it runs out of descriptors, it counts "fd-unavail" and goes on. Such a row says nothing about
-  the server (see void).
+- If it runs out of descriptors, it counts "fd-unavail" and goes on. Such a run says nothing about
+  the server (see Report.void).
 - It never waits by sleeping, so its core is always full. That tells nothing.
-- If it cannot keep up, it opens fewer connections than it was told to: compare connection_rate
-  with the offered rate. Its seconds go on until the last reply or time-out, which lowers every
-  rate of a short run. Then those of its samples are better: least, mean and most of the replies in
-  5 s. A run shorter than that has none.
+- If it cannot keep up, it opens fewer connections than it was told to. Its seconds go on until the
+  last reply or time-out, so replies by seconds are those that came in time.
 - A body cut short counts as a reply, even though Content-Length says more. A connection closed
   without a reply is a "connreset".
 - --timeout holds for each step of a connection: to connect, to send, to receive something.
@@ -35,15 +33,11 @@ LINES = [
     (r"Connection time \[ms\]: min N avg N max N median N stddev N",
      "_ connection_ms_mean connection_ms_max connection_ms_median _"),
     (r"Connection time \[ms\]: connect N", "connect_ms"),
-    (r"Reply rate \[replies/s\]: min N avg N max N stddev N \(N samples\)",
-     "reply_rate_min reply_rate_mean reply_rate_max _ samples"),
-    (r"Reply time \[ms\]: response N transfer N", "response_ms transfer_ms"),
 ]
 STATUSES = re.compile(r"Reply status: 1xx=(\d+) 2xx=(\d+) 3xx=(\d+) 4xx=(\d+) 5xx=(\d+)")
 ERRORS = re.compile(r"^Errors: (.*)$", re.MULTILINE)
-ERROR_KINDS = ["client-timo", "socket-timo", "connrefused", "connreset",
-               "fd-unavail", "addrunavail", "ftab-full", "other"]
 CLIENT_S_OWN = ["fd-unavail", "addrunavail", "ftab-full"]
+ERROR_KINDS = ["client-timo", "socket-timo", "connrefused", "connreset", *CLIENT_S_OWN, "other"]
 
 
 class Report(SimpleNamespace):
@@ -56,11 +50,6 @@ class Report(SimpleNamespace):
         None."""
         return ", ".join("%s %s" % (format(self.errors[kind], ","), kind)
                          for kind in CLIENT_S_OWN if kind in self.errors) or None
-
-    @property
-    def reply_rate(self):
-        """Replies a second, over the whole run."""
-        return self.replies / self.seconds if self.seconds else 0.0
 
     def load(self):
         """The same as a Load. A request's time is that of its connection, from connect to close,
@@ -76,7 +65,7 @@ class Report(SimpleNamespace):
             requests=self.statuses.get(2, 0), errors=errors,
             seconds=self.seconds, mean_ms=self.connection_ms_mean,
             percentiles={50: self.connection_ms_median, 100: self.connection_ms_max},
-            connects=True)
+            connects=True, connect_ms=self.connect_ms)
 
 
 def command(url, rate, connections, timeout_seconds):
@@ -89,11 +78,30 @@ def command(url, rate, connections, timeout_seconds):
 
 
 def run(url, rate, seconds, cores, save_as, timeout_seconds=5):
-    """Offers `url` so many connections a second for so long. Returns the Report. httperf's output
-    is kept in `save_as` with .txt and .err. Trouble if it gave up."""
-    words = command(url, rate, max(1, round(rate * seconds)), timeout_seconds)
+    """Offers `url` so many connections a second for so long, with one process for each core.
+    Returns the Report. httperf's output is kept in `save_as` with .txt and .err. Trouble if it gave
+    up."""
+    parts = len(cores or [0])
+    commands = [command(url, rate / parts, some, timeout_seconds)
+                for some in load.shares(max(1, round(rate * seconds)), parts) if some]
     limit = 2 * seconds + timeout_seconds + GRACE_SECONDS
-    return parse(load.run("httperf", words, cores, save_as, limit))
+    return together([parse(text) for text in load.run("httperf", commands, cores, save_as, limit)])
+
+
+def together(reports):
+    """Several processes as one: counts and rates are added, times are the mean, or the longest."""
+    merged = dict(vars(reports[0]))
+    for other in map(vars, reports[1:]):
+        for name, value in other.items():
+            if isinstance(value, dict):
+                merged[name] = {key: merged[name].get(key, 0) + value.get(key, 0)
+                                for key in {**merged[name], **value}}
+            elif name == "seconds" or name.endswith("max"):
+                merged[name] = max(merged[name], value)
+            else:
+                merged[name] += value
+    return Report(**{name: value / len(reports) if re.search("_ms(_mean|_median)?$", name) else value
+                     for name, value in merged.items()})
 
 
 def parse(text):

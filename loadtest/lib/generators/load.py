@@ -4,10 +4,12 @@ Requests are those that got a whole response with status 2xx. Everything else is
 kind, and never part of a rate.
 """
 
+import contextlib
 import re
 import subprocess
-from dataclasses import dataclass
-from typing import Dict, Optional
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Dict, Optional, Tuple
 
 from lib import Trouble
 from lib.measuring import processes
@@ -25,6 +27,9 @@ class Load:
     connects: bool  # is connecting a part of a request's time?
     content: Optional[int] = None  # bytes of content that came; None: the generator does not say
     connections: Optional[int] = None  # connections used; None: the generator does not say
+    times: Tuple = ()  # pairs of a time and how many requests took it, if it is known so well
+    in_time: Optional[int] = None  # of an open loop: answered until the last was to be sent
+    connect_ms: float = 0.0  # of an open loop, the mean
 
     def __post_init__(self):
         occurred = {kind: count for kind, count in self.errors.items() if count}
@@ -44,18 +49,61 @@ class Load:
                          for kind in KINDS if self.errors.get(kind))
 
 
-def run(name, words, cores, save_as, limit=None, must_succeed=True):
-    """Runs a load generator. Its output is kept in `save_as` with .txt and .err. Returns the first
-    of these. Trouble if it gives up, or takes more than `limit` seconds."""
-    with open(save_as + ".txt", "wb") as out, open(save_as + ".err", "wb") as err:
-        process = processes.start(words, cores, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        in_time = processes.wait(process, limit)
-        status = processes.end(process)
+def together(loads):
+    """What several processes of one generator have seen at the same time, as one Load."""
+    if len(loads) == 1:
+        return loads[0]
+    times = sorted(pair for load in loads for pair in load.times)
+    requests = sum(load.requests for load in loads)
+    return replace(
+        loads[0], requests=requests, errors=dict(sum((Counter(load.errors) for load in loads),
+                                                     Counter())),
+        seconds=max(load.seconds for load in loads), times=tuple(times),
+        mean_ms=sum(load.mean_ms * load.requests for load in loads) / max(1, requests),
+        percentiles={percent: percentile(times, percent) for percent in loads[0].percentiles},
+        content=sum(load.content or 0 for load in loads))
+
+
+def percentile(times, percent):
+    """The shortest time within which so many percent were done; 0 if there is none. `times` are
+    sorted pairs, of a time and how often it was counted."""
+    wanted = percent / 100 * sum(count for _, count in times)
+    seen = 0
+    for value, count in times:
+        seen += count
+        if seen >= wanted * (1 - 1e-12) and count > 0:
+            return value
+    return 0
+
+
+def shares(number, parts):
+    """A number as so many whole parts, as equal as they can be."""
+    return [number // parts + (each < number % parts) for each in range(parts)]
+
+
+def run(name, commands, cores, save_as, limit=None, must_succeed=True, meanwhile=None):
+    """Runs a load generator, as one process for each of the commands. The output is kept in
+    `save_as` with .txt and .err, and a number if there are several. Returns a list of what each
+    printed. Trouble if one gives up, or takes more than `limit` seconds. `meanwhile` is called with
+    the processes when all have begun."""
+    paths = ["%s%s" % (save_as, "-%d" % number if number else "") for number in range(len(commands))]
+    with contextlib.ExitStack() as stack:
+        started = []
+        for words, path in zip(commands, paths):
+            out, err = (stack.enter_context(open(path + kind, "wb")) for kind in (".txt", ".err"))
+            started.append(processes.start(words, cores, stdin=subprocess.DEVNULL, stdout=out,
+                                           stderr=err))
+            stack.callback(processes.end, started[-1])
+        if meanwhile:
+            meanwhile(started)
+        in_time = all([processes.wait(process, limit) for process in started])
+        statuses = [processes.end(process) for process in started]
     if not in_time:
         raise Trouble("%s was not done after %g s" % (name, limit))
-    printed = processes.printed(save_as + ".txt")
-    if status and must_succeed:
-        raise Trouble(why_it_gave_up(name, processes.printed(save_as + ".err") or printed, status))
+    printed = [processes.printed(path + ".txt") for path in paths]
+    for path, said, status in zip(paths, printed, statuses):
+        if status and must_succeed:
+            raise Trouble(why_it_gave_up(name, processes.printed(path + ".err") or said, status))
     return printed
 
 

@@ -28,17 +28,19 @@ GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
 PERCENTAGES = (50, 90, 99, 100)
 
 
-def command(url, clients, seconds):
-    """The command: one thread, `clients` connections, whole seconds, at least one."""
-    return ["wrk", "-t1", "-c%d" % clients, "-d%d" % max(1, round(seconds)),
-            "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
+def command(url, clients, seconds, threads=1):
+    """The command: `clients` connections, for whole seconds, at least one."""
+    return ["wrk", "-t%d" % min(threads, clients), "-c%d" % clients,
+            "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
-def run(url, clients, seconds, cores, save_as, prefix=()):
-    """Asks for `url` for so long on so many connections. Returns the Load. wrk's output is kept in
-    `save_as` with .txt and .err. Trouble if wrk gave up. `prefix` runs it on another host."""
-    words = [*prefix, *command(url, clients, seconds)]
-    return parse(load.run("wrk", words, cores, save_as, seconds + GRACE_SECONDS), clients)
+def run(url, clients, seconds, cores, save_as, prefix=(), meanwhile=None):
+    """Asks for `url` for so long on so many connections, with a thread for each core. Returns the
+    Load. wrk's output is kept in `save_as` with .txt and .err. Trouble if wrk gave up. `prefix`
+    runs it on another host. `meanwhile` may end it early, by SIGINT."""
+    words = [*prefix, *command(url, clients, seconds, len(cores or [0]))]
+    return parse(load.run("wrk", [words], cores, save_as, seconds + GRACE_SECONDS,
+                          meanwhile=meanwhile)[0], clients)
 
 
 def parse(text, clients):
@@ -54,7 +56,7 @@ def parse(text, clients):
         errors=errors,
         seconds=report["microseconds"] / 1e6,
         mean_ms=mean(times) / 1000,
-        percentiles={percent: percentile(times, percent) / 1000
+        percentiles={percent: load.percentile(times, percent) / 1000
                      for percent in PERCENTAGES if times},
         connects=False,
     )
@@ -94,14 +96,3 @@ def mean(times):
     """Of pairs of a time and how often it was counted; 0 if there is none."""
     every = sum(count for _, count in times)
     return sum(value * count for value, count in times) / every if every else 0.0
-
-
-def percentile(times, percent):
-    """The shortest time within which so many percent were done; 0 if there is none."""
-    wanted = percent / 100 * sum(count for _, count in times)
-    seen = 0
-    for value, count in times:
-        seen += count
-        if seen >= wanted and count > 0:
-            return value
-    return 0

@@ -22,16 +22,21 @@ AB_MOST_CLIENTS = 20000  # ab refuses more
 Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
 
-def choose_cores(count=1):
-    """The first `count` cores for the server, and the last for Redis, which is started once and
-    stays. One between them is for the load generator, with one thread. If too few are left, these
+def choose_cores(count=1, most=None):
+    """The first `count` cores for the server, the last for Redis, which is started once and stays,
+    and all between them for the load generator, `most` of them at most. If too few are left, these
     two share the last core, and if the server has all cores, all three do. On a single core nothing
     is pinned."""
     usable = usable_cores()
     if len(usable) < 2:
         return Cores((), (), ())
-    client = usable[-2] if count + 2 <= len(usable) else usable[-1]
-    return Cores(tuple(usable[:count]), (client,), (usable[-1],))
+    return Cores(tuple(usable[:count]), tuple(usable[count:-1][:most] or usable[-1:]),
+                 (usable[-1],))
+
+
+def named(cores):
+    """As in "core 3" and "cores 1, 2"."""
+    return "core%s %s" % ("s" * (len(cores) > 1), ", ".join(map(str, cores)))
 
 
 def shared(cores):
@@ -39,21 +44,30 @@ def shared(cores):
     return bool({*cores.server} & {*cores.client})
 
 
-def usable_cores():
-    """The cores that we may use. Two hardware threads of one core share its units, so one of them
-    counts, or both if there is only one core."""
-    allowed = set(os.sched_getaffinity(0))
-    first = {min(allowed & _hardware_threads_beside(core)) for core in allowed}
-    return sorted(first if len(first) > 1 else allowed)
+def usable_cores(listed=None):
+    """The cores that we may use: one hardware thread of each, because two of them share its units;
+    of the socket that has most of them, because another's memory is far away; and of the fastest
+    kind only, if there are three of it. `listed`: what lscpu(1) says of each."""
+    rows = [line.split(",") for line in (listed or _lscpu()).splitlines() if line[:1].isdigit()]
+    allowed = os.sched_getaffinity(0) if listed is None else {int(row[0]) for row in rows}
+    cores = {}  # one of its threads, by socket and core
+    for number, core, socket, speed in sorted(rows, key=lambda row: int(row[0])):
+        if int(number) in allowed:
+            cores.setdefault((socket, core), (int(number), socket, float(speed or 0)))
+    if len(cores) < 2:  # two threads of one core are better than none apart
+        return sorted(allowed)
+    sockets = [socket for _, socket, _ in cores.values()]
+    near = [core for core in cores.values() if core[1] == max(sockets, key=sockets.count)]
+    near = near if len(near) > 1 else list(cores.values())
+    fast = [core for core in near if core[2] >= 0.95 * max(speed for *_, speed in near)]
+    return sorted(number for number, *_ in (fast if len(fast) > 2 else near))
 
 
-def _hardware_threads_beside(core):
-    """The kernel's numbers of all hardware threads of this core."""
-    listed = read("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % core)
-    threads = {core}
-    for first, last in re.findall(r"(\d+)(?:-(\d+))?", listed):
-        threads.update(range(int(first), int(last or first) + 1))
-    return threads
+def _lscpu():
+    try:
+        return output_of(["lscpu", "-p=CPU,CORE,SOCKET,MAXMHZ"])
+    except Trouble:  # in a container without it
+        return "".join("%d,%d,0,\n" % (core, core) for core in os.sched_getaffinity(0))
 
 
 def raise_descriptor_limit():

@@ -31,7 +31,7 @@ from collections import namedtuple
 from dataclasses import dataclass
 from typing import Dict, Optional
 
-from lib.measuring import machine
+from lib.measuring import machine, processes
 from lib.measuring.machine import read
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -82,6 +82,7 @@ class Tree:
     def __init__(self, root, proc="/proc", others=()):
         self._root = root
         self._proc = proc
+        self.others = others
         self._ours = set(others)
         self._strangers = set()
 
@@ -109,10 +110,18 @@ def cpu_seconds(stats):
 
 def _own_seconds(stat):
     """The CPU time by the process's own clock, or else by its ticks."""
+    return _clock_seconds(stat.pid) or (stat.user + stat.system) / TICKS_A_SECOND
+
+
+def _clock_seconds(pid):
     try:
-        return time.clock_gettime(cpu_clock(stat.pid))
+        return time.clock_gettime(cpu_clock(pid))
     except OSError:
-        return (stat.user + stat.system) / TICKS_A_SECOND
+        return 0.0  # it is gone, or not here
+
+
+def _with_children(pid):
+    return cpu_seconds(everybody(pids=[pid]))
 
 
 def cpu_clock(pid):
@@ -313,6 +322,59 @@ def record_text(record):
                      if count)
 
 
+# ---- what follows from it -------------------------------------------------------------------
+
+FULL_PERCENT = 90  # of a core; the rest is lost between two ticks, or to short waits
+OTHERS_PERCENT = 15  # of a core that strangers take is worth a verdict of its own
+
+SERVER, CLIENT, BOTH, REDIS = "server full", "client full", "both full", "Redis full"
+NOBODY = "nobody full"  # all wait: for one another, a distant Redis, a disk
+OTHERS = "others' work"
+NOT_PINNED = "not pinned"  # all share the cores: the limit cannot be told
+NOT_SEEN = "not seen"  # the server is on another machine, and the client was not the limit
+
+
+def verdict(pinned, busy, used, others=0.0):
+    """Who set the limit. `pinned`: the cores of server, client and Redis; `busy`: percent of the
+    time for which these were not idle, by anybody's work;
+    `used`: the CPU time of each party, in percent of a core, and `thread`, that of the server's
+    busiest thread, which fills one core, however many there are.
+
+    A party is full if its cores are, and nobody else uses more of them."""
+    if not pinned.client:
+        return NOT_PINNED
+
+    def is_full(party):
+        cores = set(getattr(pinned, party))
+        rivals = [other for other in pinned._fields if cores & set(getattr(pinned, other))]
+        return bool(cores) and (getattr(busy, party) or 0) >= FULL_PERCENT and used[party] > 0 and (
+            used[party] == max(used[other] for other in rivals))
+
+    server = is_full("server") or used["thread"] >= FULL_PERCENT
+    if others >= OTHERS_PERCENT and max(each or 0 for each in busy) >= FULL_PERCENT:
+        return OTHERS
+    if is_full("client"):
+        return BOTH if server else CLIENT
+    if server:
+        return SERVER
+    if is_full("redis"):
+        return REDIS
+    return NOBODY if pinned.server else NOT_SEEN
+
+
+def off(clients, rate, mean_ms):
+    """How far a figure is from Little's law, as a share. The law says that a system holds as many
+    clients as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
+    return abs(clients - rate * mean_ms / 1000) / clients
+
+
+def spread(figures, form="{:,.0f}"):
+    """Several rounds as "1,234 [1,100-1,300]", the median and the range."""
+    least, middle, most = (form.format(figure) for figure in
+                           (min(figures), statistics.median(figures), max(figures)))
+    return middle if least == most else "%s [%s-%s]" % (middle, least, most)
+
+
 # ---- all of it ------------------------------------------------------------------------------
 
 
@@ -329,7 +391,9 @@ class Reading:
     threads: int
     cores: machine.Cores  # a Core for each: of several cores, their mean
     kernel: Dict[str, int]  # how often each of RECORD happened
-    own: Optional[float] = None  # percent of the server's cores, or of a core by its busiest thread
+    used: Dict[str, float]  # percent of a core, by party; `thread`: the server's busiest
+    others: float = 0.0  # percent of a core that somebody else has taken of ours
+    verdict: str = NOT_PINNED
     shared: bool = False  # does the server share a core with the load generator?
 
     @property
@@ -337,16 +401,14 @@ class Reading:
         """Percent, as Cores."""
         return machine.Cores(*(core.busy for core in self.cores))
 
-    def verdict(self):
-        return verdict(self.busy, self.own, self.shared)
-
     def raw(self):
         """One figure for each of COLUMNS; empty if unknown."""
         voluntary, involuntary = self.switches or (None, None)
         figures = [self.cpu_us, self.cpu_user_us, voluntary, involuntary, self.peak_pss,
                    self.processes, self.threads, *self.busy,
                    self.cores.server.steal, self.cores.client.steal,
-                   *(self.kernel.get(name) for name in RECORD)]
+                   *(self.kernel.get(name) for name in RECORD),
+                   self.used["client"], self.used["redis"], self.others]
         return ["" if figure is None else "%.1f" % figure if isinstance(figure, float) else figure
                 for figure in figures]
 
@@ -354,21 +416,24 @@ class Reading:
 COLUMNS = ["server_cpu_us", "server_cpu_user_us", "voluntary_switches", "involuntary_switches",
            "peak_pss_bytes", "processes", "threads", "server_core_busy", "client_core_busy",
            "redis_core_busy", "server_core_steal", "client_core_steal", "listen_overflows",
-           "listen_drops", "tcp_timeouts", "syn_retransmits"]
+           "listen_drops", "tcp_timeouts", "syn_retransmits", "client_percent", "redis_percent",
+           "others_percent"]
 
 
 class Meter:
     """Measures the server whose first process is `pid`, for the time of a `with`. After it,
     `reading` is there. `hosts`: a process on each host whose network counts; none means our own
-    network. `others`: the first processes of its other instances. A server on another machine has
-    no pid, and only the load generator's core can be watched."""
+    network. `others`: the first processes of its other instances; `redis`: those of Redis and its
+    relay. Any other process of ours is the load generator's. A server on another machine has no
+    pid, and only the load generator's core can be watched."""
 
-    def __init__(self, pid, cores, hosts=(), others=()):
+    def __init__(self, pid, cores, hosts=(), others=(), redis=()):
         self.reading = None
         self._pid = pid
-        self._cores = cores if pid else cores._replace(server=())
+        self._pinned = cores if pid else cores._replace(server=())
         self._hosts = hosts or [*filter(None, [pid]), "self"]
         self._tree = Tree(pid, others=others)
+        self._redis = [*redis]
         self._memory = Memory(self._tree, cores.client)
 
     def __enter__(self):
@@ -385,8 +450,9 @@ class Meter:
 
     def _look_at_cores(self):
         text = read("/proc/stat")
-        return time.monotonic(), [together(core_ticks(core, text) for core in cores)
-                                  for cores in self._cores]
+        every = {core: core_ticks(core, text) for cores in self._pinned for core in cores}
+        client = processes.cpu_seconds(_with_children, [self._pid, *self._tree.others])
+        return time.monotonic(), every, client, sum(map(_with_children, self._redis))
 
     def _accounts(self):
         stats = self._tree.stats()
@@ -394,72 +460,38 @@ class Meter:
                 network_record(self._hosts))
 
     def _read(self, cores, accounts):
-        (began, cores_before), (ended, cores_after) = self._cores_before, cores
+        (began, before, client, redis), (ended, after, client_now, redis_now) = (
+            self._cores_before, cores)
         (cpu_before, threads_before, record_before), (cpu, threads, record) = (
             self._before, accounts)
-        shares = machine.Cores(*map(core_between, cores_before, cores_after))
-        used = max(0.0, cpu - cpu_before)
-        of_its_cores = used / max(1, len(self._cores.server)) / (ended - began)
-        shares = shares._replace(server=at_least(100 * of_its_cores, shares.server))
-        shared = machine.shared(self._cores)
-        user = None if shared else shares.server.user
+        percent = 100 / (ended - began)
+        seconds = max(0.0, cpu - cpu_before)
         threads = threads_between(threads_before, threads)
+        used = {"server": seconds * percent, "client": (client_now - client) * percent,
+                "redis": (redis_now - redis) * percent,
+                "thread": percent * max((thread.seconds for thread in threads), default=0.0)}
+        shares = machine.Cores(*(core_between(*(together(every[core] for core in cores)
+                                                for every in (before, after)))
+                                 for cores in self._pinned))
+        shares = shares._replace(server=at_least(
+            used["server"] / max(1, len(self._pinned.server)), shares.server))
+        others = sum((core.busy or 0) + (core.steal or 0) for core in (
+            core_between(before[core], after[core]) for core in before))
+        others = max(0.0, others - used["server"] - used["client"] - used["redis"]) if all(
+            self._pinned) and self._redis else 0.0
+        user = None if machine.shared(self._pinned) else shares.server.user
         return Reading(
             seconds=ended - began,
-            cpu_us=used * 1e6 if self._pid else None,
-            cpu_user_us=None if user is None else used * 1e6 * user / 100,
-            switches=switches_of(threads, used),
+            cpu_us=seconds * 1e6 if self._pid else None,
+            cpu_user_us=None if user is None else seconds * 1e6 * user / 100,
+            switches=switches_of(threads, seconds),
             peak_pss=self._memory.peak_pss,
             processes=self._memory.processes,
             threads=self._memory.threads,
             cores=shares,
             kernel=more_of(record, record_before),
-            own=100 * max([of_its_cores,
-                           *(thread.seconds / (ended - began) for thread in threads)]),
-            shared=shared)
-
-
-# ---- what follows from it -------------------------------------------------------------------
-
-FULL_PERCENT = 75  # a core so busy sets the limit
-IDLE_PERCENT = 50  # and so busy, it does not
-
-SERVER_BOUND, CLIENT_BOUND, MIXED = "server-bound", "client-bound", "mixed"
-REDIS_BOUND = "redis-bound"  # which is known if it has a core of its own
-SHARED = "shared"  # cores with the load generator, and the server did not fill them
-BOTH_WAIT = "waiting"  # for something else: a distant Redis, a disk
-NOT_PINNED = "not pinned"  # all share the cores: the limit cannot be told
-NOT_SEEN = "not seen"  # the server is on another machine, and the client was not the limit
-
-
-def verdict(busy, own=None, shared=False):
-    """What limits the figure, judged by how busy the cores of each process were, in percent; None:
-    not known. `own`: what the server itself used. One thread can fill one core, however many there
-    are."""
-    if busy.client is None:
-        return NOT_PINNED
-    if busy.server is None:
-        return CLIENT_BOUND if busy.client >= FULL_PERCENT else NOT_SEEN
-    full = max(own or 0, 0 if shared else busy.server)
-    if full >= FULL_PERCENT:
-        return SERVER_BOUND
-    if shared:
-        return SHARED
-    if full >= IDLE_PERCENT:
-        return MIXED
-    if max(busy.client, busy.redis) < IDLE_PERCENT:
-        return BOTH_WAIT
-    return CLIENT_BOUND if busy.client >= busy.redis else REDIS_BOUND
-
-
-def off(clients, rate, mean_ms):
-    """How far a figure is from Little's law, as a share. The law says that a system holds as many
-    clients as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
-    return abs(clients - rate * mean_ms / 1000) / clients
-
-
-def spread(figures, form="{:,.0f}"):
-    """Several rounds as "1,234 [1,100-1,300]", the median and the range."""
-    least, middle, most = (form.format(figure) for figure in
-                           (min(figures), statistics.median(figures), max(figures)))
-    return middle if least == most else "%s [%s-%s]" % (middle, least, most)
+            used=used,
+            others=others,
+            verdict=verdict(self._pinned, machine.Cores(*(
+                (core.busy or 0) + (core.steal or 0) for core in shares)), used, others),
+            shared=machine.shared(self._pinned))

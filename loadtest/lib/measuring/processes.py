@@ -11,6 +11,7 @@ children can be ended with it, by its process group.
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -109,6 +110,14 @@ def end(process, asked=None):
         process.wait()
         _running.remove(process)
     return process.returncode
+
+
+def cpu_seconds(of, without=()):
+    """The CPU time of what we have started, ended or not, `of(pid)` each that still runs. Those
+    that are named are left out."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime + sum(
+        of(each.pid) for each in _running if each.pid not in without)
 
 
 def end_all():

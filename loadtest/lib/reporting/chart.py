@@ -10,16 +10,18 @@ The name makes the picture's ids unique on a page.
 
 A figure is a number; or (middle, low, high), drawn with a thin bar for the range; or None, which
 leaves a gap, because nothing was measured. `behind` is a second set of the same shape, drawn
-weaker, such as another machine's figures. `behind_name` is its name.
+weaker, such as another machine's figures. `behind_name` is its name; without one, each line of it
+has its own name at its end.
 """
 
 import re
 from collections import namedtuple
 
 from lib.reporting.gnuplot import FAINT, INK, ON_DARK, ON_LIGHT, OTHERS, brightness
-from lib.reporting.panels import LINE, SMALL, Panels, at, width
+from lib.reporting.panels import SMALL, Panels, at, width
 from lib.reporting.scale import Scale
 from lib.reporting.scale import figure as written
+from lib.reporting.table import AT_LEAST
 
 Axis = namedtuple("Axis", "title log ticks even", defaults=(False, None, False))
 Axis.__doc__ = """What is measured, with its unit; logarithmic?; the values at which there may be a
@@ -50,27 +52,36 @@ DOTS = 3000  # about so many are drawn at most
 _Point = namedtuple("_Point", "x middle low high")
 
 
-def lines(name, title, x, y, series, behind=None, behind_name="", dots=()):
+def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), together=False,
+          hatched=None, hatched_name=""):
     """Lines with a marker at each point: {name: [(x, figure) or (x, middle, low, high), ...]}. If
-    there are many, each has a small panel, in which the others are grey.
+    there are many, each has a small panel, in which the others are grey, unless they are to be
+    drawn `together`.
 
-    The series named in `dots` become clouds of dots without a line."""
+    The series named in `dots` become clouds of dots without a line. `hatched` says where a series
+    means something else, as hatched_name says: {name: [x, ...]}."""
     series, behind = ({key: [_point(x, y, *point) for point in points]
                        for key, points in (every or {}).items()} for every in (series, behind))
     names = [key for key, points in series.items() if any(points)]
     if not names:
         return None
-    together = names if len(names) <= TOGETHER else []
+    together = names if together or len(names) <= TOGETHER else []
     drawn = [point for points in [*series.values(), *behind.values()] for point in points if point]
     across = Scale(x, [point.x for point in drawn], *((0.02, 0.03) if together else (0.1, 0.1)))
     up = Scale(y, [each for point in drawn for each in point[1:]],
                0.06 if y.log else 0, 0.06 if together else 0.25)
     looks = {key: style(key, names) for key in [*names, *behind]}
     pale = {key: points for key, points in behind.items() if any(points)}
-    plot = Panels(name, title, y.title, _key(together, looks, dots, behind_name if pale else ""))
+    ends = [key for key in [*names, *(pale if not behind_name else ())] if key not in dots]
+    plot = Panels(name, title, y.title, _key(together, looks, dots, behind_name if pale else "",
+                                             hatched_name if any((hatched or {}).values()) else ""))
     plot.place(across, up, 1 if together else len(names),
-               1.15 * max(map(width, names)) if together and not dots else 0)  # bold
+               1.15 * max(map(width, ends)) if together and not dots else 0)  # bold
     for group in [together] if together else [[key] for key in names]:
+        for key in group:
+            for low, high in _regions((hatched or {}).get(key, ()), [
+                    point.x for point in series[key] if point]):
+                plot.hatch(low, high)
         plot.line([point for key in names if key not in group for point in [*series[key], None]],
                   Style(OTHERS, 0), 1.2)
         for key, points in pale.items():
@@ -85,25 +96,37 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=()):
         if not together:
             plot.tell(series[group[0]], group[0])
         elif not dots:
-            plot.name_ends({key: list(filter(None, series[key]))[-1] for key in names}, looks)
+            plot.name_ends({key: list(filter(None, {**pale, **series}[key]))[-1] for key in ends},
+                           {**{key: Style(FAINT, 0) for key in pale}, **{
+                               key: looks[key] for key in names}})
         plot.panel()
     return plot.draw("Lines: %s. From left to right: %s. Upwards: %s." % (
         ", ".join(names), x.title, y.title))
 
 
-def _key(together, looks, dots, behind_name):
+def _regions(marked, places):
+    """Pairs of ends: from halfway to the place before to halfway to the one after."""
+    for at, place in enumerate(places):
+        if place in marked:
+            before, after = places[max(0, at - 1)], places[min(at + 1, len(places) - 1)]
+            yield (place * before) ** 0.5, (place * after) ** 0.5
+
+
+def _key(together, looks, dots, behind_name, hatched_name):
     """The key above the lines. Lines that have their name beside them are left out."""
     key = [("the one named above, with its range", Style(INK, 7)), ("the others", Style(OTHERS, 0))]
     if together:
         key = [(each, looks[each]._replace(dash=None) if each in dots else looks[each])
                for each in together if dots]
-    return key + ([(behind_name, Style(FAINT, 0, DOTTED))] if behind_name else [])
+    return key + ([(behind_name, Style(FAINT, 0, DOTTED))] if behind_name else []) + (
+        [(hatched_name, Style(OTHERS, 15, None))] if hatched_name else [])
 
 
-def bars(name, title, x, groups):
+def bars(name, title, x, groups, least=()):
     """Bars to the right, each with its figure: {group: {name: figure, ...}, ...}. A figure may also
     be a text, which is then shown instead of a bar. The axis is always linear, because on any other
-    the length of a bar would mean nothing."""
+    the length of a bar would mean nothing. Those in `least` are grey: a (group, name) each whose
+    figure is no limit of its own."""
     x = x._replace(log=False)
     figures = {(group, key): each for group in groups for key, each in groups[group].items()}
     points = {where: _point(x, x, 0, None if isinstance(each, str) else each)
@@ -114,12 +137,15 @@ def bars(name, title, x, groups):
     names = list(dict.fromkeys(key for _, key in points))
     plot = Panels(name, title)
     rows = plot.place_rows(Scale(x, [each for point in drawn for each in point[1:]]), groups,
-                           [written(point.middle) for point in drawn])
+                           [AT_LEAST + written(point.middle) for point in drawn])
     for where, row in rows.items():
         point, text, end, rgb = points[where], figures[where] or "no figure", 0, FAINT
         if point:
             text, end, rgb = written(point.middle), point.high, INK
-            plot.box(0, point.middle, row - 0.33, row + 0.33, style(where[1], names).colour)
+            if where in least:
+                text, rgb = AT_LEAST + text, FAINT
+            plot.box(0, point.middle, row - 0.33, row + 0.33,
+                     OTHERS if where in least else style(where[1], names).colour)
             plot.range(point, row)
         plot.label(text, at(end, row), "left offset 0.8,0", rgb)
     plot.panel()
@@ -157,33 +183,11 @@ def stacked(name, title, x, groups):
         ", ".join(dict.fromkeys(key for _, key in piles)), x.title, ", ".join(shown)))
 
 
-def histogram(name, title, x, y, bins, marks=None):
-    """How often values were seen: [(from, to, how often), ...]. `marks` are upright lines with a
-    name: {"median": 3.2, "p99": 41}."""
-    bins = [each for each in bins if each[0] > 0 or not x.log]
-    if not bins:
-        return None
-    marks = {text: each for text, each in (marks or {}).items() if each > 0 or not x.log}
-    across = Scale(x, [*(edge for each in bins for edge in each[:2]), *marks.values()], 0.02, 0.03)
-    counts = [count for _, _, count in bins if count > 0 or not y.log]
-    up = Scale(y, counts or [1], 0.1 if y.log else 0, 0.05)
-    plot = Panels(name, title, y.title)
-    plot.place(across, up, above=LINE * len(marks))
-    for low, high, count in bins:
-        if count > 0:
-            plot.box(low, high, up.low, count, MORE[0].colour)
-    for line, text in enumerate(sorted(marks, key=marks.get)):
-        plot.mark(marks[text], "%s %s" % (text, written(marks[text])), line)
-    plot.panel()
-    return plot.draw("Bars: %s, by %s.%s" % (y.title, x.title, "".join(
-        " %s: %s." % (text, written(value)) for text, value in marks.items())))
-
-
 def style(name, names):
     """The look of a line. For the seven, the floor and the peers it is always the same, and dashed
     for another revision or another flavour (epoll@v1.0, nginx:default). For others it follows their
     order."""
-    plain = re.split("[@:]", name)[0]
+    plain = re.split("[@: ]", name)[0]
     if plain in STYLES:
         return STYLES[plain] if plain == name else STYLES[plain]._replace(dash=DASHED)
     others = [each for each in names if each not in STYLES]

@@ -8,7 +8,7 @@ import math
 import textwrap
 
 from lib.reporting import gnuplot
-from lib.reporting.gnuplot import FAINT, GRID, INK, OVER_LINES, PAPER, quoted
+from lib.reporting.gnuplot import FAINT, GRID, INK, OTHERS, OVER_LINES, PAPER, quoted
 from lib.reporting.scale import figure
 
 WIDTH, EDGE = 600, 10
@@ -18,6 +18,7 @@ COLUMNS = 2  # of panels
 HEIGHT, PANEL_HEIGHT, GAP, BETWEEN = 330, 90, 16, 34  # of one panel; of each of several
 CLOSE = 0.2  # a share of a panel: too close for two figures
 ROW = 24  # of bars
+HATCH = 5  # from line to line
 
 
 def width(text, size=TEXT):
@@ -78,10 +79,10 @@ class Panels:
 
     # ---- the room for panels ----------------------------------------------------------------
 
-    def place(self, across, up, panels=1, right=0, above=0):
+    def place(self, across, up, panels=1, right=0):
         """Makes room for so many panels, all with the same axes, which are labelled once."""
         self._up, self._count = up, panels
-        height = HEIGHT
+        height, above = HEIGHT, 0
         if panels > 1:
             self._few, height, above = (3, 4), PANEL_HEIGHT, LINE
         left = max(width(up.text(tick)) for tick in up.ticks(self._few[1]))
@@ -155,13 +156,13 @@ class Panels:
             self._plot([(point.middle, row, point.low, point.high)],
                        "with xerrorbars pt 0 lw %s %s" % (wide, _colour(rgb)))
 
-    def mark(self, value, text, line):
-        """An upright line with its name beside its upper end, in that line of the text."""
-        top = 1 + line * LINE / HEIGHT
-        how = "right offset -0.5,0" if self._across.at(value) > 0.2 else "left offset 0.5,0"
-        self.label(text, "%.12g, graph %.4f" % (value, top + 0.5 * LINE / HEIGHT), how)
-        self._stroke("%.12g, graph 0" % value, "%.12g, graph %.4f" % (value, top + LINE / HEIGHT),
-                     "front dt (4,3) " + _colour(INK))
+    def hatch(self, low, high):
+        """Hatches the room between two values, over the whole height."""
+        first, last = (max(0, min(1, self._across.at(each))) for each in (low, high))
+        step = HATCH / (self.pixels / min(COLUMNS, self._count))
+        for number in range(math.ceil(first / step), math.floor(last / step) + 1):
+            x = "%.12g, graph " % self._across.value(number * step)
+            self._stroke(x + "0", x + "1", "back lw 1 " + _colour(OTHERS))
 
     def tell(self, points, name):
         """Writes the panel's name above it, and the figures next to ticks at their points."""

@@ -30,6 +30,11 @@ class Scale:
         """The place of a figure, from 0 to 1."""
         return (self._even(value) - self._low) / self._length
 
+    def value(self, place):
+        """The figure at a place from 0 to 1."""
+        even = self._low + place * self._length
+        return 10 ** even if self.axis.log else even
+
     def ticks(self, few):
         """The ticks that have a text, from left to right. Of many ticks they are the ends, and a
         few round ones between them that are far apart."""

@@ -3,8 +3,9 @@
 import html
 import re
 
-FIGURE = re.compile(r"[-+]?[\d.][\d,.]*( ?(%|ms|s|kB|KiB|MiB|x))?( [*]| \(\d+\)| \[.*\])*|-( .*)?")
+FIGURE = re.compile(r"(≥ )?[-+]?[\d.][\d,.]*( ?(%|ms|s|kB|KiB|MiB|x))?( [*]| \(\d+\)| \[.*\])*|-( .*)?")
 LONG = 40  # letters
+AT_LEAST = "≥ "  # before a rate that the load generator has limited
 MARKS = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as Notes.mark() gives them
 
 
@@ -54,13 +55,18 @@ def as_html(header, rows, link=None):
     kinds = [' class="words"', *map(_kind, columns[1:])]
 
     def cells(row, tags):
-        return "".join("<%s%s>%s</%s>" % (tag, kind, _cell(text, link), tag.split()[0])
+        return "".join("<%s%s>%s</%s>" % (tag, kind or _grey(text), _cell(text, link),
+                                          tag.split()[0])
                        for tag, kind, text in zip(tags, kinds, row))
 
     head = cells(header, ['th scope="col"'] * len(header))
     body = [cells(row, ['th scope="row"'] + ["td"] * len(row)) for row in rows]
     return "\n".join(["<table>", "<thead><tr>%s</tr></thead>" % head, "<tbody>",
                       *("<tr>%s</tr>" % row for row in body), "</tbody>", "</table>"])
+
+
+def _grey(text):
+    return ' class="least"' if text.startswith(AT_LEAST) else ""
 
 
 def _kind(column):

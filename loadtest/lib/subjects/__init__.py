@@ -3,6 +3,7 @@
     epoll           one of the seven, as built here
     epoll@v1.0      the same of another revision of this project (git archive, built apart)
     epoll@new-redis today's, with a stored change: loadtest/results/new-redis/change.patch
+    prethreading --workers 500   with options of its own
     floor           the least a server can do
     nginx           a peer
 
@@ -21,9 +22,14 @@ from lib.measuring import machine
 from lib.subjects import peers, servers
 
 
+def plain(name):
+    """Which of the seven it is, without its revision and its options; or just its name."""
+    return name.split()[0].split("@")[0]
+
+
 def is_ours(name):
     """Does it take our options, and ask Redis?"""
-    return name.split("@")[0] in servers.NAMES
+    return plain(name) in servers.NAMES
 
 
 def is_known(name):
@@ -38,8 +44,8 @@ def why_not(name):
 
 
 def binary_of(name):
-    plain, _, revision = name.partition("@")
-    return servers.path_of(plain, _tree(revision) if revision else machine.SERVERS)
+    which, _, revision = name.split()[0].partition("@")
+    return servers.path_of(which, _tree(revision) if revision else machine.SERVERS)
 
 
 def end(server, name):
@@ -59,7 +65,7 @@ def open_subject(name, cores, log, *, redis=None, options=(), body=None, root=ma
     if name == "floor":
         return peers.Floor(cores, log, body, prefix=prefix, address=address)
     if is_ours(name):
-        options = [*options, *([] if root == machine.TOP else ["--root", root])]
+        options = [*options, *name.split()[1:], *([] if root == machine.TOP else ["--root", root])]
         return servers.Server(binary_of(name), redis, cores, log, options, prefix, address)
     return peers.Peer(name, os.path.join(root, "public"), cores, log)
 

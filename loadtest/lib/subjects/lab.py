@@ -49,6 +49,8 @@ def why_not():
 class Lab:
     """The hosts, for the time of a `with`."""
 
+    most_generators = None  # as in places.Here
+
     def __init__(self):
         self._keeper = None
         self._hosts = {}  # name: (address, pid of the process that keeps the host)
@@ -95,8 +97,8 @@ class Lab:
         return ["nsenter", "--target", str(self.pid(host)), "--net"]
 
     def cores(self, count=1):
-        """A machine.Cores. Everything but the server shares one core."""
-        cores = machine.choose_cores(count)
+        """A machine.Cores. Everything but the server shares the others."""
+        cores = machine.choose_cores(count, self.most_generators)
         return cores._replace(redis=cores.client)
 
     def place(self, host, count=1):
@@ -111,8 +113,8 @@ class Lab:
     def pinned(self):
         cores = self.cores()
         where = "one core, which all share" if not cores.server else (
-            "`server` alone on core %d, `load`, `lb` and `redis` together on core %d" % (
-                *cores.server, *cores.client))
+            "`server` alone on %s, `load`, `lb` and `redis` together on %s" % (
+                machine.named(cores.server), machine.named(cores.client)))
         return ("The lab: the hosts load, lb, server and redis, each a network namespace with "
                 "somaxconn 65535 and ports from 1024 on, joined by a bridge; %s." % where)
 
@@ -211,7 +213,7 @@ class _DistantRedis(redis.Redis):
     """A Redis that can only be asked from the other hosts, so redis-cli runs there, too."""
 
     def __init__(self, where, prefix):
-        super().__init__(where)
+        super().__init__(where, is_ours=True)
         self._cli = prefix + self._cli
 
     def answers(self):

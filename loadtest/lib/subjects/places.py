@@ -26,6 +26,8 @@ class Here:
     """This machine, for the time of a `with`: the server alone on its core, the rest on others.
     lab.Lab has the same interface."""
 
+    most_generators = None  # cores for the load generator; None: all that are left
+
     def __enter__(self):
         return self
 
@@ -34,7 +36,7 @@ class Here:
 
     def cores(self, count=1):
         """A machine.Cores for a server that may use so many cores."""
-        return machine.choose_cores(count)
+        return machine.choose_cores(count, self.most_generators)
 
     def place(self, host, count=1):
         """The Place of a role, if the server may use so many cores."""
@@ -61,12 +63,13 @@ class Here:
 
     def pinned(self):
         """What runs where, as a sentence."""
-        if not self.cores().server:
+        server, client, store = self.cores()
+        if not server:
             return "Nothing was pinned: there is one core, and all share it."
-        (server,), (client,), (store,) = self.cores()
-        return "The server was pinned to core %d, %s." % (server, (
-            "the load generator and Redis to core %d" % client if client == store else
-            "the load generator to core %d, Redis to core %d" % (client, store)))
+        return "The server was pinned to %s, %s." % (machine.named(server), (
+            "the load generator and Redis to " + machine.named(client) if client == store else
+            "the load generator to %s, Redis to %s" % (machine.named(client),
+                                                       machine.named(store))))
 
 
 CLONE_NEWNET = 0x40000000  # unshare(2)

@@ -45,8 +45,9 @@ class Redis:
     """A Redis that is running. `where` is the value for the servers' option --redis; `port`, if it
     also listens on a port of loopback."""
 
-    def __init__(self, where, port=None):
+    def __init__(self, where, port=None, is_ours=False):
         self.where = where
+        self._is_ours = is_ours  # started by us, on this machine
         self._port = port
         if where.startswith("unix:"):
             self._cli = [CLI, "-s", where[len("unix:"):]]
@@ -56,7 +57,8 @@ class Redis:
 
     def on_a_port(self):
         """The same Redis, for programs that cannot use a Unix socket."""
-        return Redis("127.0.0.1:%d" % self._port) if self._port else self
+        where = "127.0.0.1:%s" % self._port
+        return Redis(where, is_ours=self._is_ours) if self._port else self
 
     def ask(self, *words):
         """Asks one command, and returns its reply as text. An error reply is text, too."""
@@ -78,6 +80,12 @@ class Redis:
         found = valkey or re.search(r"redis_version:(\S+)", info)
         return ("Valkey " if valkey else "") + found.group(1) if found else "of an unknown version"
 
+    @property
+    def pids(self):
+        """Its process, if it is one of this machine."""
+        found = re.search(r"process_id:(\d+)", self.ask("INFO", "server")) if self._is_ours else None
+        return [int(found.group(1))] if found else []
+
     def holds_guestbook(self):
         return self.number("EXISTS", VISITORS, ENTRIES) > 0
 
@@ -93,6 +101,10 @@ class Redis:
         """How often each command was asked so far, and the visitors."""
         visitors = self.number("GET", VISITORS)
         return Counts(*self._calls(), visitors)
+
+    def pages(self):
+        """How many have been counted so far. This costs no GET."""
+        return self._calls()[0]
 
     def counts_since(self, before):
         """What has been added to `before`. Reads in the other order, so that our own GET is not
@@ -122,7 +134,7 @@ class Redis:
 class Nobody:
     """The unknown Redis of a server that was not started by us."""
 
-    where = None
+    where, pids = None, []
 
     def version(self):
         return "not known"
@@ -169,7 +181,7 @@ def start_private(folder, cores, port=None):
     where = keeper.stdout.readline().strip()
     if not where:
         raise Trouble("no Redis could be started")
-    return Redis(where, port)
+    return Redis(where, port, is_ours=True)
 
 
 def free_port():

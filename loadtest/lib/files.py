@@ -1,7 +1,7 @@
-"""static: the parts that programs have in common that ask the seven and the peers for files.
+"""files: what programs have in common that ask the seven and the peers for files.
 
 Equal work means here: the same bytes. Before a server is loaded it is asked for the file once, and
-the response must be the file in public/.
+the response must be the file.
 """
 
 import csv
@@ -17,7 +17,7 @@ from lib.subjects import peers, servers
 SEEDS = os.path.join(machine.TOP, "loadtest", "results", "seeds.tsv")
 
 
-class StaticExperiment(experiment.Experiment):
+class FileExperiment(experiment.Experiment):
     path = "/index.html"
     in_a_lab = False  # asks from this machine, not from a lab's host
     servers = [*servers.NAMES, *peers.NAMES, "floor"]
@@ -33,12 +33,8 @@ class StaticExperiment(experiment.Experiment):
     def look_at(self, server, run):
         must_answer_with(server, run.path, file_of(run.root, run.path))
 
-    def size(self, run):
+    def size(self, run, _cell):
         return None if run.options.elsewhere else os.path.getsize(file_of(run.root, run.path))
-
-    def facts(self, run):
-        return [("peers", ", ".join(peers.version(name) for name in run.servers
-                                    if name in peers.NAMES))]
 
 
 def read_seeds(program):

@@ -1,0 +1,260 @@
+"""The reports of ab 2.3, wrk 4.1, httperf 0.9, h2load 1.52 and curl 7.88 are understood, and an open
+loop counts from the moment intended. The samples lie in samples/."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from lib import Trouble
+from lib.generators import ab, curl, h2load, httperf, load, wrk
+
+
+def sample(name):
+    with open(os.path.join(HERE, "samples", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def of_ab(name):
+    return ab.parse(sample(name + ".txt"), sample("clean.csv"))
+
+
+def of_wrk(name, clients=1):
+    return wrk.parse(sample("wrk_%s.txt" % name), clients)
+
+
+def of_httperf(name):
+    return httperf.parse(sample("httperf_%s.txt" % name))
+
+
+def of_h2load(name, *statuses):
+    log = "".join("1795254205264730\t%d\t66\n" % status for status in statuses)
+    return h2load.parse(sample("h2load_%s.txt" % name), log)
+
+
+def of_curl(name):
+    return curl.parse(sample("curl_%s.tsv" % name), 20)
+
+
+GOOD = [200] * 90
+RUNS = [  # what it saw, its good answers, and its errors in words
+    (lambda: of_ab("clean"), 38025, ""), (lambda: of_ab("resets"), 180, "20 reset"),
+    (lambda: of_ab("not_2xx"), 150, "50 not 2xx"), (lambda: of_ab("refused"), 0, None),
+    (lambda: of_ab("empty"), 200, ""),  # 180 in truth: Redis will tell
+    (lambda: of_wrk("clean"), 9371, ""), (lambda: of_wrk("reset"), None, "1,277 reset"),
+    (lambda: of_wrk("late", 4), None, "8 time-out"), (lambda: of_wrk("503"), None, None),
+    (lambda: of_httperf("clean").load(), 1200, ""), (lambda: of_httperf("reset").load(), 180, "20 reset"),
+    (lambda: of_httperf("timeout").load(), 180, "20 time-out"),
+    (lambda: of_httperf("refused").load(), 0, "100 connect"),
+    (lambda: of_httperf("503").load(), 180, "20 not 2xx"),
+    (lambda: of_h2load("503", *GOOD, *[503] * 10).load(), 90, "10 not 2xx"),
+    (lambda: of_h2load("302", *GOOD, *[302] * 10).load(), 90, "10 not 2xx"),
+    (lambda: of_h2load("reset", *GOOD).load(), 90, "10 reset"),
+    (lambda: of_h2load("short", *GOOD).load(), 90, "10 reset"),
+    (lambda: of_h2load("timeout", *GOOD).load(), 90, "10 time-out"),
+    (lambda: of_h2load("refused").load(), 0, "40 connect"),
+    (lambda: of_curl("clean"), 20, ""), (lambda: of_curl("503"), 18, "2 not 2xx"),
+    (lambda: of_curl("short"), 18, "2 length"), (lambda: of_curl("timeout"), 18, "2 time-out"),
+    (lambda: of_curl("refused"), 0, "20 connect"), (lambda: of_curl("reset"), 19, "1 reset")]
+
+
+class Reports(unittest.TestCase):
+    def test_good_answers_and_errors_by_kind(self):
+        for number, (run, requests, errors) in enumerate(RUNS):
+            with self.subTest(number=number):
+                found = run()
+                if requests is not None:
+                    self.assertEqual(found.requests, requests)
+                if errors is not None:
+                    self.assertEqual(found.errors_text(), errors)
+                self.assertGreaterEqual(found.requests + found.failed, 20)
+
+    def test_a_report_that_is_cut_is_trouble(self):
+        def cut(name, words):
+            return sample(name)[:sample(name).index(words)]
+
+        lines = sample("clean.csv").splitlines()
+        for parse in (lambda: ab.parse(cut("clean.txt", "Failed requests"), sample("clean.csv")),
+                      lambda: ab.parse(sample("clean.txt"), "\n".join(lines[:100])),
+                      lambda: wrk.parse(cut("wrk_clean.txt", "{"), 1),
+                      lambda: httperf.parse(cut("httperf_clean.txt", "Errors: fd")),
+                      lambda: httperf.parse(cut("httperf_clean.txt", "Connection time")),
+                      lambda: h2load.parse(cut("h2load_clean.txt", "time for connect"), ""),
+                      lambda: h2load.parse(sample("h2load_clean.txt"), ""),
+                      lambda: curl.parse(sample("curl_clean.tsv")[:-12], 20),
+                      lambda: h2load.milliseconds("7"), lambda: h2load.pace(0.5)):
+            with self.assertRaises(Trouble):
+                parse()
+
+    def test_times_are_those_of_the_samples(self):
+        clean, many = of_ab("clean"), of_wrk("clean")
+        self.assertAlmostEqual(clean.rate * clean.mean_ms / 1000, 100, delta=2)  # Little's law
+        self.assertAlmostEqual(many.rate * many.mean_ms / 1000, 1, delta=0.1)
+        for percent in (50, 90, 99):
+            rounded = [line.split()[1] for line in sample("clean.txt").splitlines()
+                       if line.split()[:1] == ["%d%%" % percent]]
+            self.assertEqual([str(int(clean.percentiles[percent] + 0.5))], rounded)
+        report = of_httperf("clean")
+        self.assertEqual((report.connection_ms_mean, report.connection_ms_median, report.void),
+                         (0.9, 0.5, None))
+        self.assertEqual(of_httperf("full").void, "1,981 fd-unavail")
+        self.assertEqual([h2load.milliseconds(text) for text in ("381us", "6.25ms", "1.50s")],
+                         [0.381, 6.25, 1500.0])
+        self.assertEqual(ab.mean([1.0] * 100 + [1001.0]), 6.0)
+
+    def test_what_wrk_added_is_taken_back_exactly(self):
+        measured = [(10, 500), (11, 300), (19, 5), (20, 5), (21, 5), (60, 3), (61, 2), (105, 7)]
+        for even in (1, 7, 10, 20, 200):
+            table = dict(measured)
+            for value, count in measured:
+                for shorter in range(value - even, even, -even):
+                    table[shorter] = table.get(shorter, 0) + count
+            left = wrk.uncorrected(sorted(table.items()), even)
+            self.assertEqual([pair for pair in left if pair[1]], measured)
+        report = json.loads(sample("wrk_clean.txt").splitlines()[-1])
+        times = wrk.uncorrected(report["times"], wrk.interval(report, 1))
+        self.assertEqual(sum(count for _, count in times), report["requests"])
+
+    def test_commands(self):
+        words = ab.command("http://x/", 20, "x.csv", seconds=3)
+        self.assertLess(words.index("-t"), words.index("-n"))
+        self.assertNotIn("-t", ab.command("http://x/", 20, "x.csv", requests=500))
+        self.assertEqual(wrk.command("http://h/", 100, 2.6, 4)[:5],
+                         ["wrk", "-t4", "-c100", "-d3", "--timeout"])
+        self.assertIn("-t1", wrk.command("http://h/", 1, 1, 4))  # not more threads than clients
+        self.assertEqual(httperf.command("http://127.0.0.1:81/a/b", 250, 500, 5)[1:7],
+                         ["--server", "127.0.0.1", "--port", "81", "--uri", "/a/b"])
+        self.assertEqual(h2load.command("http://h/", 100, 5, "log", 200)[-6:],
+                         ["-c", "100", "-r", "1", "--rate-period=5ms", "http://h/"])
+        kept = h2load.command("http://h/", 3000, 5, "log", 3000, 100, 2)
+        self.assertIn("--rps=30", kept)
+        self.assertEqual(kept[kept.index("-t") + 1], "2")
+        self.assertEqual(curl.list_of(["http://h/1", "http://h/2"], 0.5).count("url = "), 2)
+
+    def test_rates_that_h2load_spreads_evenly(self):
+        for rate in (0.2, 7, 33, 99, 149, 1234, 25600):
+            connections, period_ms = h2load.pace(h2load.even(rate))
+            self.assertEqual(connections * 1000, h2load.even(rate) * period_ms)
+            self.assertTrue(period_ms <= 10 or connections == 1)
+
+
+class Several(unittest.TestCase):
+    """One process for each core."""
+
+    def test_loads_are_added_and_their_times_are_one_distribution(self):
+        fast, slow = (load.Load(300, {"reset": 1}, seconds, ms, {50: ms, 99: ms}, True, 10,
+                                times=((ms, 300.0),)) for seconds, ms in ((1.0, 2.0), (1.5, 8.0)))
+        both = load.together([fast, slow])
+        self.assertEqual((both.requests, both.errors, both.seconds, both.mean_ms, both.content),
+                         (600, {"reset": 2}, 1.5, 5.0, 20))
+        self.assertEqual(both.percentiles, {50: 2.0, 99: 8.0})
+        self.assertEqual(load.shares(10, 3), [4, 3, 3])
+
+    def test_reports_of_httperf(self):
+        both = httperf.together([of_httperf("clean"), of_httperf("reset")])
+        self.assertEqual((both.statuses, both.errors), ({2: 1380}, {"connreset": 20}))
+        self.assertEqual(both.seconds, max(of_httperf(name).seconds for name in ("clean", "reset")))
+
+    def test_they_run_at_the_same_time_and_the_first_that_fails_is_trouble(self):
+        with tempfile.TemporaryDirectory() as folder:
+            began, seen = time.monotonic(), []
+            said = load.run("tool", [["sh", "-c", "sleep 0.3; echo %d" % number] for number in (1, 2)],
+                            None, folder + "/run", 5, meanwhile=seen.extend)
+            self.assertEqual((said, len(seen)), (["1\n", "2\n"], 2))
+            self.assertLess(time.monotonic() - began, 0.55)
+            for script, why in (("echo no; exit 1", "gave up: no"), ("echo; exit 3", "status 3"),
+                                ("echo warning: few >&2; kill -6 $$", "status -6"),
+                                ("exec sleep 60", "not done after 0.05 s")):
+                with self.subTest(script), self.assertRaisesRegex(Trouble, why):
+                    load.run("tool", [["true"], ["sh", "-c", script]], None, folder + "/run",
+                             0.05 if "sleep" in script else 5)
+        with self.assertRaisesRegex(Trouble, "no-such-tool"):
+            load.version("no-such-tool", "-V")
+
+
+# ---- the moment intended ------------------------------------------------------------------------
+
+
+def answers(*pairs):
+    return [h2load.Answer(100 + start, 200, ms) for start, ms in pairs]
+
+
+class Intended(unittest.TestCase):
+    def test_new_connections_that_come_late_have_waited(self):
+        found = h2load.behind(answers((0.0, 1), (0.010, 1), (0.120, 1), (0.120, 2)), 1, 10)
+        self.assertEqual([round(each.ms, 3) for each in found], [1, 1, 101, 92])
+
+    def test_a_request_waits_for_the_one_before_on_its_connection(self):
+        """A request each 20 ms. The first takes 50 ms, so the next two are sent late."""
+        found = h2load.lateness(answers((0.0, 50), (0.050, 5), (0.055, 5), (0.060, 5)), 0.020)
+        self.assertEqual([round(each.ms, 3) for each in found], [50, 35, 20, 5])
+
+    def test_another_connection_that_is_on_time_is_not_late(self):
+        found = h2load.lateness(answers((0.0, 50), (0.005, 1), (0.025, 1), (0.045, 1), (0.050, 1)), 0.020)
+        self.assertEqual([round(each.ms, 3) for each in found], [50, 1, 1, 1, 31])
+
+    def test_percentiles_are_times_that_occurred(self):
+        times = [float(number) for number in range(1, 1001)]
+        self.assertEqual(h2load.percentiles(times), {50: 500, 90: 900, 99: 990, 99.9: 999, 100: 1000})
+        self.assertEqual(h2load.percentiles([]), {})
+
+    def test_in_time_is_what_was_answered_within_the_step(self):
+        report = h2load.Report(4, 4, 0, 0, {2: 4}, 1.0, 4, 0.0, answers(
+            (0.0, 1), (0.25, 1), (0.5, 700), (0.75, 240)))
+        self.assertEqual(report.load(1.0).in_time, 3)
+
+
+STALL_S, EVERY_S = 0.1, 1.0
+
+
+class Stalling(BaseHTTPRequestHandler):
+    """Stands still for the first tenth of every second."""
+
+    protocol_version, began = "HTTP/1.1", 0.0
+
+    def do_GET(self):
+        phase = (time.monotonic() - self.began) % EVERY_S
+        if phase < STALL_S:
+            time.sleep(STALL_S - phase)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@unittest.skipUnless(shutil.which("h2load"), "h2load is not installed")
+class OnPaper(unittest.TestCase):
+    """Requests come evenly, so a tenth of them comes while the server stalls, and waits for what is
+    left of that: 0 to 100 ms, all alike. So 90 % are answered at once, 95 % within 50 ms, 99 %
+    within 90 ms, and 99.9 % within 99 ms. A closed loop of twenty clients would ask for next to
+    nothing meanwhile, and see none of it."""
+
+    def test_the_percentiles_of_a_server_that_stalls(self):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = "http://127.0.0.1:%d/" % server.server_address[1]
+        for clients in (20, None):
+            with self.subTest(clients=clients), tempfile.TemporaryDirectory() as folder:
+                Stalling.began = time.monotonic()
+                report = h2load.offer(url, 500, 4, None, folder + "/log", clients=clients)
+                times = sorted(answer.ms for answer in report.answers)
+                self.assertEqual((len(times), report.errored), (2000, 0))
+                found = h2load.percentiles(times, (50, 85, 95, 99, 99.9))
+                for percent, ms in ((50, 0), (85, 0), (95, 50), (99, 90), (99.9, 99)):
+                    self.assertAlmostEqual(found[percent], ms, delta=20, msg=percent)
+
+
+if __name__ == "__main__":
+    unittest.main()
