@@ -128,7 +128,7 @@ class Turn:
         """For a chart: the most pages a second that so many slots can serve at each distance."""
         delays = [ms for ms in self.values if ms] if self.dial == "delay_ms" else []
         for number, whose in self.slots() if delays else ():
-            yield "at most, " + whose, [(ms, number / (CALLS * ms / 1000)) for ms in delays]
+            yield "≤ " + whose.replace("by ", ""), [(ms, number / (CALLS * ms / 1000)) for ms in delays]
 
     def bounds(self, run):
         """The constants that limit its cells, in words."""

@@ -50,10 +50,6 @@ class Lines(unittest.TestCase):
                      "port=1; ./mine ${port}"):
             self.assertEqual(peers.command_line(line), line + " --port {port} --redis {redis}")
 
-    def test_any_other_line_stays_as_it_is(self):
-        for line in ("./mine {port}", "./mine -r {redis}", "R={redis_port} ./mine"):
-            self.assertEqual(peers.command_line(line), line)
-
     def test_its_name_is_that_of_the_program_with_a_port_or_of_the_last(self):
         for line, name in (("./mine", "mine"), ("python3 -m http.server {port}", "python3"),
                            ("cd x && ./mine {port}", "mine"), ("cd x; A=1 exec ../b/mine", "mine"),
@@ -102,10 +98,6 @@ class Commands(unittest.TestCase):
         given = next(line for line in self.said() if line.startswith("given"))
         return server.url.rpartition(":")[2], given.split()[1:]
 
-    def test_a_server_that_is_given_our_options(self):
-        port, given = self.check("cd FOLDER && ./server -v")
-        self.assertEqual(given, ["-v", "--port", port, "--redis", REDIS])
-
     def test_a_server_that_ignores_our_options_is_found_where_it_listens(self):
         self.write("fixed", "#!/bin/sh\nexec ./server\n")
         self.assertEqual(self.check("cd FOLDER && ./fixed")[1], [])
@@ -118,11 +110,6 @@ class Commands(unittest.TestCase):
             with self.subTest(line=line):
                 self.check(line)
 
-    def test_a_line_that_runs_on_is_killed(self):
-        before, processes.PATIENCE_SECONDS = processes.PATIENCE_SECONDS, 0.5
-        self.addCleanup(setattr, processes, "PATIENCE_SECONDS", before)
-        self.check("cd FOLDER && ./server {port}; sleep 60", -signal.SIGKILL)
-
     def test_the_server_is_measured_and_not_its_shell(self):
         with self.open("cd FOLDER && ./server {port}; true") as server:
             shell = server._process.pid
@@ -132,13 +119,6 @@ class Commands(unittest.TestCase):
             self.assertGreaterEqual(watched.reading.cpu_us, 1e5)
             self.assertEqual(watched.reading.processes, 1)
             self.assertNotIn(shell, meter.Tree(server.pid).pids())
-
-    def test_one_that_ends_under_load_is_noticed(self):
-        with self.open("cd FOLDER && ./server {port}") as server:
-            os.kill(server.pid, signal.SIGKILL)
-            self.assertTrue(processes.wait(server._process, 2))
-            with self.assertRaisesRegex(Trouble, "it ended under load"):
-                server.must_live()
 
     def must_fail(self, line, words):
         with self.assertRaisesRegex(Trouble, words) as raised:

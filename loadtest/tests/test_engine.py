@@ -337,7 +337,7 @@ class DialsAndBounds(unittest.TestCase):
             turn, = self.asked(delay_ms=[0, 50])
             self.assertEqual(list(turn.bounds(it)), [
                 "3 x 50 ms: at most 7 pages/s one after the other, 667 by 100 workers, 3,333 by 500 clients"])
-            self.assertAlmostEqual(dict(turn.drawn_bounds())["at most, by 100 workers"][0][1], 667, delta=1)
+            self.assertAlmostEqual(dict(turn.drawn_bounds())["≤ 100 workers"][0][1], 667, delta=1)
             turn, = self.asked(work_ms=[2], cores=[1, 2])
             self.assertEqual(list(turn.bounds(it)), ["2 ms: at most 500 pages/s on a core",
                                                      "2 cores: shared with wrk and Redis"])

@@ -85,15 +85,6 @@ class Hosts(unittest.TestCase):
                                              "/proc/sys/net/ipv4/ip_local_port_range").split(),
                                  ["65535", "1024", "65535"])
 
-    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
-    def test_a_page_comes_from_server_with_entries_from_redis(self):
-        store = self.lab.redis(self.folder)
-        store.seed()
-        where, _ = self.instance("epoll", store)
-        page = self.output("load", "curl", "-sS", "http://%s/guestbook" % where)
-        self.assertIn("Grace", page)
-        self.assertEqual(store.counts().visitors, 1)
-
     @unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
     @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
     def test_redis_may_be_further_away(self):
@@ -119,20 +110,6 @@ class Hosts(unittest.TestCase):
         self.assertEqual(store.counts().visitors, 4)
         for (_, pid) in instances:
             os.kill(pid, signal.SIGTERM)
-
-    def test_whose_cpu_time_it_was(self):
-        self.output("load", "true")
-        before = self.lab.cpu()
-        script = ("import time\nuntil = time.thread_time() + 0.2\n"
-                  "while time.thread_time() < until: pass\nprint(flush=True); time.sleep(60)")
-        process = self.lab.run_in("lb", [sys.executable, "-c", script], stdout=subprocess.PIPE)
-        with process.stdout:
-            process.stdout.readline()
-        after = self.lab.cpu()
-        processes.end(process)
-        self.assertGreater(after["lb"] - before["lb"], 0.19)
-        self.assertLess(after["lb"] - before["lb"], 0.5)
-        self.assertLess(after["server"] - before["server"], 0.1)
 
     def test_who_is_still_there_goes_with_the_hosts(self):
         process = self.lab.run_in("load", ["sh", "-c", "setsid sleep 60 & echo $!; wait"],

@@ -107,15 +107,6 @@ class Peers(Live):
                 peer.must_live()
             self.assertEqual(peer.end(), -signal.SIGKILL)
 
-    def test_one_that_does_not_start_says_why(self):
-        self.need("nginx")
-        before, peers.placeholders = peers.placeholders, lambda port, root, folder: {
-            **before(port, root, folder), "connections": "many"}
-        self.addCleanup(setattr, peers, "placeholders", before)
-        with self.assertRaisesRegex(Trouble, "nginx did not start: .*many"):
-            with peers.Peer("nginx", PUBLIC, None, self.log):
-                self.fail("it started")
-
 
 class Floor(Live):
     def setUp(self):
@@ -124,11 +115,6 @@ class Floor(Live):
 
     def floor(self, **options):
         return peers.Floor(None, self.log, **options)
-
-    def test_it_answers_with_a_file_s_bytes(self):
-        with self.floor(file=os.path.join(PUBLIC, "tux.png")) as floor:
-            self.must_serve(floor, "tux.png")
-        self.must_be_gone(floor)
 
     def talk(self, floor, *pieces):
         """Sends them one by one. Returns how many answers there were in the end, and whether the
@@ -165,11 +151,6 @@ class Floor(Live):
         with self.floor() as floor:
             self.assertEqual(self.talk(floor, whole * 3), (3, False))
             self.assertEqual(self.talk(floor, whole[:9], whole[9:] + whole), (2, False))
-
-    def test_a_file_that_is_not_there_says_so(self):
-        with self.assertRaisesRegex(Trouble, "floor did not start: .*No such file"):
-            with self.floor(file="/nowhere"):
-                self.fail("it started")
 
 
 class Tools(Live):

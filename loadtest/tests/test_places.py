@@ -78,17 +78,6 @@ class Apart(unittest.TestCase):
         self.assertEqual(done.stdout.split(), [b"65535"])
         self.assertEqual(machine_s_own(), before)
 
-    def test_it_is_for_crowds_and_for_root_and_for_servers_started_here(self):
-        options = argparse.Namespace(lab=False, redis=None, elsewhere=None)
-        for user, crowded, redis, kind in ((0, True, None, places.Apart),
-                                           (0, False, None, places.Here),
-                                           (1000, True, None, places.Here),
-                                           (0, True, "h:1", places.Here)):
-            options.redis = redis
-            with self.subTest(user=user, crowded=crowded), \
-                    mock.patch.object(os, "geteuid", lambda user=user: user):
-                self.assertIs(type(experiment.open_hosts(options, crowded)), kind)
-
 
 class Elsewhere(unittest.TestCase):
     def test_only_the_load_generator_s_core_is_known(self):

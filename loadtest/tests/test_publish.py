@@ -40,13 +40,6 @@ class Publish(unittest.TestCase):
 
 
 class Remaining(Publish):
-    def test_a_run_that_is_not_there(self):
-        self.assertEqual(publish.why(RUN), "missing")
-
-    def test_one_that_is_right(self):
-        self.stored()
-        self.assertFalse(publish.why(RUN))
-
     def test_one_of_another_command_or_of_other_servers(self):
         self.stored(command="loadtest/compare")
         self.assertEqual(publish.why(RUN), "made by another command")
@@ -100,19 +93,6 @@ class Making(Publish):
             "cells.tsv", "chart-1.svg", "chart-2.svg", "environment.txt", "table.md"])
         with mock.patch.object(publish, "DRIFT_PERCENT", 1000):
             self.assertFalse(publish.why(RUN))
-
-    def test_a_change_stays_and_an_old_chart_goes(self):
-        self.stored()
-        for name in ("chart.svg", "change.patch"):
-            os.rename(os.path.join(self.there, "table.md"), os.path.join(self.there, name))
-            self.stored()
-        os.makedirs(self.work)
-        for name in ("table.md", "environment.txt", "chart-1.svg", "memory.tsv"):
-            with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
-                file.write("new\n")
-        publish.store(RUN)
-        self.assertEqual(sorted(os.listdir(self.there)), [
-            "change.patch", "chart.svg", "environment.txt", "memory.tsv", "table.md"])
 
     def test_ctrl_c_ends_it_and_leaves_what_is_done(self):
         program = subprocess.Popen(

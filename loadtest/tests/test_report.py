@@ -110,15 +110,6 @@ class Text(unittest.TestCase):
         self.assertIn("- (1) 12 of 9,211 requests failed: 12 reset\n- (2) Little's law", text)
         self.assertNotIn("<svg", text)
 
-    def test_a_table_has_only_the_notes_that_it_uses(self):
-        notes = table.Notes()
-        notes.mark("of another table")
-        report = Report("t", "q")
-        report.add_table(["a", "b"], [["x", "1 " + notes.mark("of this")]], notes=notes)
-        for text in (report.markdown(), report.html()):
-            self.assertIn("of this", text)
-            self.assertNotIn("of another", text)
-
 
 class Browser(unittest.TestCase):
     """Chromium shows it: on a desk, on a phone, without a word of complaint."""

@@ -45,11 +45,6 @@ class Verdict(unittest.TestCase):
             late = turns(40, lambda n, growth=growth: {"redis": growth if n > 20 else 0})
             self.assertEqual(soak.verdict(late), wanted)
 
-    def test_what_settles_in_the_beginning_or_was_high_once_is_no_growth(self):
-        for more in (lambda n: {"memory": min(n, 4) << 20}, lambda n: {"memory": n << 14},
-                     lambda n: {"descriptors": int(n == 39), "memory": (n == 38) << 30}):
-            self.assertEqual(soak.verdict(turns(40, more)), "flat")
-
     def test_each_life_is_judged_by_itself(self):
         higher = turns(8, lambda n: {"memory": 5 << 20}, life=2)
         self.assertEqual(soak.verdict(turns(40) + higher), "flat")
@@ -72,21 +67,6 @@ class Causes(unittest.TestCase):
         self.assertEqual(soak.troubles(turns(3) + [odd]), [
             "Unexpected in 1 of 4 turns: 503: 2. It printed: epoll: no Redis. For up to 3.2 s of "
             "these turns the machine left us no CPU."])
-
-
-class Share(unittest.TestCase):
-    def left(self, *requests):
-        """How many turns a server needs after such turns, if its share is a million."""
-        cells = [Turn("epoll", 1, answers={"2xx": each}) for each in requests]
-        options = SimpleNamespace(requests=7000000)
-        return soak.left(SimpleNamespace(cells=cells, options=options, servers="1234567"), "epoll")
-
-    def test_the_first_turns_are_as_many_as_a_verdict_needs(self):
-        self.assertEqual(self.left(), soaked.QUARTERS)
-        self.assertEqual(self.left(5000000), soaked.QUARTERS - 1)
-
-    def test_a_last_turn_that_was_much_faster_than_the_others_is_the_last(self):
-        self.assertEqual(self.left(*[200000] * 4, 199999, 700000), 0)
 
 
 def rows_of(folder):

@@ -17,8 +17,8 @@ has its own name at its end.
 import re
 from collections import namedtuple
 
-from lib.reporting.gnuplot import FAINT, INK, ON_DARK, ON_LIGHT, OTHERS, brightness
-from lib.reporting.panels import SMALL, Panels, at, width
+from lib.reporting.gnuplot import FAINT, INK, OTHERS
+from lib.reporting.panels import Panels, at, width
 from lib.reporting.scale import Scale
 from lib.reporting.scale import figure as written
 from lib.reporting.table import AT_LEAST
@@ -40,10 +40,6 @@ STYLES = {"iterative": Style(INK, 5), "forking": Style("#d55e00", 8),
           "apache": Style("#882255", 11)}
 MORE = [Style("#0072b2", 7), Style("#d55e00", 9), Style("#009e73", 13), Style("#cc79a7", 5),
         Style("#56b4e9", 11), Style("#7f7f7f", 15)]
-
-# The parts of a bar: dark and light in turn, so that neighbours differ in print.
-PARTS = ["#0072b2", "#e69f00", "#6b3d7d", "#56b4e9", "#d55e00", "#a6d9c9", "#007a59", "#f0c4dc",
-         "#595959", "#f0e442", "#d9d9d9"]
 
 TOGETHER = 4  # lines that fit into one panel; if there are more, each has a panel
 MANY = 40  # points; a line with more has no markers
@@ -119,7 +115,7 @@ def _key(together, looks, dots, behind_name, hatched_name):
         key = [(each, looks[each]._replace(dash=None) if each in dots else looks[each])
                for each in together if dots]
     return key + ([(behind_name, Style(FAINT, 0, DOTTED))] if behind_name else []) + (
-        [(hatched_name, Style(OTHERS, 15, None))] if hatched_name else [])
+        [(hatched_name, Style(OTHERS, 5, None))] if hatched_name else [])
 
 
 def bars(name, title, x, groups, least=()):
@@ -152,37 +148,6 @@ def bars(name, title, x, groups, least=()):
     return plot.draw("Bars: %s. Their length: %s." % (", ".join(names), x.title))
 
 
-def stacked(name, title, x, groups):
-    """Bars to the right, each made of parts: {group: {name: {part: figure, ...}, ...}}.
-
-    The sum is at the end of the bar. The parts have the same order and colour in all bars, and in
-    all pictures that list the same parts in that order, those of 0 included. Their names are above
-    the bars, and in the bars where there is room. A part below 0 is not drawn."""
-    parts = list(dict.fromkeys(part for figures in groups.values() for each in figures.values()
-                               for part in each))
-    looks = {part: Style(PARTS[at % len(PARTS)], 5, None) for at, part in enumerate(parts)}
-    piles = {(group, key): {part: each[part] for part in parts if (each.get(part) or 0) > 0}
-             for group, figures in groups.items() for key, each in figures.items()}
-    sums = {where: sum(pile.values()) for where, pile in piles.items()}
-    if not any(sums.values()):
-        return None
-    shown = [part for part in parts if any(part in pile for pile in piles.values())]
-    plot = Panels(name, title, "", [(part, looks[part]) for part in shown])
-    across = Scale(x, sums.values())
-    for where, row in plot.place_rows(across, groups, map(written, sums.values())).items():
-        end = 0.0
-        for part, length in piles[where].items():
-            plot.box(end, end + length, row - 0.36, row + 0.36, looks[part].colour)
-            if width(part, SMALL) + 6 < plot.pixels * (across.at(end + length) - across.at(end)):
-                plot.label(part, at(end + length / 2, row), "center front",
-                           _letters_on(looks[part].colour), SMALL)
-            end += length
-        plot.label(written(sums[where]), at(end, row), "left offset 0.8,0")
-    plot.panel()
-    return plot.draw("Stacked bars: %s. Their length: %s. Their parts: %s." % (
-        ", ".join(dict.fromkeys(key for _, key in piles)), x.title, ", ".join(shown)))
-
-
 def style(name, names):
     """The look of a line. For the seven, the floor and the peers it is always the same, and dashed
     for another revision or another flavour (epoll@v1.0, nginx:default). For others it follows their
@@ -192,10 +157,6 @@ def style(name, names):
         return STYLES[plain] if plain == name else STYLES[plain]._replace(dash=DASHED)
     others = [each for each in names if each not in STYLES]
     return MORE[others.index(name) % len(MORE)] if name in others else MORE[0]
-
-
-def _letters_on(rgb):
-    return ON_LIGHT if brightness(rgb) > 135 else ON_DARK
 
 
 def _point(across, up, x, middle, low=None, high=None):
