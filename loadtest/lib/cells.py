@@ -24,8 +24,9 @@ from lib.subjects import redis
 FEW = 20  # requests that any server answers soon, wherever Redis is
 WARM_UP_SHARE, WARM_UP_LEAST_SECONDS, WARM_UP_MOST_SECONDS = 0.2, 0.2, 2  # of a cell's seconds
 BEGIN_MOST_SECONDS = 10  # then a cell begins, and says that not every client had been answered
-ENOUGH, LATE_MS = 0.99, 50  # an offered rate is held if so many are answered in time, and by when
+ENOUGH, LATE_MS = 0.99, 50  # an offered rate is held if so many are answered so soon
 TIMEOUT_SECONDS = 2  # of an open loop, for requests without any answer
+CALLS = 3  # of a page to Redis, one after the other
 ROOM = 0.8  # so many of the workers have a kept client: else those who wait would break others off
 KINDS = {"ab": "A new connection for each request (ab)", "wrk": "Kept connections (wrk)",
          "h2load": "A new connection for each request (h2load)",
@@ -151,6 +152,12 @@ class Shot:
         self.url = server.url + run.path_of(self.spot.subject)
         self.asks_redis = run.asks_redis(self.spot)
         self._open = None
+
+    @property
+    def room(self):
+        """How many kept connections it can have without closing some for those who wait."""
+        most = idle.most(subjects.plain(self.spot.subject))
+        return round(ROOM * most) if most else h2load.MOST_CLIENTS
 
     def begin(self):
         """Now the cell begins: what was before does not count."""
@@ -288,8 +295,8 @@ def offer_with_h2load(shot, kept=False):
     cell, spot, run = shot.cell, shot.spot, shot.run
     rate = spot.rate if spot.rate >= 1 else h2load.even(spot.rate * run.capacity(shot, kept))
     cell.offered, cell.asked = rate, max(1, round(rate * run.seconds))
-    most = idle.most(subjects.plain(spot.subject)) or h2load.MOST_CLIENTS  # a worker each
-    clients = min(round(ROOM * most), max(spot.clients, round(rate / h2load.MOST_RPS))) if kept else None
+    waiting = 2 * rate * CALLS * (spot.dials.delay_ms or 0) / 1000  # connections, with some to spare
+    clients = min(shot.room, round(max(spot.clients, rate / h2load.MOST_RPS, waiting))) if kept else None
 
     def load(save_as, seconds):
         return h2load.offer(shot.url, rate, seconds, shot.place.cores, save_as, TIMEOUT_SECONDS,
@@ -301,7 +308,7 @@ def offer_with_h2load(shot, kept=False):
         good = [answer for answer in report.answers if answer.status // 100 == 2]
         zero = good[0].start_s if good else 0
         cell.series = [(answer.start_s - zero, answer.ms) for answer in good]
-        return report.load(run.seconds)
+        return report.load(run.seconds + LATE_MS / 1000)
 
     load(shot.save_as + "-warmup", warm_up_seconds(run))
     run.redis.settle()
@@ -319,7 +326,8 @@ def offer_with_httperf(shot):
         report = httperf.run(shot.url, rate, run.seconds, shot.place.cores, shot.save_as)
         cell.note = report.void and "void: %s" % report.void
         load = report.load()
-        in_time = round(load.requests * min(1, run.seconds / load.seconds)) if load.seconds else 0
+        step = run.seconds + LATE_MS / 1000
+        in_time = round(load.requests * min(1, step / load.seconds)) if load.seconds else 0
         return Load(**{**vars(load), "in_time": in_time})
 
     httperf.run(shot.url, min(500, rate), 0.2, shot.place.cores, shot.save_as + "-warmup")

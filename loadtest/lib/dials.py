@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Tuple
 
 from lib import Trouble, columns, experiment
-from lib.cells import Dials, Spot
+from lib.cells import CALLS, Dials, Spot
 from lib.measuring import machine
 from lib.reporting import chart
 from lib.reporting.table import count
@@ -25,7 +25,6 @@ WORKS, WORK_FOR_CORES, MOST_CORES = (0, 0.1, 1, 10), 2, 8
 TITLES = ("What a server does while it waits, or computes",
           "How many pages a second, when Redis is further away, when a page takes computing, and "
           "when there are more cores?")
-CALLS = 3  # of a page to Redis, one after the other
 
 
 def add_options(parser):

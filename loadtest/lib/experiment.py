@@ -64,6 +64,7 @@ class Experiment:
     seconds = 1.0  # a cell
     seconds_are = "how long a cell takes"  # None: no limit
     quick_rounds, quick_seconds = 1, 0.3
+    per_client = 20  # requests that each client should have
     most_seconds = 0  # if a cell may take longer than usual, until each client had its requests
     in_a_lab = True  # does it ask the server wherever the place runs it?
     elsewhere = True  # can it measure a server that it did not start?

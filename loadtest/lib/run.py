@@ -31,8 +31,8 @@ OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
 LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
 LIMIT_FACTOR = 10  # a load that takes so many times longer than planned is given up
 LIMIT_LEAST_SECONDS = 60  # a client whose SYN was dropped may wait for half of that
-BETWEEN_SECONDS = 0.8  # from one cell to the next
-CAPACITY_SECONDS = 2
+BETWEEN_SECONDS = 0.4  # from one cell to the next
+CAPACITY_SECONDS, NEAR_CLIENTS, FAR_CLIENTS = 2, 100, 500
 ONE_CLIENT = ("The load generator had one core: where that was full, the rate is written with ≥, and "
               "the server may be able to do more.")
 
@@ -53,6 +53,7 @@ class Run:
         self.seconds = options.seconds or (experiment.quick_seconds if quick
                                            else experiment.seconds)
         self.per_client, self.most_seconds = LEAST[quick]
+        self.per_client = min(self.per_client, experiment.per_client)
         self.most_seconds = max(experiment.most_seconds or self.most_seconds,
                                 math.ceil(3 * self.seconds)) if not quick else self.most_seconds
         self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds,
@@ -212,7 +213,8 @@ class Run:
         key = shot.spot.subject, kept, shot.spot.dials, shot.spot.instances
         if key not in self._capacity:
             save_as, seconds = shot.save_as + "-capacity", min(self.seconds, CAPACITY_SECONDS)
-            clients, place = shot.spot.clients or 100, shot.place
+            waits, place = shot.spot.dials.delay_ms, shot.place  # then it takes many to fill it
+            clients = min(FAR_CLIENTS if waits else NEAR_CLIENTS, shot.room if kept else FAR_CLIENTS)
             self._capacity[key] = h2load.capacity(
                 shot.url, clients, seconds, place.cores, save_as, place.prefix) if kept else ab.run(
                     shot.url, clients, place.cores, save_as, seconds=seconds, prefix=place.prefix,

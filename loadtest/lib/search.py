@@ -1,16 +1,17 @@
 """search: the highest rate that a server holds, whatever the replies do.
 
 One rule (cells.Cell.not_held) for all programs: a rate is held if no request failed, if 99 % of
-what was offered was answered within the step, and if 99 of 100 took less than 50 ms from the moment
-when they should have been sent. httperf reports no such times, so of it the last is not asked.
+what was offered was answered within the step, which ends 50 ms after its last request, and if 99 of
+100 took less than 50 ms from the moment when they should have been sent. httperf reports no such
+times, so of it the last is not asked.
 """
 
 from lib import knee, rounds
 from lib.cells import ENOUGH, LATE_MS
 
 RULE = ("A rate is held if no request failed, if %d %% of what was offered was answered within the "
-        "step, and if 99 of 100 were answered within %d ms of the moment when they should have been "
-        "sent. " % (100 * ENOUGH, LATE_MS))
+        "step, which ends %d ms after its last request, and if 99 of 100 were answered within %d ms of "
+        "the moment when they should have been sent. " % (100 * ENOUGH, LATE_MS, LATE_MS))
 STEPS, LATER_STEPS = 11, 5  # about so many a search takes
 
 

@@ -270,6 +270,13 @@ def core_between(before, after):
                 user=100.0 * (user + nice) / work if work else None)
 
 
+def programs_percent(before, after):
+    """How long a core worked for programs, here or on another machine's behalf. (Interrupts are no
+    program's, and a client's packets come as such.)"""
+    more = [max(0, late - early) for early, late in zip(before or (), after or ())]
+    return 100.0 * (sum(more[:3]) + more[7]) / sum(more) if sum(more) else 0.0
+
+
 def at_least(percent, core):
     """The kernel samples how busy a core is, and may miss work that ends between two of its ticks.
     The CPU time of the processes there is measured."""
@@ -451,7 +458,7 @@ class Meter:
     def _look_at_cores(self):
         text = read("/proc/stat")
         every = {core: core_ticks(core, text) for cores in self._pinned for core in cores}
-        client = processes.cpu_seconds(_with_children, [self._pid, *self._tree.others])
+        client = processes.cpu_seconds(_with_children, [self._pid, *self._tree.others, *self._redis])
         return time.monotonic(), every, client, sum(map(_with_children, self._redis))
 
     def _accounts(self):
@@ -475,8 +482,7 @@ class Meter:
                                  for cores in self._pinned))
         shares = shares._replace(server=at_least(
             used["server"] / max(1, len(self._pinned.server)), shares.server))
-        others = sum((core.busy or 0) + (core.steal or 0) for core in (
-            core_between(before[core], after[core]) for core in before))
+        others = sum(programs_percent(before[core], after[core]) for core in before)
         others = max(0.0, others - used["server"] - used["client"] - used["redis"]) if all(
             self._pinned) and self._redis else 0.0
         user = None if machine.shared(self._pinned) else shares.server.user
