@@ -21,7 +21,7 @@ A table in a document stands between two comments, which GitHub does not show:
 - Its headings and its first column say which cells it shows. To show another row, add its first cell.
 - A column is the one of that name in the table that the first line names. A line HEADING = COLUMN
   gives it another heading, HEADING = RUN | CAPTION | COLUMN takes it from another table, and
-  ", of ROW" divides each cell by that row's; ", unmarked" leaves its notes to the run's own table.
+  ", of ROW" divides each cell by that row's.
 - The notes of the cells become marks. The line below the table that explains them is written here.
 
 A measured number in a document's text has a row in loadtest/results/quoted.tsv: the document, the
@@ -37,10 +37,14 @@ words it stands in, and where it comes from.
   words, it may be a tenth off. Several are divided by a semicolon.
 - Without braces, what the cells come to is true; or it begins with `constant:`, `transcript:` (it is
   in a block of the document) or `quoted:` (somebody else's), and a reason.
+- Words that say "faster" or "slower" need cells with an interval, as "0.82 x [0.79-0.84]", and the source must
+  be true at all of its ends. So a sentence needs intervals that do not overlap, or a ratio whose interval does not
+  hold 1. (Runs that were made before there were seven rounds are exempt.)
 - Any other number in a text that looks measured is a fault. Blocks are runs of their own.
 """
 
 import functools
+import itertools
 import os
 import re
 import sys
@@ -67,6 +71,8 @@ WIDEST = 160  # letters; a wider table is not padded
 WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a sixth": 1 / 6,
          "three quarters": 3 / 4, "three tenths": 0.3, "a tenth": 1 / 10, "twice": 2, **{"%s times" % word: number for
          number, word in enumerate("three four five six seven eight nine ten".split(), 3)}}
+FASTER = re.compile(r"\b(?:faster|slower)\b")
+INTERVAL = re.compile(r"\[([\d.,]+)-([\d.,]+)\]")
 NOT_RUNS = ("constant: ", "transcript: ", "quoted: ")
 MEASURED = re.compile(
     r"(?<![\w.,/#-])({0})(?:\s*(?:to|and|or|-)\s*({0}))?(?:\s*µs\b|\s*%|\s+x\b(?!\s*\d)"
@@ -107,6 +113,14 @@ class Table:
         if not found:
             raise Missing("there is no number at %s | %s | %s" % (self.caption, row, column))
         return float(found.group().replace(",", ""))
+
+
+    def ends(self, row, column):
+        """Of the interval in a cell."""
+        found = INTERVAL.search(self.cell(row, column)[0])
+        if not found:
+            raise Missing("'faster' needs an interval at %s | %s | %s" % (self.caption, row, column))
+        return [float(end.replace(",", "")) for end in found.groups()]
 
 
 @functools.lru_cache(maxsize=None)
@@ -182,8 +196,6 @@ def copied(source, row, notes):
     if change.startswith("of "):
         return "%.2f x" % (found.number(row, column) / found.number(change[3:], column))
     text, texts = found.cell(row, column)
-    if change == "unmarked":
-        return text
     notes.update((each, mark_of(each)) for each in texts)
     return " ".join([text, *dict.fromkeys(map(mark_of, texts))])
 
@@ -258,6 +270,8 @@ def disagreement(words, source):
     if source.startswith(NOT_RUNS):
         return ""
     figures = list(re.finditer(r"\{(.*?)\}", words))
+    if FASTER.search(words) and not all(true_at_all_ends(part) for part in source.split(";")):
+        return "is not so at all ends of the intervals"
     values = [evaluated(part) for part in source.split(";")]
     if not figures:
         return "" if values == [True] else "is not so"
@@ -275,6 +289,22 @@ def evaluated(expression):
         return repr(table(run, caption).number(row, column))
     return eval(re.sub(r"\{(.*?)\}", figure, expression).strip(),  # ours: digits and operators
                 {"__builtins__": {}}, {"min": min, "max": max})
+
+
+def true_at_all_ends(expression):
+    """Is it true whatever the cells are within their intervals?"""
+    cells = [[part.strip() for part in cell.split("|")] for cell in re.findall(r"\{(.*?)\}", expression)]
+    ends = [table(run, caption).ends(row, column) for run, caption, row, column in cells if has_intervals(run)]
+    if len(ends) < len(cells):
+        return True
+    return all(eval(functools.reduce(lambda text, value: re.sub(r"\{.*?\}", repr(value), text, count=1),
+                                     values, expression).strip(), {"__builtins__": {}})
+               for values in itertools.product(*ends))
+
+
+def has_intervals(run):
+    with open(os.path.join(RESULTS, run, "environment.txt"), encoding="utf-8") as file:
+        return "--rounds 7" in file.read()
 
 
 def agrees(stated, value, before):

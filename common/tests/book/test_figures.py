@@ -21,6 +21,14 @@ Kept connections (wrk):
 - (1) rounds differ
 - (2) fewer were waiting
 
+Ratios:
+
+| server | of epoll           | rate       |
+| :----- | -----------------: | ---------: |
+| poll   | 1.20 x [1.10-1.30] | 9 [8-10]   |
+| floor  |                  = | 10 [9-11]  |
+| apache | 0.50 x [0.40-0.60] | 5 [4-6]    |
+
 New connections (ab), 100 workers:
 
 | server | clients | req/s |
@@ -39,6 +47,8 @@ class Figures(unittest.TestCase):
         os.makedirs(os.path.join(folder, "some"))
         with open(os.path.join(folder, "some", "table.md"), "w", encoding="utf-8") as file:
             file.write(RUN)
+        with open(os.path.join(folder, "some", "environment.txt"), "w", encoding="utf-8") as file:
+            file.write("command: loadtest/compare --rounds 7\n")
         for name, value in (("RESULTS", folder), ("PENDING", ["later"])):
             patch = unittest.mock.patch.object(figures, name, value)
             patch.start()
@@ -86,10 +96,6 @@ class Tables(Figures):
                                      "| lighttpd | 1 * |")[2:], [
             "| epoll    | 50,000 § | 100,000    |", "| lighttpd | 40,000   | 25,000 * § |",
             r"§ fewer were waiting; \* rounds differ."])
-
-    def test_notes_may_be_left_out(self):
-        self.assertEqual(self.filled("some | Kept\n500 = 500 clients, unmarked", "| a | 500 |",
-                                     "|---|---|", "| lighttpd |")[2:], ["| lighttpd | 25,000 |"])
 
     def test_a_wide_table_is_not_padded(self):
         prose = "x" * 160
@@ -146,6 +152,19 @@ class Text(Figures):
     def test_words_are_figures_too(self):
         self.assert_right("down to half of it", ("to {half} of", self.CELL + " / 95000"))
         self.assert_wrong("says half", "down to half", ("to {half}", self.CELL + " / 125000"))
+
+    def test_faster_needs_intervals_that_do_not_overlap(self):
+        for source, wrong in (
+                ("{some | Ratios | poll | of epoll} > 1", None), ("{some | Ratios | floor | of epoll} > 1", "interval"),
+                ("{some | Ratios | poll | rate} > {some | Ratios | apache | rate}", None),
+                ("{some | Ratios | floor | rate} > {some | Ratios | poll | rate}", "all ends"),
+                ("{some | Kept | epoll | 500} > {some | Kept | lighttpd | 500}", "interval")):
+            words = "it is faster than that"
+            if wrong:
+                self.assert_wrong(wrong, words, (words, source))
+            else:
+                self.assert_right(words, (words, source))
+        self.assert_right("it is ahead", ("it is ahead", "{some | Kept | epoll | 500} > 1"))
 
     def test_without_figures_it_is_true(self):
         self.assert_right("is ahead", ("is ahead", self.CELL + " > 1"))
