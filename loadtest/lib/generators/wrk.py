@@ -23,7 +23,7 @@ from lib.measuring import machine
 from lib.generators.load import Load
 
 SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "generators", "wrk.lua")
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 30  # longer than it may take until every client has been answered once
 GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
 PERCENTAGES = (50, 90, 99, 100)
 
