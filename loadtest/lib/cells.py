@@ -12,7 +12,7 @@ import re
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import ClassVar, Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from lib import Trouble, subjects
 from lib.generators import ab, curl, h2load, httperf, wrk

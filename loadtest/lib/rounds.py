@@ -106,11 +106,6 @@ class Spot:
         return self.spread(lambda cell: cell.micros)
 
     @property
-    def pss_mib(self):
-        return self.spread(lambda cell: None if cell.reading.peak_pss is None
-                           else cell.reading.peak_pss / 2**20)
-
-    @property
     def bound(self):
         """What limits the figure in most rounds."""
         return statistics.mode(cell.bound for cell in self.clean) if self.clean else ""
@@ -151,11 +146,6 @@ def rate_text(spot, notes, kernel=True, form="{:,.0f}"):
     return text + notes.marks(
         text for text in [*spot.rejected, *spot.remarks, *[WIDE] * spot.rate.is_wide]
         if kernel or not text.startswith("the kernel"))
-
-
-def median_rate(spot):
-    """Of a Spot, or None; None if there was no clean round."""
-    return spot.rate.median if spot and spot.rate else None
 
 
 def by_spot(cells):

@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib import Trouble, subjects
+from lib import subjects
 from lib.measuring import callgrind, machine, processes
 from lib.subjects import redis
 

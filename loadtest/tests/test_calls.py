@@ -10,7 +10,7 @@ from collections import Counter
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, subjects
+from lib import subjects
 from lib.measuring import calls, processes
 from lib.subjects import redis
 from traced import calls_of
@@ -74,11 +74,6 @@ class Recorded(unittest.TestCase):
             "accept4": 5, "close": 4, "connect": 1, "epoll_ctl": 2, "epoll_wait": 8, "fcntl": 2,
             "getsockopt": 1, "lseek": 1, "newfstatat": 3, "openat": 1, "read": 8, "recvfrom": 6,
             "sendmsg": 3, "socket": 1, "write": 6}))
-
-    def test_children_whose_calls_are_mixed(self):
-        requests, found = sample("forking")
-        self.assertEqual((requests, found["clone"], found["exit_group"]), (3, 3, 3))
-        self.assertEqual(sum(found.values()), 127)
 
 
 class Difference(unittest.TestCase):

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lib.reporting import chart, gnuplot, panels, scale
+from lib.reporting import chart, gnuplot, scale
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
@@ -33,11 +33,6 @@ class Scales(unittest.TestCase):
         self.assertEqual(scale.Scale(UP, [20000]).ticks(6), [0, 5000, 10000, 15000, 20000])
         self.assertEqual(scale.Scale(LOG, [5, 200]).ticks(6), [5, 10, 20, 50, 100, 200])
         self.assertEqual(scale.Scale(LOG, [5, 50000]).ticks(6), [10, 100, 1000, 10000])
-
-    def test_of_many_ticks_the_ends_and_a_round_one_between(self):
-        levels = [20, 50, *range(100, 1001, 100), 2000, 5000, 8000, *range(10000, 15001, 1000)]
-        axis = scale.Scale(chart.Axis("clients", True, levels), levels)
-        self.assertEqual(axis.ticks(3), [20, 500, 15000])
 
     def test_numbers_as_people_write_them(self):
         self.assertEqual([scale.number(n) for n in (0, 0.5, 1000, 15000.0, 1e6)],
@@ -146,14 +141,6 @@ class Pages(Picture):
 
 @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
 class Lines(Picture):
-    def test_a_few_share_a_panel_and_have_their_names_at_their_ends(self):
-        texts = self.read(chart.lines("x", "t", ACROSS, UP, SERIES))
-        places = {text: place for text, place, _ in self.words}
-        for name in SERIES:
-            self.assertEqual(texts.count(name), 1)
-        self.assertGreater(places["epoll"][0], self.markers("epoll")[-1][0])
-        self.assertEqual(texts.count("1,000"), 1)
-
     def test_more_is_higher_and_later_is_to_the_right(self):
         levels = [20, 50, 100, 200, 1000]
         rising = [(level, 7 * 9 ** at) for at, level in enumerate(levels)]
@@ -165,14 +152,6 @@ class Lines(Picture):
                     self.assertEqual(len(places), 5)
                     self.assertEqual(places, sorted(places, key=lambda place: place[0]))
                     self.assertEqual(places, sorted(places, key=lambda place: -place[1]))
-
-    def test_the_set_behind_is_dotted_in_its_colour_and_named(self):
-        texts = self.read(chart.lines("x", "t", ACROSS, UP, SEVEN, {
-            "epoll": [(20, 50), (1000, 20)]}, "the article's figures"))
-        self.assertIn("the article's figures", texts)
-        dotted = [path for path in self.root.iter(SVG + "path") if path.get("stroke-dasharray")]
-        self.assertEqual([path.get("stroke") for path in dotted],
-                         [gnuplot.FAINT, chart.STYLES["epoll"].colour])
 
 
 @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")

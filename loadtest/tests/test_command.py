@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import socket
 import sys
 import tempfile
 import unittest
@@ -97,10 +96,6 @@ class Commands(unittest.TestCase):
         self.assertIn("goodbye", self.said())
         given = next(line for line in self.said() if line.startswith("given"))
         return server.url.rpartition(":")[2], given.split()[1:]
-
-    def test_a_server_that_ignores_our_options_is_found_where_it_listens(self):
-        self.write("fixed", "#!/bin/sh\nexec ./server\n")
-        self.assertEqual(self.check("cd FOLDER && ./fixed")[1], [])
 
     def test_others_on_the_line_end_with_it(self):
         for line in ("cd FOLDER; sleep 60 & ./server {port}",

@@ -13,7 +13,6 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble
 from lib.measuring import machine, processes
 from lib.subjects import relay, lab, servers
 from proc import runs
@@ -21,16 +20,6 @@ from proc import runs
 WHY_NOT = lab.why_not()
 SETTINGS = ["core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_tw_reuse",
             "ipv4/tcp_max_syn_backlog", "ipv4/ip_forward"]
-
-
-class WhereThereIsNone(unittest.TestCase):
-    def test_the_reason_is_said(self):
-        before, lab.COMMANDS = lab.COMMANDS, ["no-such-command"]
-        self.addCleanup(setattr, lab, "COMMANDS", before)
-        self.assertEqual(lab.why_not(), "missing: no-such-command")
-        with self.assertRaisesRegex(Trouble, "no-such-command"):
-            with lab.Lab():
-                self.fail("it is there")
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)

@@ -15,11 +15,8 @@ from urllib.parse import urlsplit
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble, experiment
-from lib.generators import curl, h2load, httperf, wrk
 from lib.measuring import machine, processes
 from lib.subjects import peers
-from lib.generators.load import version
 from proc import gone_within
 
 PUBLIC = os.path.join(machine.TOP, "public")
@@ -98,15 +95,6 @@ class Peers(Live):
                 with peers.Peer(name, root, None, self.log + name) as peer:
                     self.must_serve(peer, "index.html")
 
-    def test_one_that_ends_by_itself_is_noticed(self):
-        self.need("lighttpd")
-        with peers.Peer("lighttpd", PUBLIC, None, self.log) as peer:
-            os.kill(peer.pid, signal.SIGKILL)
-            self.assertTrue(processes.wait(peer._process, 2))
-            with self.assertRaisesRegex(Trouble, "lighttpd ended under load"):
-                peer.must_live()
-            self.assertEqual(peer.end(), -signal.SIGKILL)
-
 
 class Floor(Live):
     def setUp(self):
@@ -151,45 +139,6 @@ class Floor(Live):
         with self.floor() as floor:
             self.assertEqual(self.talk(floor, whole * 3), (3, False))
             self.assertEqual(self.talk(floor, whole[:9], whole[9:] + whole), (2, False))
-
-
-class Tools(Live):
-    """Each against the floor, for as short as it can."""
-
-    def against_floor(self, tool):
-        if not shutil.which(tool):
-            self.skipTest("%s is not installed; `make deps` brings it" % tool)
-        self.need("floor")
-        floor = peers.Floor(None, self.log)
-        self.addCleanup(floor.__exit__)
-        return floor.__enter__().url + "/"
-
-    def must_say_its_version(self, tool):
-        self.assertRegex(version(tool, *experiment.GENERATORS[tool]), r"^%s \d" % tool)
-
-    def test_wrk(self):
-        load = wrk.run(self.against_floor("wrk"), 5, 1, None, self.log + "-wrk")
-        self.assertEqual(load.errors, {})
-        self.assertGreater(load.requests, 100)
-        self.assertLess(load.rate * load.mean_ms / 1000, 5.5)
-        self.must_say_its_version("wrk")
-
-    def test_httperf(self):
-        report = httperf.run(self.against_floor("httperf"), 200, 0.2, None, self.log + "-httperf")
-        self.assertEqual((report.connections, report.statuses, report.errors), (40, {2: 40}, {}))
-        self.must_say_its_version("httperf")
-
-    def test_h2load_on_new_connections(self):
-        report = h2load.offer(self.against_floor("h2load"), 200, 0.2, None, self.log + "-h2load")
-        self.assertEqual((report.load().requests, report.load().errors), (40, {}))
-        self.must_say_its_version("h2load")
-
-    def test_curl(self):
-        url = self.against_floor("curl")
-        report = curl.run([url + str(number) for number in range(50)], None, self.log + "-curl", 5)
-        self.assertEqual((report.requests, report.content, report.connections, report.errors),
-                         (50, 50 * 600, 1, {}))
-        self.must_say_its_version("curl")
 
 
 class Killed(Live):

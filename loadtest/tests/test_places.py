@@ -1,6 +1,5 @@
 """Where things run: here, in a lab, or somewhere else; and that no program leaves a lab behind."""
 
-import argparse
 import contextlib
 import http.server
 import io

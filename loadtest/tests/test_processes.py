@@ -4,16 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import Trouble
 from lib.measuring import machine, processes
-from lib.subjects import servers
 from proc import gone_within
 
 POPEN = subprocess.Popen

@@ -92,10 +92,6 @@ class Page(unittest.TestCase):
         self.assertGreaterEqual(self.seen.words.count("<script>alert(1)</script>"), 5)
         self.assertIn("<code>INCR</code>", self.page)
 
-    def test_a_marked_figure_links_to_its_note(self):
-        self.assertEqual(self.page.count('href="#note-1-1"'), 2)
-        self.assertIn('<li id="note-1-2" value="2">Little&#x27;s law', self.page)
-
     def test_without_gnuplot_one_line_says_so_and_the_figures_are_shown(self):
         with mock.patch.object(gnuplot, "available", return_value=False):
             page = sample().html()

@@ -20,9 +20,7 @@ LIMIT_SECONDS = 60
 
 # As in the chapters' drawings. Any other colour is lightened for a dark page if that needs it.
 PAPER, INK, FAINT, GRID, OTHERS = "#ffffff", "#1f2328", "#525c66", "#e6eaed", "#c8cfd6"
-ON_LIGHT, ON_DARK = "#000000", PAPER  # letters on a bar; on a dark page dark bars are light
-DARK = {PAPER: "#10151c", INK: "#e8ecf1", FAINT: "#a7b1bc", GRID: "#262f39", OTHERS: "#46515e",
-        ON_LIGHT: ON_LIGHT}
+DARK = {PAPER: "#10151c", INK: "#e8ecf1", FAINT: "#a7b1bc", GRID: "#262f39", OTHERS: "#46515e"}
 LIGHT_ENOUGH = 120  # of 255
 OVER_LINES = 13  # letters of this size have some space around them
 STYLE = """\

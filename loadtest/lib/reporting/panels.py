@@ -13,7 +13,7 @@ from lib.reporting.scale import figure
 
 WIDTH, EDGE = 600, 10
 LINE = 20  # from one line of text to the next
-TITLE, TEXT, SMALL = 17, 15, 12  # sizes of letters
+TITLE, TEXT = 17, 15  # sizes of letters
 COLUMNS = 2  # of panels
 HEIGHT, PANEL_HEIGHT, GAP, BETWEEN = 330, 90, 16, 34  # of one panel; of each of several
 CLOSE = 0.2  # a share of a panel: too close for two figures
