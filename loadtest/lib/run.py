@@ -246,18 +246,20 @@ class Run:
         """Measures a cell for each turn. If a load generator has given up on a spot, it is not sent
         there again: that would take a minute each time, and fail again."""
         hopeless = set()
+        waits = [self._wait(spot) for _, spot in turns]
         with Record(self, len(turns)) as record:
-            for number, spot in turns:
+            for at, (number, spot) in enumerate(turns):
                 if spot in hopeless:
                     record.plan(self.planned - 1)
-                elif not record.measured(spot, number).load:
+                elif not record.measured(spot, number, waits[at:]).load:
                     hopeless.add(spot)
 
     def _wait(self, spot):
         """About how many seconds longer a cell takes because its Redis is far: a page asks three times."""
         page = 3 * (spot.dials.delay_ms or 0) / 1000
-        at_once = {"iterative": 1, "forking": spot.clients, "poll": spot.clients, "epoll": spot.clients}
-        pages = self.per_client * spot.clients / at_once.get(spot.subject, min(spot.clients, 100))
+        clients = max(spot.clients, 1)
+        at_once = {"iterative": 1, "forking": clients, "poll": clients, "epoll": clients}
+        pages = self.per_client * clients / at_once.get(spot.subject, min(clients, 100))
         warm_up = cells.FEW if spot.subject == "iterative" else 1
         return warm_up * page + min(pages * page, self.most_seconds)
 
@@ -373,11 +375,11 @@ class Record:
     def begin(self, what, waits=()):
         self._progress.begin(what, waits)
 
-    def measured(self, spot, number):
+    def measured(self, spot, number, waits=()):
         """The cell of this spot in this round, measured now or earlier."""
         cell = self.recall(spot=spot, round=number)
         if not cell:
-            self.begin("round %d, %s" % (number, spot))
+            self.begin("round %d, %s" % (number, spot), waits)
             cell = cells.Cell(spot, number)
             cells.measure(cell, self._run)
             self.keep(cell, "%s: %s" % (spot, outcome(cell)))

@@ -1,6 +1,7 @@
 """One engine for all experiments: what makes a cell right, in which order they come, what several
 rounds come to, and when a rate is held."""
 
+import io
 import os
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from lib.cells import Cell, Dials, Spot
 from lib.generators.load import Load
 from lib.kept import Kept
 from lib.measuring import machine, meter
-from lib.reporting import table
+from lib.reporting import progress, table
 from lib.subjects import places, redis
 
 SPOT = Spot("epoll", "ab", 20)
@@ -278,6 +279,7 @@ class Runs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(cells, "measure", measure):
             it = object.__new__(run.Run)
             it.folder, it.kept, it.seconds, it.cells, it.asked = folder, Kept(None, ""), 1.0, [], {}
+            it.per_client, it.most_seconds = 2, 5
             it.experiment = SimpleNamespace(columns=["round"], raw=lambda each: [each.round])
             it.measure_cells([(number, spot) for number in (1, 2) for spot in (good, bad)])
         self.assertEqual([(each.round, each.spot) for each in it.cells], [(1, good), (1, bad), (2, good)])
@@ -379,6 +381,19 @@ class RedisAndFiles(unittest.TestCase):
         self.assertIsNone(machine.why_not(500, 1024))
         self.assertIn("1,024 descriptors", machine.why_not(1000, 1024))
         self.assertIn("ab", machine.why_not(20001, 1 << 20))
+
+
+class Estimate(unittest.TestCase):
+    def test_a_guess_first_then_what_was_seen_and_a_far_redis_takes_longer(self):
+        it = progress.Progress(cells=4, guess_seconds=3, out=io.StringIO(), clock=lambda: now)
+        now, waits = 0.0, [0, 7, 50, 0]
+        it.begin("near", waits)
+        self.assertEqual(it.seconds_left(), 12 + 57)
+        for now, left in ((2.0, 6 + 57), (11.0, 4 + 50), (63.0, 2)):
+            it.begin("any", waits)
+            it.cell_done("any")
+            waits = waits[1:]
+            self.assertEqual(it.seconds_left(), left)
 
 
 if __name__ == "__main__":

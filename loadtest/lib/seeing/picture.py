@@ -10,7 +10,7 @@ import json
 import os
 import textwrap
 
-from lib.seeing import lanes, plain
+from lib.seeing import lanes
 from lib.seeing.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, UNKNOWN
 
 WIDTH, LEFT, RIGHT, MARGIN = 760, 112, 744, 16
@@ -111,7 +111,7 @@ def draw(shots, plan, moving=False, style=True):
                                 bottom))
     parts += [text(MARGIN, bottom + 46 + 22 * number, line, "note")
               for number, line in enumerate(notes)]
-    return plain.attributed("\n".join([*parts, "</svg>\n"]), STYLE)
+    return "\n".join([*parts, "</svg>\n"])
 
 
 class Block:
