@@ -385,8 +385,8 @@ class RedisAndFiles(unittest.TestCase):
 
 class Estimate(unittest.TestCase):
     def test_a_guess_first_then_what_was_seen_and_a_far_redis_takes_longer(self):
-        it = progress.Progress(cells=4, guess_seconds=3, out=io.StringIO(), clock=lambda: now)
         now, waits = 0.0, [0, 7, 50, 0]
+        it = progress.Progress(cells=4, guess_seconds=3, out=io.StringIO(), clock=lambda: now)
         it.begin("near", waits)
         self.assertEqual(it.seconds_left(), 12 + 57)
         for now, left in ((2.0, 6 + 57), (11.0, 4 + 50), (63.0, 2)):
