@@ -35,7 +35,7 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
     while (conn_advance(&conn) != CONN_DONE) {
         if (conn.state == CONN_ASKING)
             ask_redis(&conn, pool);
-        else if (conn.dont_wait) { /* nothing more has come: the worker is about to wait */
+        else if (conn.dont_wait && worker->before_waiting) { /* nothing more has come */
             conn.dont_wait = false;
             worker->before_waiting();
         } else if (clock_now_ms() >= conn.deadline)

@@ -112,7 +112,8 @@ static void mix_client(const struct conn *c)
 {
     mix(c->fd), mix(c->state), mix(c->deadline - world_now);
     mix(c->in.len), mix(c->used), mix(c->charged), mix(c->parser.step), mix(c->parser.at);
-    mix(c->parser.continue_due), mix(c->read_full), mix(c->silent), mix(c->refused), mix(c->pipelined);
+    mix(c->parser.continue_due), mix(c->read_full), mix(c->silent), mix(c->refused),
+        mix(c->pipelined);
     mix(c->answering), mix(c->sent), mix(c->head.len), mix(c->app.response.status);
     mix(c->app.content.len), mix(c->app.file.left);
     mix(c->app.guestbook.step), mix(c->app.guestbook.page);
