@@ -35,7 +35,7 @@ all: $(addprefix $(BIN),$(SERVERS))
 # What they share: all of them, those that block (chapters 1 to 5), those with a loop (6 and 7).
 CORE     = $(addprefix $(OUT)/common/,text.o http.o http_head.o template.o \
     board.o guestbook.o files.o proc.o status.o status_fields.o origin.o explain.o app.o \
-    polite.o conn.o log.o options.o process.o stop.o clock.o net.o memory.o redis.o)
+    polite.o conn.o start.o log.o options.o process.o stop.o clock.o net.o memory.o redis.o)
 BLOCKING = $(CORE) $(OUT)/common/serve.o $(OUT)/common/redis_pool.o
 LOOP     = $(CORE) $(OUT)/common/redis_async.o $(OUT)/common/waiting.o
 CHILDREN = $(OUT)/common/children.o

@@ -15,7 +15,7 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -44,12 +44,10 @@ int main(int argc, char **argv)
     struct redis_pool redis; /* a pool of one connection, opened when first needed */
 
     options_parse(&options, argc, argv, "iterative", 0);
-    app_start(&options);
-    redis_find(&server, &options);
-    struct board *board = board_open(1);
-    if (!board || !redis_pool_open(&redis, &server, 1))
+    struct board *board =
+        start_server(&options, &server, 1, STATUS_PROCESSES, "one process, one client at a time");
+    if (!redis_pool_open(&redis, &server, 1))
         process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_PROCESSES, "one process, one client at a time");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     net_announce(&options, listener);

@@ -21,12 +21,11 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -133,13 +132,10 @@ int main(int argc, char **argv)
     struct children children = {0};
 
     options_parse(&options, argc, argv, "forking", 2048);
-    app_start(&options);
-    redis_find(&server, &options);
+    /* One slot more, for a 503 that the parent sends. */
+    board = start_server(&options, &server, options.workers + 1, STATUS_PROCESSES,
+                         "a process for every connection");
     parent = getpid();
-    board = board_open(options.workers + 1); /* one more, for a 503 that the parent sends */
-    if (!board)
-        process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_PROCESSES, "a process for every connection");
     int listener = net_listen(&options, true);
     stop_catch_signals(false);
     children_block_signal();

@@ -18,12 +18,10 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -121,12 +119,8 @@ int main(int argc, char **argv)
     sigset_t signals, only_deaths;
 
     options_parse(&options, argc, argv, "preforking", OPTIONS_TEAM);
-    app_start(&options);
-    redis_find(&server, &options);
-    struct board *board = board_open(options.workers);
-    if (!board)
-        process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_PROCESSES, "processes made beforehand");
+    struct board *board = start_server(&options, &server, options.workers, STATUS_PROCESSES,
+                                       "processes made beforehand");
     int listener = net_listen(&options, true);
 
     sigemptyset(&only_deaths);

@@ -21,7 +21,7 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -167,13 +167,11 @@ int main(int argc, char **argv)
     static struct redis_server server;
 
     options_parse(&options, argc, argv, "threading", 16384);
-    app_start(&options);
-    redis_find(&server, &options);
+    board = start_server(&options, &server, options.workers, STATUS_THREADS,
+                         "a thread for every connection");
     process = getpid();
-    board = board_open(options.workers);
-    if (!board || !redis_pool_open(&redis, &server, OPTIONS_TEAM))
+    if (!redis_pool_open(&redis, &server, OPTIONS_TEAM))
         process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_THREADS, "a thread for every connection");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     process_reserve_descriptors(options.workers + OPTIONS_TEAM);

@@ -18,7 +18,7 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -98,12 +98,8 @@ int main(int argc, char **argv)
     sigset_t stop_signals, before;
 
     options_parse(&options, argc, argv, "prethreading", OPTIONS_TEAM);
-    app_start(&options);
-    redis_find(&server, &options);
-    struct board *board = board_open(options.workers);
-    if (!board)
-        process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_THREADS, "threads made beforehand");
+    struct board *board =
+        start_server(&options, &server, options.workers, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     process_reserve_descriptors(2 * options.workers); /* each has a client, and Redis */

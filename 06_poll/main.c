@@ -22,7 +22,7 @@
 #include "net.h"
 #include "process.h"
 #include "redis_async.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 #include "waiting.h"
 
@@ -202,13 +202,11 @@ int main(int argc, char **argv)
     struct redis_server server;
 
     options_parse(&options, argc, argv, "poll", 0);
-    app_start(&options);
-    redis_find(&server, &options);
-    struct board *board = board_open(1);
+    struct board *board =
+        start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, poll()");
     grow_arrays(CLIENTS);
-    if (!board || !room)
+    if (!room)
         process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_EVENT_LOOP, "one process, poll()");
     signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
     redis_async_start(&redis, &server, on_reply);

@@ -26,7 +26,7 @@
 #include "net.h"
 #include "process.h"
 #include "redis_async.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 #include "waiting.h"
 
@@ -229,13 +229,11 @@ int main(int argc, char **argv)
     struct redis_server server;
 
     options_parse(&options, argc, argv, "epoll", 0);
-    app_start(&options);
-    redis_find(&server, &options);
-    struct board *board = board_open(1);
+    struct board *board =
+        start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, epoll_wait()");
     epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (!board || epoll < 0)
+    if (epoll < 0)
         process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_EVENT_LOOP, "one process, epoll_wait()");
     signals = stop_open_signalfd(&options);
     listener = net_listen(&options, false);
     if (!set_interest(signals, 0, EPOLLIN, &signals) ||

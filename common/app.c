@@ -90,7 +90,6 @@ static const char *wall_fields = WALL_FIELDS OF_FILES;
 
 void app_start(const struct options *o)
 {
-    process_start();
     name = o->name;
     work_us = o->work_us;
     status_for_all = o->status_for_all;

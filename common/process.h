@@ -12,7 +12,7 @@ _Noreturn void process_die(const char *name, const char *format, ...)
 
 /* Raises the descriptor limit to what the machine allows, sets the budget of memory.h, and begins
  * the count for the statistics at the end. SIGTERM and SIGINT are unblocked, and SIGXFSZ is
- * ignored. app_start() calls it, once. */
+ * ignored. start_server() calls it, once. */
 void process_start(void);
 
 /* Becomes the user of --user for good, with that user's groups. Ends the program if that fails.

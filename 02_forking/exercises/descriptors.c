@@ -86,6 +86,7 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
     options_parse(&options, argc, argv, "descriptors", 0);
+    process_start();
     app_start(&options);
     redis_find(&server, &options);
     listener = net_listen(&options, true);

@@ -85,6 +85,7 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
     options_parse(&options, argc, argv, "zombies", 256);
+    process_start();
     app_start(&options);
     redis_find(&server, &options);
     places = options.workers;

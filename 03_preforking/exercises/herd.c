@@ -147,6 +147,7 @@ int main(int argc, char **argv)
     options_parse(&options, argc, argv, "herd", 4);
     enum way way = choose_way(options.name);
     lock_file = memfd_create("lock", MFD_CLOEXEC);
+    process_start();
     app_start(&options);
     redis_find(&server, &options);
     stop_catch_signals(true);

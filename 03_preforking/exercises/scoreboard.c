@@ -90,6 +90,7 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
     options_parse(&options, argc, argv, "scoreboard", 4);
+    process_start();
     app_start(&options);
     redis_find(&server, &options);
     int listener = net_listen(&options, true);

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "net.h"
 #include "options.h"
+#include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
 #include "stop.h"
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
     struct options options;
     struct redis_server server;
     options_parse(&options, argc, argv, "supervisor", 4);
+    process_start();
     app_start(&options);
     redis_find(&server, &options);
     int listener = net_listen(&options, true);

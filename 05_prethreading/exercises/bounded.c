@@ -12,7 +12,7 @@
 #include "process.h"
 #include "redis_pool.h"
 #include "serve.h"
-#include "status.h"
+#include "start.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -124,12 +124,10 @@ int main(int argc, char **argv)
     pthread_t threads[WORKERS];
 
     options_parse(&options, argc, argv, "bounded", 0);
-    app_start(&options);
-    redis_find(&server, &options);
-    struct board *board = board_open(WORKERS + 1);
-    if (!board || !redis_pool_open(&redis, &server, WORKERS))
+    struct board *board =
+        start_server(&options, &server, WORKERS + 1, STATUS_THREADS, "threads fed by a queue");
+    if (!redis_pool_open(&redis, &server, WORKERS))
         process_die(options.name, "cannot start: %s", strerror(errno));
-    status_start(&options, board, STATUS_THREADS, "threads fed by a queue");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     for (int i = 0; i <= WORKERS; i++)

@@ -124,6 +124,7 @@ int main(int argc, char **argv)
     struct options options;
 
     options_parse(&options, argc, argv, "deaf", 0);
+    process_start();
     app_start(&options);
     struct board *board = board_open(1);
     if (!board)

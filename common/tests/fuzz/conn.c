@@ -17,6 +17,7 @@
 #include "answers.h"
 #include "fuzz.h"
 #include "options.h"
+#include "process.h"
 #include "socket.h"
 
 #define X10   "<x>&\"'x\n\xc3\xa4"
@@ -159,6 +160,7 @@ static void start(void)
         return;
     options =
         (struct options){.name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
+    process_start();
     app_start(&options);
     must((board = board_open(1)));
     worker = (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};

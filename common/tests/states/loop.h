@@ -1,5 +1,6 @@
 /* loop: what chapters 6 and 7 have in common for states.h. Their main.c is included above, and
  * below stands what only one of them has. */
+#include "process.h"
 #include "tests/states/states.h"
 
 #include <poll.h>
@@ -22,6 +23,7 @@ void loop_begin(const char *password)
     unsigned opened = redis.opened;
     if (!board) {
         options.name = loop_name;
+        process_start();
         app_start(&options);
         server = (struct redis_server){.connect_ms = options_connect_ms(&options),
                                        .command_ms = options_redis_ms(&options)};

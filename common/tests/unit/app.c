@@ -2,6 +2,7 @@
 #include "app.h"
 #include "clock.h"
 #include "options.h"
+#include "process.h"
 #include "status.h"
 #include "unit.h"
 
@@ -15,6 +16,7 @@ static void start(void)
 {
     scratch_site();
     options = unit_options();
+    process_start();
     app_start(&options);
 }
 
@@ -23,6 +25,7 @@ static void start_with_status_for_all(void)
     scratch_site();
     options = unit_options();
     options.status_for_all = true;
+    process_start();
     app_start(&options);
 }
 
@@ -904,6 +907,7 @@ TestSuite(app_at_start, .timeout = 60, .init = scratch_site, .fini = scratch_rem
 
 static void start_with(const void *with)
 {
+    process_start();
     app_start(with);
 }
 

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "options.h"
+#include "process.h"
 #include "unit.h"
 
 /* ---- a worker, a connection, and its client ------------------------------------------------ */
@@ -25,6 +26,7 @@ static void start(void)
 {
     scratch_site();
     options = unit_options();
+    process_start();
     app_start(&options);
     board = board_open(1);
     cr_assert(board);

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "options.h"
+#include "process.h"
 #include "stop.h"
 #include "unit.h"
 
@@ -36,6 +37,7 @@ static void start(void)
     signal(SIGPIPE, SIG_IGN);
     scratch_site();
     options = unit_options();
+    process_start();
     app_start(&options);
     struct board *board = board_open(1);
     cr_assert(board);

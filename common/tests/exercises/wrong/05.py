@@ -128,6 +128,7 @@ FREE = "    else\n        free(visit);\n"
 REFUSE = "            serve_unavailable(worker, client);\n"
 SERVE = "        serve_client(argument, client, &redis); /* owns client now, closes it */\n"
 
+PARSED = "    options_parse(&options, argc, argv, \"bounded\", 0);\n"
 BOUNDED = {
     "one too many": [("queue.count < QUEUE_MOST;", "queue.count <= QUEUE_MOST;")],
     "one too few": [("queue.count < QUEUE_MOST;", "queue.count < QUEUE_MOST - 1;")],
@@ -137,7 +138,7 @@ BOUNDED = {
         (SERVE, "    {\n" + SERVE + "        pthread_mutex_lock(&queue.lock);\n        queue.count--;\n"
          "        pthread_mutex_unlock(&queue.lock);\n    }\n")],
     "a smaller backlog": [(ROOM, "    bool room = true;\n"),
-                          ("    app_start(&options);\n", "    options.backlog = 9;\n    app_start(&options);\n")],
+                          (PARSED, PARSED + "    options.backlog = 9;\n")],
     "the fifteenth client and all after it": [
         (ROOM, "    static int came;\n    bool room = ++came <= WORKERS + QUEUE_MOST;\n")],
     "the main thread waits until there is room": [

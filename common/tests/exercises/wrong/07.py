@@ -88,7 +88,8 @@ ANSWERS = {
     },
     "loops": {
         "four, whatever is asked for": [
-            ("    app_start(&options);\n", "    app_start(&options);\n    options.workers = 4;\n")],
+            ('    options_parse(&options, argc, argv, "loops", 2);\n',
+             '    options_parse(&options, argc, argv, "loops", 4);\n    options.workers = 4;\n')],
         "four listeners and one loop": [
             (FORKED, "        children[i] = i == 0 ? fork() : 1;\n"),
             ("            for (int j = i + 1; j < options->workers; j++)\n                close(listeners[j]);\n",
@@ -110,7 +111,8 @@ ANSWERS = {
     },
     "workers": {
         "four, whatever is asked for": [
-            ("    app_start(&options);\n", "    app_start(&options);\n    options.workers = 4;\n")],
+            ('    options_parse(&options, argc, argv, "workers", 2);\n',
+             '    options_parse(&options, argc, argv, "workers", 4);\n    options.workers = 4;\n')],
         "all are woken": [("EPOLLIN | EPOLLEXCLUSIVE;", "EPOLLIN;")],
         "the first gets them all": [("        take_turns();\n", "")],
         "nobody is replaced": [(SUPERVISES, SUPERVISES.replace("&both, NULL, &tick", "&both, NULL, NULL"))],
