@@ -136,8 +136,8 @@ function drawTable() {
   const most = Math.max(1, ...results.map((result) => result?.rate ?? 0));
   const wanted = changed().join("&");
   const stored = [...document.querySelectorAll("#stored [data-at]")].find((line) => line.dataset.at === wanted);
-  $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”, which counts its rush at ` +
-    "the beginning. The rate here does not, so the two may differ by more than the errors below."
+  $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”. A run begins with a ` +
+    "rush of all clients, which the model leaves out. So the two may differ by more than the errors below."
     : "Only computed. Nobody has measured these settings, so trust the shape more than the figure.";
   $("known").className = stored ? "measured" : "computed";
   $("results").replaceChildren(...results.map((result, i) => {
