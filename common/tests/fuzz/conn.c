@@ -65,7 +65,7 @@ static void must_be_legal(enum conn_state before)
 {
     must(conn.state < CONN_STATES && may_follow[before] & 1u << conn.state);
     for (unsigned state = 0; state < BOARD_STATES; state++)
-        must(worker.slot->connections_by_state[state] == (state == conn.state));
+        must(worker.slot->connections_by_state[state] == (state == (unsigned)conn.state));
     must(conn.used <= conn.in.len && conn.in.len <= conn.in.size);
     must(conn.in.size <= 128 * 1024);
     must(!conn.answering || conn.sent <= conn.head.len + conn.app.content.len);
