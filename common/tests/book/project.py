@@ -72,7 +72,8 @@ class Project:
         names = set()
         for path in self.files:
             if path == "Makefile" or path.endswith(".mk"):
-                names.update(re.findall(r"\b[A-Z][A-Z_]+\b", self.text(path)))
+                names.update(re.findall(r"\b[A-Z][A-Z_]+\b|(?<=\$\()[A-Z](?=\))",
+                                        self.text(path)))
             if path.startswith(("common/tools/", "common/tests/")) and "." not in path:
                 names.update(re.findall(r"\$\{?([A-Z][A-Z_]+)", self.text(path)))
             if path.startswith("loadtest/") and (path.endswith(".py") or path in self.experiments):
