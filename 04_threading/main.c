@@ -166,15 +166,15 @@ int main(int argc, char **argv)
     static struct options options; /* static: a late thread may read it while main() ends */
     static struct redis_server server;
 
-    options_parse(&options, argc, argv, "threading", 16384);
+    options_parse_with_pool(&options, argc, argv, "threading", 16384, OPTIONS_TEAM);
     board = start_server(&options, &server, options.workers, STATUS_THREADS,
                          "a thread for every connection");
     process = getpid();
-    if (!redis_pool_open(&redis, &server, OPTIONS_TEAM))
+    if (!redis_pool_open(&redis, &server, options.pool))
         process_die(options.name, "cannot start: %s", strerror(errno));
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
-    process_reserve_descriptors(options.workers + OPTIONS_TEAM);
+    process_reserve_descriptors(options.workers + options.pool);
     net_announce(&options, listener);
 
     accept_and_create(&(struct worker){

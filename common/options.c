@@ -38,11 +38,16 @@ static const char help[] =
 static const char help_workers[] =
     "  -w, --workers N       how many processes or threads may serve at once (%d)\n";
 
+static const char help_pool[] =
+    "  -c, --redis-connections N\n"
+    "                        how many connections to Redis the threads share (%d)\n";
+
 static const struct option long_options[] = {
     {"port", required_argument, NULL, 'p'},
     {"bind", required_argument, NULL, 'b'},
     {"redis", required_argument, NULL, 'r'},
     {"workers", required_argument, NULL, 'w'},
+    {"redis-connections", required_argument, NULL, 'c'},
     {"root", required_argument, NULL, 'd'},
     {"user", required_argument, NULL, 'u'},
     {"keep-alive", required_argument, NULL, 'k'},
@@ -73,6 +78,7 @@ static const struct number {
 } numbers[] = {
     {"--port", NULL, 0, 65535, offsetof(struct options, port), 'p'},
     {"--workers", NULL, 1, 30000, offsetof(struct options, workers), 'w'},
+    {"--redis-connections", NULL, 1, 30000, offsetof(struct options, pool), 'c'},
     {"--backlog", NULL, 1, 65535, offsetof(struct options, backlog), 'l'},
     {"--keep-alive", "seconds", 0, 3600, offsetof(struct options, keep_alive_ms), 'k'},
     {"--timeout", "seconds", 0.1, 3600, offsetof(struct options, timeout_ms), 't'},
@@ -92,18 +98,25 @@ static void take_number(struct options *o, const struct number *n, const char *t
     *(int *)((char *)o + n->place) = (int)(n->unit ? value * 1000 + 0.5 : value);
 }
 
-static _Noreturn void print_help(const char *name, int workers)
+static _Noreturn void print_help(const struct options *defaults)
 {
-    char line[128] = "";
-    if (workers > 0)
-        snprintf(line, sizeof(line), help_workers, workers);
-    printf(help, name, line);
+    char lines[256] = "";
+    if (defaults->workers > 0)
+        snprintf(lines, sizeof(lines), help_workers, defaults->workers);
+    size_t length = strlen(lines);
+    if (defaults->pool > 0)
+        snprintf(lines + length, sizeof(lines) - length, help_pool, defaults->pool);
+    printf(help, defaults->name, lines);
     exit(0);
 }
 
-static void take_option(struct options *o, int letter, const char *value, int workers)
+static void take_option(struct options *o, int letter, const char *value,
+                        const struct options *defaults)
 {
-    if (letter == 'w' && workers == 0)
+    if (letter == 'c' && defaults->pool == 0)
+        options_bad_value(o->name, "--redis-connections", value,
+                          "this server has no threads that share connections");
+    if (letter == 'w' && defaults->workers == 0)
         options_bad_value(o->name, "--workers", value,
                           "this server has one process and one thread");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -131,14 +144,14 @@ static void take_option(struct options *o, int letter, const char *value, int wo
         o->verbose = true;
         break;
     case 'h':
-        print_help(o->name, workers);
+        print_help(defaults);
     case 'V':
         printf("%s (ZeroHTTPd) %s\n", o->name, ZEROHTTPD_VERSION);
         exit(0);
     }
 }
 
-static const char short_options[] = ":p:b:r:w:d:u:k:t:l:W:s:vhV";
+static const char short_options[] = ":p:b:r:w:c:d:u:k:t:l:W:s:vhV";
 
 /* What getopt_long(3) did not know: a letter, perhaps among others (`-vx`). Or the whole word, if
  * there is no letter (`--bogus`), or one that is known (`--verbose=3`). */
@@ -151,17 +164,25 @@ static const char *unknown_option(const char *word)
 
 void options_parse(struct options *o, int argc, char **argv, const char *name, int workers)
 {
+    options_parse_with_pool(o, argc, argv, name, workers, 0);
+}
+
+void options_parse_with_pool(struct options *o, int argc, char **argv, const char *name,
+                             int workers, int pool)
+{
     *o = (struct options){
         .name = name,
         .port = 8000,
         .bind = "127.0.0.1",
         .redis = "127.0.0.1:6379",
         .workers = workers,
+        .pool = pool,
         .root = ".",
         .keep_alive_ms = 5000,
         .timeout_ms = 10000,
         .backlog = 4096,
     };
+    const struct options defaults = *o;
     int option;
     opterr = 0; /* the messages are ours */
     while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
@@ -170,7 +191,7 @@ void options_parse(struct options *o, int argc, char **argv, const char *name, i
                               "see --help");
         if (option == ':')
             options_bad_value(name, "no value for", argv[optind - 1], "see --help");
-        take_option(o, option, optarg, workers);
+        take_option(o, option, optarg, &defaults);
     }
     if (optind < argc)
         options_bad_value(name, "unexpected argument", argv[optind], "see --help");

@@ -6,8 +6,8 @@
 
 #define ZEROHTTPD_VERSION "1.1.0"
 
-/* The workers that 03 and 05 create beforehand, and the connections to Redis that the threads of 04
- * share. It is one number, so that a table compares the models and not their constants. */
+/* The defaults of --workers in 03 and 05, and of --redis-connections in 04. It is one number, so
+ * that a table compares the models and not their constants. */
 enum { OPTIONS_TEAM = 100 };
 
 struct options {
@@ -16,6 +16,7 @@ struct options {
     const char *bind;    /* IPv4 or IPv6 address */
     const char *redis;   /* host:port, redis://user:password@host:port, or unix:path */
     int workers;         /* processes or threads; 0: this server has no such option */
+    int pool;            /* connections to Redis that threads share; 0: no such option */
     const char *root;    /* where public/ and templates/ are */
     const char *user;    /* to become after the start; NULL: nobody else */
     int keep_alive_ms;   /* 0: close after every response */
@@ -36,6 +37,11 @@ int options_linger_ms(const struct options *);  /* a tenth: lingering, before a 
  * that option. A bad option prints one line and ends the program with status 2. --help and
  * --version end it with status 0. */
 void options_parse(struct options *, int argc, char **argv, const char *name, int workers);
+
+/* The same for a server whose threads share connections to Redis: `pool` is the default of
+ * --redis-connections. */
+void options_parse_with_pool(struct options *, int argc, char **argv, const char *name, int workers,
+                             int pool);
 
 /* Prints "name: what 'value': what would be right" on standard error, and ends the program with
  * status 2. */

@@ -74,6 +74,7 @@ Test(net, knows_who_is_on_this_machine)
 struct command_line {
     int workers; /* the default; 0: there is no such option */
     const char *words[9];
+    int pool; /* as `workers` */
 };
 
 static void parse(struct options *o, const struct command_line *line)
@@ -86,7 +87,7 @@ static void parse(struct options *o, const struct command_line *line)
         argv[argc] = copies[argc - 1];
     }
     optind = 1;
-    options_parse(o, argc, argv, "server", line->workers);
+    options_parse_with_pool(o, argc, argv, "server", line->workers, line->pool);
 }
 
 static void parse_and_end(const void *line)
@@ -98,7 +99,8 @@ static void parse_and_end(const void *line)
 Test(net, there_is_a_default_for_every_option)
 {
     struct options o;
-    parse(&o, &(struct command_line){.workers = 100});
+    parse(&o, &(struct command_line){.workers = 100, .pool = 50});
+    expect_number("pool", o.pool, 50);
     expect_text("name", o.name, "server");
     expect_number("port", o.port, 8000);
     expect_text("bind", o.bind, "127.0.0.1");
@@ -142,8 +144,11 @@ Test(net, long_options_are_read)
     expect_number("timeout", o.timeout_ms, 3600000);
     expect_number("backlog", o.backlog, 65535);
     expect_number("verbose", o.verbose, true);
-    parse(&o,
-          &(struct command_line){7, {"--redis=h:1", "--workers", "1", "--root=/r", "--work=1000"}});
+    parse(&o, &(struct command_line){7,
+                                     {"--redis=h:1", "--workers", "1", "--root=/r", "--work=1000",
+                                      "--redis-connections=500"},
+                                     .pool = 1});
+    expect_number("pool", o.pool, 500);
     expect_number("work", o.work_us, 1000000);
     expect_text("redis", o.redis, "h:1");
     expect_number("workers", o.workers, 1);
@@ -165,6 +170,8 @@ Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
         struct command_line line;
         const char *message;
     } rows[] = {
+        {{1, {"-c", "7"}},
+         "--redis-connections '7': this server has no threads that share connections"},
         {{0, {"-p", "65536"}}, "--port '65536': a whole number from 0 to 65535"},
         {{0, {"-p", "-1"}}, "--port '-1': a whole number from 0 to 65535"},
         {{0, {"-p", "80x"}}, "--port '80x': a whole number from 0 to 65535"},
