@@ -166,7 +166,7 @@ class Experiment:
 
     def _run(self, options):
         with processes.tidied():
-            for revision in options.against:
+            for revision in dict.fromkeys([*options.against, *subjects.revisions(options.servers)]):
                 subjects.build(revision)
             with open_hosts(options, self.crowded) as hosts:
                 hosts.most_generators = options.generators

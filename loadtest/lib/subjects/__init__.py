@@ -27,6 +27,11 @@ def plain(name):
     return name.split()[0].split("@")[0]
 
 
+def revisions(names):
+    """Those that the names ask for."""
+    return filter(None, (name.split()[0].partition("@")[2] for name in names))
+
+
 def is_ours(name):
     """Does it take our options, and ask Redis?"""
     return plain(name) in servers.NAMES
