@@ -16,6 +16,7 @@ import math
 import os
 import random
 import statistics
+import shlex
 import sys
 import time
 
@@ -341,7 +342,7 @@ class Run:
             ("Redis", self.redis.version()), ("load generators", self.experiment.versions()),
             ("pinned", self.pinned()),
             ("others", "%.0f %% of all cores before the run" % self._others),
-            ("seed", self.seed), ("command", " ".join(sys.argv)), ("began", self.began),
+            ("seed", self.seed), ("command", shlex.join(sys.argv)), ("began", self.began),
             *self.experiment.facts(self)]
         self.write("environment.txt", "".join("%s: %s\n" % pair for pair in facts))
         return facts
