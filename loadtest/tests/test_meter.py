@@ -259,5 +259,28 @@ class Topology(unittest.TestCase):
                 self.assertEqual(machine.choose_cores(count, most), cores)
 
 
+class Fingerprint(unittest.TestCase):
+    def test_a_program_says_how_it_was_compiled(self):
+        for text, compiler, flags in (
+                ("\0GNU C11 12.2.0 -O2 -g\0__read_chk\0", "gcc 12.2.0", "-O2 -g -D_FORTIFY_SOURCE"),
+                ("\0GNU C11 13.1.0 -O0\0__stack_chk_fail\0", "gcc 13.1.0", "-O0"),
+                ("\0Debian clang version 14.0.6\0", "clang version 14.0.6", "unknown"),
+                ("", "unknown", "unknown")):
+            with self.subTest(text):
+                self.assertEqual(machine._built(text), [("compiler", compiler), ("flags", flags)])
+
+    def test_a_setting_of_the_kernel_that_is_missing_is_unknown(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.object(machine, "CPU", folder + "/"):
+            for value, text in ((None, "unknown"), ("0", "on"), ("1", "off")):
+                if value:
+                    os.makedirs(folder + "/intel_pstate", exist_ok=True)
+                    with open(folder + "/intel_pstate/no_turbo", "w", encoding="utf-8") as file:
+                        file.write(value + "\n")
+                speed = dict(machine._speed())
+                self.assertEqual(speed["turbo"], text)
+                self.assertEqual((speed["governor"], speed["mitigations"]), ("unknown", "unknown"))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -18,6 +18,8 @@ SERVERS = TOP if IN_PLACE else PLAIN
 BUILD = os.path.dirname(PLAIN) if IN_PLACE else PLAIN  # where a run leaves its results
 SPARE_DESCRIPTORS = 64  # descriptors that ab or a server needs besides its clients
 AB_MOST_CLIENTS = 20000  # ab refuses more
+CPU = "/sys/devices/system/cpu/"
+UNKNOWN = "unknown"
 
 Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
@@ -103,6 +105,7 @@ def environment():
         ("processor", processor()),
         ("cores", cores_text()),
         ("kernel", "%s %s" % (platform.system(), platform.release())),
+        *_speed(), *_built(read(os.path.join(SERVERS, "epoll"))),
         ("load average", read("/proc/loadavg").strip()),
         ("descriptors", str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])),
         ("somaxconn", read("/proc/sys/net/core/somaxconn").strip()),
@@ -110,8 +113,60 @@ def environment():
         ("tcp_tw_reuse", read("/proc/sys/net/ipv4/tcp_tw_reuse").strip()),
         ("ZeroHTTPd", _revision()),
         ("sources", sources()),
+        ("measured by", measured_by()),
         ("python", platform.python_version()),
     ]
+
+
+def _speed():
+    """What makes two machines with the same processor differ. Pairs."""
+    governors = _each(CPU + "cpu[0-9]*/cpufreq/scaling_governor")
+    turbo = _setting(CPU + "intel_pstate/no_turbo", "on", "off") or _setting(
+        CPU + "cpufreq/boost", "off", "on")
+    guards = ["%s: %s" % (os.path.basename(path), read(path).strip().split(";")[0])
+              for path in sorted(glob.glob(CPU + "vulnerabilities/*"))]
+    memory = re.search(r"^MemTotal:\s*(\d+)", read("/proc/meminfo"), re.MULTILINE)
+    nodes = len(glob.glob("/sys/devices/system/node/node[0-9]*"))
+    return [
+        ("governor", ", ".join(governors) or UNKNOWN),
+        ("turbo", turbo or UNKNOWN),
+        ("SMT", _setting(CPU + "smt/active", "off", "on") or UNKNOWN),
+        ("mitigations", "; ".join(each.replace("Mitigation: ", "") for each in guards
+                                  if "Not affected" not in each) or (
+                                      "none needed" if guards else UNKNOWN)),
+        ("hypervisor", _hypervisor()),
+        ("NUMA", "%d node%s" % (nodes, "s" * (nodes > 1)) if nodes else UNKNOWN),
+        ("memory", "%.1f GiB" % (int(memory[1]) / 2**20) if memory else UNKNOWN),
+    ]
+
+
+def _each(pattern):
+    """The different texts of some files of the kernel."""
+    return sorted({read(path).strip() for path in glob.glob(pattern)} - {""})
+
+
+def _setting(path, zero, one):
+    return {"0": zero, "1": one}.get(read(path).strip(), "")
+
+
+def _hypervisor():
+    try:
+        vendor = re.search(r"^Hypervisor vendor:\s*(.+)", output_of(["env", "LC_ALL=C", "lscpu"]),
+                           re.MULTILINE)
+    except Trouble:
+        vendor = None
+    flags = re.search(r"^flags\s*:(.*)", read("/proc/cpuinfo"), re.MULTILINE)  # ARM has none
+    return vendor[1] if vendor else "none" if flags and "hypervisor" not in flags[1] else UNKNOWN
+
+
+def _built(program):
+    """The compiler and its flags, as a compiled program itself names them (-g). Pairs."""
+    made = re.search(r"GNU C\d+ ([\d.]+) ([^\0]*)", program)
+    name = "gcc " + made[1] if made else "".join(re.findall(
+        r"[^\0]*?(clang version [\d.]+)", program)[:1])
+    flags = made[2] if made else UNKNOWN
+    return [("compiler", name or UNKNOWN),
+            ("flags", flags + " -D_FORTIFY_SOURCE" * bool(re.search(r"__\w+_chk\0", program)))]
 
 
 ARCHIVED = "$Format:%H$"  # `git archive` puts the commit in place of it
@@ -143,6 +198,16 @@ def sources():
             code = SENTENCE.sub('""', NOT_CODE.sub("", read(path)))
             code = VERSION.sub("", code)
             digest.update(re.sub(r"\s+", "", code).encode())
+    return digest.hexdigest()[:12]
+
+
+def measured_by():
+    """A fingerprint of the code that measures, without what only draws."""
+    digest = hashlib.sha256()
+    for pattern in ("*", "generators/*", "measuring/*", "subjects/*"):
+        for path in sorted(glob.glob(os.path.join(TOP, "loadtest/lib", pattern))):
+            if path.endswith((".py", ".lua")):
+                digest.update(read(path).encode())
     return digest.hexdigest()[:12]
 
 
