@@ -244,10 +244,17 @@ class Pictures(unittest.TestCase):
         self.assertRegex(svg, r'<rect class="unknown"[^>]*><title>io_uring_enter\(4, 1, 1, 0\) = 1\n')
         self.assertIn("in a call of another kind", svg)
 
-    def test_move_for_eight_seconds_and_not_for_those_who_want_none(self):
+    def test_move_once_for_five_seconds_and_not_for_those_who_want_none(self):
         svg = picture.draw(self.shots, self.plan, moving=True)
-        self.assertIn("animation: pass 8s", svg)
+        self.assertIn("animation: pass 5s linear;", svg)
+        self.assertNotIn("infinite", svg)
         self.assertIn("prefers-reduced-motion: reduce", svg)
+
+    def test_a_moving_one_shows_its_end_where_nothing_moves_and_fits_on_a_screen(self):
+        three = [shot for shot in self.shots if shot.name in ("iterative", "threading", "epoll")]
+        svg = picture.draw(three, self.plan, moving=True)
+        self.assertIn("transform: translateX(%dpx);" % (picture.RIGHT - picture.LEFT + 4), svg)
+        self.assertLessEqual(int(re.search(r' height="(\d+)"', svg)[1]), 480)
 
     def test_a_name_is_text(self):
         shot = self.shots[0]._replace(name='<my "own" & server>')

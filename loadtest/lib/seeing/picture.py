@@ -19,7 +19,8 @@ LEAST_WIDTH = 0.2  # of a bar; what is narrower cannot be seen
 LETTER = 5.6  # the width of one in a bar
 TITLE_LETTERS = 58
 NOTE_LETTERS = 74  # in a line that a narrow screen can show, too
-SECONDS, SHARE = 8, 85  # how long the moving picture takes; percent of that the cursor moves
+SECONDS = 5  # how long the moving picture moves. Longer, and it would have to have a way to stop it
+PLAIN_WIDTH = 24  # of a bar that is worth a line of its legend
 TICKS = 7  # at most
 CALL_LETTERS = 160  # of a call with its arguments
 
@@ -27,13 +28,13 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "picture.css"
           encoding="utf-8") as file:
     STYLE = file.read()
 MOVES = """
-.xray .curtain { animation: pass %ds linear infinite; }
-@keyframes pass { from { transform: translateX(0); } %d%%, to { transform: translateX(%dpx); } }
+.xray .curtain { transform: translateX(%dpx); animation: pass %ds linear; }
+@keyframes pass { from { transform: translateX(0); } }
 @media print, (prefers-reduced-motion: reduce) {
   .xray .curtain { display: none; }
   .xray tspan { animation: none !important; }
 }"""
-TOTAL = ' style="animation: total-%d %ds step-end infinite"'
+TOTAL = ' style="animation: total-%d %ds step-end"'
 TOTAL_MOVES = "\n@keyframes total-%d { from, %.1f%% { opacity: 0; } %.1f%%, to { opacity: 1; } }"
 
 RECT = '<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d">%s</rect>'
@@ -48,7 +49,6 @@ NOTES = ("From a real trace: a bar is one system call. Between two of them a thr
          "ready and waiting for a core; a trace of calls cannot tell which.",
          "Tracing slows what it watches, so look at the shapes.")
 COMPARED = "Untraced: the same clients without it."
-MOVING = "The cursor takes %.1f s for what took %s."
 
 
 class Scale:
@@ -71,19 +71,19 @@ class Scale:
 
 
 def draw(shots, plan, moving=False, style=True):
-    """The picture. Without `style`, for a page that has STYLE already."""
+    """The picture. Without `style`, for a page that has STYLE already. A moving one is replayed once
+    by a cursor, and has no notes, so that it fits on a first screen."""
     scale = Scale(shots)
-    blocks = [Block(shot, scale, len(shots) == 1, moving and number)
+    blocks = [Block(shot, scale, len(shots) == 1, number if moving else None)
               for number, shot in enumerate(shots)]
     key = legend(set().union(*(block.kinds for block in blocks)))
     title = textwrap.wrap(str(plan)[:1].upper() + str(plan)[1:], TITLE_LETTERS)
     above = 16 + 24 * len(title)
-    top = above + 26 + 24 * ((len(key) + 1) // 2)
+    top = above + (14 if moving else 26) + 24 * ((len(key) + 1) // 2)
     bottom = top + sum(block.height for block in blocks)
-    notes = [*NOTES, *([COMPARED] if shots[0].plain else []),
-             *([MOVING % (SECONDS * SHARE / 100, ms(scale.longest))] if moving else [])]
+    notes = [] if moving else [*NOTES, *([COMPARED] if shots[0].plain else [])]
     notes = textwrap.wrap(" ".join(notes), NOTE_LETTERS)
-    size = WIDTH, bottom + 44 + 22 * len(notes)
+    size = WIDTH, bottom + (44 if notes else 30) + 22 * len(notes)
     names = ", ".join(shot.name for shot in shots)
     said = "; ".join("%s: %s" % (shot.name, outcome(shot)) for shot in shots)
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" class="xray" viewBox="0 0 %d %d" role="img" '
@@ -118,7 +118,8 @@ class Block:
     """One server: what is drawn of it, from y 0 on."""
 
     def __init__(self, shot, scale, is_alone, number):
-        """`number`: in a moving picture, of the animation that shows its total; else False."""
+        """`number`: in a moving picture, of the animation that shows its total; else None."""
+        self._least = 1 if number is None else PLAIN_WIDTH
         self.parts, self.kinds = [], set()
         self._client, self._row, self._bar = (12, 24, 18) if is_alone else (7, 15, 12)
         self._begin = shot.begin - scale.lead
@@ -126,7 +127,7 @@ class Block:
         self._x = lambda time: scale.x(min(max(time, self._begin), self._end) - shot.begin)
         watched = shot.watched.between(self._begin, self._end)
         self.parts.append(HEADING % (
-            MARGIN, html.escape(shot.name), "" if number is False else TOTAL % (number, SECONDS),
+            MARGIN, html.escape(shot.name), "" if number is None else TOTAL % (number, SECONDS),
             outcome(shot), UNTRACED % ms(shot.plain) if shot.plain else ""))
         last = shot.guests[-1].name
         self.parts.append(text(LEFT - 8, 34 + self._client * len(shot.guests) / 2,
@@ -170,7 +171,7 @@ class Block:
     def _add(self, bar, x, width):
         if bar.kind is None or width < LEAST_WIDTH:
             return
-        if width >= 1:
+        if width >= self._least:
             self.kinds.add(bar.kind)
         self.parts.append(RECT % (bar.kind, x, self.height, width, self._bar,
                                   "<title>%s</title>" % html.escape(tooltip(bar))))
@@ -235,8 +236,8 @@ def cross(x, y):
 
 def moves(shots, scale):
     """The cursor, and for each total the moment when it is known, in percent."""
-    each = [SHARE * (shot.total + scale.lead) / (scale.longest + 2 * scale.lead) for shot in shots]
-    return MOVES % (SECONDS, SHARE, RIGHT - LEFT + 4) + "".join(
+    each = [100 * (shot.total + scale.lead) / (scale.longest + 2 * scale.lead) for shot in shots]
+    return MOVES % (RIGHT - LEFT + 4, SECONDS) + "".join(
         TOTAL_MOVES % (number, percent, percent + 0.1) for number, percent in enumerate(each))
 
 
