@@ -24,6 +24,10 @@ BESIDE_PEERS = connections files burst ramp latency
 results: deps-experiments all instruments
 	@PLAIN=$(PLAIN) loadtest/publish $(ONLY)
 
+## publish-mine packs your latest run of each experiment as one file: loadtest/diff reads it
+publish-mine:
+	@PLAIN=$(PLAIN) loadtest/publish --mine
+
 ## soak         seven million requests of all kinds: do the seven hold more than before? REQUESTS=86000000
 soak: all $(NEED)-compare
 	@PLAIN=$(PLAIN) loadtest/soak $(if $(REQUESTS),--requests $(REQUESTS))
@@ -43,4 +47,4 @@ instruments: $(INSTRUMENTS)
 $(INSTRUMENTS): %: %.o
 	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
-.PHONY: load soak explore instruments results $(EXPERIMENTS) $(BESIDE_PEERS)
+.PHONY: load soak explore instruments results publish-mine $(EXPERIMENTS) $(BESIDE_PEERS)

@@ -34,11 +34,15 @@ def order(spots, rounds, seed):
     return turns
 
 
-def interval(figures):
-    """The bootstrap interval of the median: (low, high)."""
+def interval(figures, others=None):
+    """The bootstrap interval of the median, or of its ratio to that of another run's figures, whose
+    rounds have nothing to do with these: (low, high)."""
     dice = random.Random(1)  # the same figures have the same interval
-    medians = sorted(statistics.median(dice.choices(figures, k=len(figures)))
-                     for _ in range(DRAWS))
+
+    def drawn(each):
+        return statistics.median(dice.choices(each, k=len(each)))
+
+    medians = sorted(drawn(figures) / (drawn(others) if others else 1) for _ in range(DRAWS))
     return medians[int(DRAWS * OUTSIDE)], medians[int(DRAWS * (1 - OUTSIDE)) - 1]
 
 
