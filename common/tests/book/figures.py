@@ -21,7 +21,8 @@ A table in a document stands between two comments, which GitHub does not show:
 - Its headings and its first column say which cells it shows. To show another row, add its first cell.
 - A column is the one of that name in the table that the first line names. A line HEADING = COLUMN
   gives it another heading, HEADING = RUN | CAPTION | COLUMN takes it from another table, and
-  ", of ROW" divides each cell by that row's.
+  ", of ROW" divides each cell by that row's, and ", with 500" takes the row with that option
+  (`threading --redis-connections 500` in place of `threading`), where there is one.
 - The notes of the cells become marks. The line below the table that explains them is written here.
 
 A measured number in a document's text has a row in loadtest/results/quoted.tsv: the document, the
@@ -102,18 +103,21 @@ class Table:
 
     def cell(self, row, column):
         """Its text, without notes; and the texts of the notes."""
-        cells = self._rows[the_one(re.sub(r"^\d\d ", "", row), self._rows, self.caption)]
+        cells = self._rows[the_one(server(row), self._rows, self.caption)]
         text = cells[the_one(column, self.headings, self.caption)]
         marks = NOTES.search(text)
         return NOTES.sub("", text), [self._notes[number] for number in
                                      re.findall(r"\d+", marks.group() if marks else "")]
+
+    def variant(self, row, option):
+        return next((name for name in self._rows if name.startswith(server(row) + " --")
+                     and name.endswith(" " + option)), row)
 
     def number(self, row, column):
         found = NUMBER.search(self.cell(row, column)[0])
         if not found:
             raise Missing("there is no number at %s | %s | %s" % (self.caption, row, column))
         return float(found.group().replace(",", ""))
-
 
     def ends(self, row, column):
         """Of the interval in a cell."""
@@ -146,6 +150,11 @@ def the_one(wanted, names, where):
         raise Missing("%s: %s begins with '%s'; there are: %s" % (
             where, "more than one" if found else "nothing", wanted, ", ".join(names)))
     return found[0]
+
+
+def server(row):
+    """Its name, without the number of its chapter."""
+    return re.sub(r"^\d\d ", "", row)
 
 
 def cells_of(line):
@@ -195,6 +204,8 @@ def copied(source, row, notes):
     found = table(run, caption)
     if change.startswith("of "):
         return "%.2f x" % (found.number(row, column) / found.number(change[3:], column))
+    if change.startswith("with "):
+        row = found.variant(row, change[5:])
     text, texts = found.cell(row, column)
     notes.update((each, mark_of(each)) for each in texts)
     return " ".join([text, *dict.fromkeys(map(mark_of, texts))])
