@@ -36,6 +36,14 @@ New connections (ab), 100 workers:
 | epoll  |      20 |   300 |
 | epoll  |     500 | 1,234 |
 
+Pages a second:
+
+| server                   | 50 ms |
+| :----------------------- | ----: |
+| epoll                    |     7 |
+| prethreading             |   600 |
+| prethreading --workers 5 |    30 |
+
 AMD EPYC, 2 cores.
 """
 
@@ -81,6 +89,11 @@ class Tables(Figures):
             "some | Kept\nkept = 500 clients\nnew = some | New | req/s\nwhy = as written",
             "| a | kept | why | CPU µs |", "|---|---|---|---|",
             "| `epoll` | 1 | because | 2 |")[-1], "| `epoll` | 100,000 | because | 10.5   |")
+
+    def test_a_row_with_an_option_may_stand_for_the_one_without(self):
+        self.assertEqual(self.filled("some | Pages\nfar = 50 ms, with 5", "| a | far |", "|---|--:|",
+                                     "| prethreading | |", "| epoll | |")[2:],
+                         ["| prethreading |  30 |", "| epoll        |   7 |"])
 
     def test_a_table_with_two_names_to_a_row(self):
         self.assertEqual(self.filled("some | New", "| a | req/s |", "|---|---|", "| epoll 500 |")[-1],
