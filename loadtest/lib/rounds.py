@@ -61,9 +61,14 @@ class Spread:
         return self.median, self.low, self.high
 
     @property
-    def is_wide(self):
+    def width_percent(self):
+        """How wide the interval of the median is."""
         low, high = interval(self.figures)
-        return 100 * (high - low) > WIDE_PERCENT * self.median
+        return 100 * (high - low) / self.median if self.median else 0.0
+
+    @property
+    def is_wide(self):
+        return self.width_percent > WIDE_PERCENT
 
     @property
     def relative(self):

@@ -301,11 +301,11 @@ class Run:
         return self.hosts.pinned()
 
     def drift(self):
-        """The percentage between the slowest and the fastest round of the floor, as (median, most)
-        of its cells; nothing if there is no such cell with several rounds."""
+        """How wide the interval of the floor's median is, in percent, as (median, most) of its
+        cells; nothing if there is no such cell with several rounds."""
         floor = [cell for cell in self.cells if getattr(cell, "spot", None)
                  and cell.spot.subject == "floor"]
-        spreads = [100 * spot.rate.relative for spot in rounds.by_spot(floor).values()
+        spreads = [spot.rate.width_percent for spot in rounds.by_spot(floor).values()
                    if len(spot.clean) > 1]
         return (statistics.median(spreads), max(spreads)) if spreads else ()
 
