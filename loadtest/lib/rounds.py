@@ -70,11 +70,6 @@ class Spread:
     def is_wide(self):
         return self.width_percent > WIDE_PERCENT
 
-    @property
-    def relative(self):
-        """How far apart smallest and largest are, as a share of the median."""
-        return (self.high - self.low) / self.median if self.median else 0.0
-
 
 class Spot:
     """All rounds of one spot, as a table shows them. A round with errors is never averaged into
