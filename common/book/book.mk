@@ -9,7 +9,7 @@ LISTED := $(shell cd common/book && grep -oE '\]\([^)]+' contents.md | cut -c 3-
 DECKS   = $(filter %/slides,$(LISTED))
 ORDER   = $(filter-out %/slides,$(LISTED))
 LINKED  = $(patsubst %.md,%,$(wildcard 0*/exercises/*.md loadtest/results/*/table.md))
-QUOTED  = $(wildcard 0*/*.c 0*/ladder/*.c 0*/exercises/*.c common/*.[ch])
+QUOTED  = $(wildcard 0*/*.c 0*/ladder/*.c 0*/sharing/*.c 0*/exercises/*.c common/*.[ch])
 DRAWN   = $(filter-out build/% public/book/%,$(wildcard $(addsuffix .svg,*/* */*/* */*/*/*)))
 document = $(firstword $(wildcard $(1).md) $(patsubst ./%,%,$(dir $(1))README.md))
 

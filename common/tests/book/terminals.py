@@ -75,7 +75,7 @@ NOT_RUN = re.compile(r"<!-- not run: (.*) -->$")
 NEEDS = {"strace": "strace", "ab -": "ab", "loadtest/": "ab wrk", "make load": "ab wrk",
          "make compare": "ab wrk", "make serve": "redis-server", "common/tools/redis": "redis-server",
          "redis-cli": "redis-server", "tcpdump": "tcpdump", "curl": "curl", "ps ": "ps",
-         "visit": "curl", "onlookers": "ab", "make doctor": "ab wrk strace redis-server"}
+         "visit": "curl", "gdb ": "gdb", "onlookers": "ab", "make doctor": "ab wrk strace redis-server"}
 
 
 # ---- commands and what they print ---------------------------------------------------------------
