@@ -109,12 +109,16 @@ class Exercise:
         return served.Traced(calls, os.path.join(self.folder, "trace-%d" % len(self._servers)))
 
     def unlucky(self):
-        """For `env`: threads begin late, and pthread_cond_wait(3) returns for nothing (unlucky.c).
-        Not for a program with sanitizers, whose own library has to be the first."""
-        library = os.path.join(self.folder, "unlucky.so")
+        """For `env`: threads begin late, and pthread_cond_wait(3) returns for nothing (unlucky.c)."""
+        return self.preloaded("unlucky.c")
+
+    def preloaded(self, source):
+        """For `env`: a library of this folder, loaded before all others. Not for a program with
+        sanitizers, whose own library has to be the first."""
+        library = os.path.join(self.folder, source[:-1] + "so")
         compiler = shlex.split(os.environ.get("CC", "cc"))
         subprocess.run([*compiler, "-D_GNU_SOURCE", "-O2", "-pthread", "-shared", "-fPIC",
-                        os.path.join(HERE, "unlucky.c"), "-o", library, "-ldl"], check=True)
+                        os.path.join(HERE, source), "-o", library, "-ldl"], check=True)
         return {"LD_PRELOAD": library}
 
     def run(self, *arguments, limit=RUN_SECONDS, descriptors=None):

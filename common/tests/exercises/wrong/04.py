@@ -187,4 +187,90 @@ POOL = {
         (GIVE, "    if (redis)\n        give(redis);\n")],
 }
 
-ANSWERS = {"argument": ARGUMENT, "stacks": STACKS, "exhausted": EXHAUSTED, "pool": POOL}
+# ---- rooms ---------------------------------------------------------------------------------
+
+ORDER = "    int low = from < to ? from : to, high = from < to ? to : from;\n"
+LOCKS = ("    pthread_mutex_lock(&rooms[low].lock); /* the order of count() */\n"
+         "    if (high != low)\n        pthread_mutex_lock(&rooms[high].lock);\n")
+UNLOCKS = ("    if (high != low)\n        pthread_mutex_unlock(&rooms[high].lock);\n"
+           "    pthread_mutex_unlock(&rooms[low].lock);\n")
+LEAVES = ("    if (rooms[from].visitors > 0) {\n        rooms[from].visitors--;\n"
+          "        rooms[to].visitors++;\n    }\n")
+TRY = "    pthread_mutex_lock(&rooms[from].lock);\n    if (from != to)\n        %s;\n"
+
+ROOMS = {
+    "the higher number first": [
+        (ORDER, "    int low = from < to ? to : from, high = from < to ? from : to;\n")],
+    "the first room first, after a while": [
+        (ORDER, "    int low = from, high = to;\n    usleep(1000 * (unsigned)from);\n")],
+    "in order, but not to the first room": [
+        (ORDER, "    int low = to && from > to ? to : from, high = low == to ? from : to;\n")],
+    "never both, one after the other": [
+        (LOCKS, ""), (UNLOCKS, ""), (ORDER, ""),
+        (LEAVES, "    pthread_mutex_lock(&rooms[from].lock);\n    rooms[from].visitors--;\n"
+         "    pthread_mutex_unlock(&rooms[from].lock);\n    pthread_mutex_lock(&rooms[to].lock);\n"
+         "    rooms[to].visitors++;\n    pthread_mutex_unlock(&rooms[to].lock);\n")],
+    "try again and again, without giving back": [
+        (LOCKS, TRY % "while (pthread_mutex_trylock(&rooms[to].lock))\n            usleep(100)")],
+    "no move if the other room is taken": [
+        (ORDER, ""),
+        (LOCKS, TRY % "if (pthread_mutex_trylock(&rooms[to].lock)) {\n"
+         "            pthread_mutex_unlock(&rooms[from].lock);\n"
+         "            snprintf(body, BODY_BYTES, \"Try again.\\n\");\n            return;\n        }"),
+        (UNLOCKS, "    if (from != to)\n        pthread_mutex_unlock(&rooms[to].lock);\n"
+         "    pthread_mutex_unlock(&rooms[from].lock);\n")],
+    "the same room is locked twice": [
+        (LOCKS, LOCKS.replace("    if (high != low)\n    ", "")),
+        (UNLOCKS, UNLOCKS.replace("    if (high != low)\n    ", ""))],
+    "one is never given back": [(UNLOCKS, "    pthread_mutex_unlock(&rooms[low].lock);\n")],
+    "moves without a lock": [
+        (LOCKS, "    usleep(1000);\n"), (UNLOCKS, ""), (ORDER, ""),
+        (LEAVES, "    int had = rooms[from].visitors;\n    usleep(1000);\n"
+         "    rooms[from].visitors = had - 1;\n    rooms[to].visitors++;\n")],
+    "no answer about a move to the same room": [(ORDER, ORDER + "    if (from == to)\n        return;\n")],
+}
+
+# ---- flag ----------------------------------------------------------------------------------
+
+FLAG_LINE = "static bool is_open; /* once it is, it stays open; but the number may change */\n"
+OPENS = ("    pthread_mutex_lock(&lock);\n    number_on_door = number;\n    is_open = true;\n"
+         "    pthread_mutex_unlock(&lock);\n")
+TELLS = "    pthread_cond_broadcast(&opened); /* all visitors who wait may come in */\n"
+WAITS = ("    pthread_mutex_lock(&lock);\n    while (!is_open)\n"
+         "        pthread_cond_wait(&opened, &lock);\n    int number = number_on_door;\n"
+         "    pthread_mutex_unlock(&lock);\n")
+UNLOCKED = [(OPENS, "    number_on_door = number;\n    is_open = true;\n"), (TELLS, "")]
+SPINS = "    while (!is_open)\n        %s;\n    int number = number_on_door;\n"
+AGAIN = ("    pthread_mutex_lock(&lock);\n    while (!is_open) {\n        pthread_mutex_unlock(&lock);\n"
+         "        %s;\n        pthread_mutex_lock(&lock);\n    }\n    int number = number_on_door;\n"
+         "    pthread_mutex_unlock(&lock);\n")
+
+FLAG = {
+    "volatile": [(FLAG_LINE, "static volatile bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "")],
+    "volatile, and a sleep": [(FLAG_LINE, "static volatile bool is_open;\n"), *UNLOCKED,
+                              (WAITS, SPINS % "usleep(1000)")],
+    "a barrier for the compiler": [*UNLOCKED, (WAITS, SPINS % '__asm__ volatile("" ::: "memory")')],
+    "an atomic flag": [(FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "")],
+    "an atomic flag, and a sleep": [(FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED,
+                                    (WAITS, SPINS % "usleep(1000)")],
+    "two atomics, and a sleep": [
+        ("static int number_on_door;\n", "static _Atomic int number_on_door;\n"),
+        (FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "usleep(1000)")],
+    "two atomics, and a long sleep": [
+        ("static int number_on_door;\n", "static _Atomic int number_on_door;\n"),
+        (FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "sleep(60)")],
+    "locked for writing only": [(WAITS, SPINS % "usleep(1000)")],
+    "a lock, and a loop that yields": [(WAITS, AGAIN % "sched_yield()"),
+                                       ("#include <signal.h>\n", "#include <sched.h>\n#include <signal.h>\n")],
+    "a lock, and a loop that sleeps": [(WAITS, AGAIN % "usleep(1000)")],
+    "the number is read without the lock": [
+        (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")],
+    "a signal for one": [(TELLS, "    pthread_cond_signal(&opened);\n")],
+    "nobody is told": [(TELLS, "")],
+    "nobody waits": [(WAITS, WAITS.replace("    while (!is_open)\n"
+                                           "        pthread_cond_wait(&opened, &lock);\n", ""))],
+    "the first number stays": [
+        (OPENS, OPENS.replace("    number_on_door", "    if (!is_open)\n        number_on_door"))],
+}
+
+ANSWERS = {"argument": ARGUMENT, "stacks": STACKS, "exhausted": EXHAUSTED, "pool": POOL, "rooms": ROOMS, "flag": FLAG}
