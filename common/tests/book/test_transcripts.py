@@ -13,9 +13,9 @@ from unittest import mock
 import markdown
 import terminals
 
-PAGES = ["common/README.md", "04_threading/sharing/README.md"] + [
+PAGES = ["common/README.md"] + [
     os.path.relpath(path, terminals.TOP)
-    for path in sorted(glob.glob(os.path.join(terminals.TOP, "0[1-7]_*", "README.md")))]
+    for path in sorted(glob.glob(os.path.join(terminals.TOP, "0[1-7]_*", "**", "README.md"), recursive=True))]
 
 
 @unittest.skipUnless(terminals.is_the_system(), "the transcripts are of Debian 12")
