@@ -45,7 +45,8 @@ import test_teaching
 
 TOP = terminals.TOP
 TABLE = os.path.join(HERE, "commands.tsv")
-CHAPTERS = sorted(os.path.relpath(path, TOP) for path in glob.glob(TOP + "/0[1-7]_*/README.md"))
+CHAPTERS = sorted(os.path.relpath(path, TOP)
+                  for path in glob.glob(TOP + "/0[1-7]_*/**/README.md", recursive=True))
 PAGES = ["README.md", "common/README.md", "common/SETUP.md", "common/OPERATING.md",
          "common/ADD_A_PAGE.md", "common/classroom/TEACHING.md",
          "common/classroom/grader/README.md",
