@@ -73,7 +73,7 @@ FRESH = re.compile(r"Open (two|three) new terminals in the project's top folder,
 SECOND = re.compile(r"(visit|curl -s|kill|for|sleep) ")  # typed, if a sentence says so
 NOT_RUN = re.compile(r"<!-- not run: (.*) -->$")
 NEEDS = {"strace": "strace", "ab -": "ab", "loadtest/": "ab wrk", "make load": "ab wrk",
-         "make compare": "ab wrk", "make serve": "redis-server", "common/tools/redis": "redis-server",
+         "make compare": "ab wrk", "make xray": "strace redis-server", "make serve": "redis-server", "common/tools/redis": "redis-server",
          "redis-cli": "redis-server", "tcpdump": "tcpdump", "curl": "curl", "ps ": "ps",
          "visit": "curl", "gdb ": "gdb", "onlookers": "ab", "make doctor": "ab wrk strace redis-server"}
 

@@ -13,7 +13,7 @@ from unittest import mock
 import markdown
 import terminals
 
-PAGES = ["common/README.md"] + [
+PAGES = ["common/README.md", "common/after.md"] + [
     os.path.relpath(path, terminals.TOP)
     for path in sorted(glob.glob(os.path.join(terminals.TOP, "0[1-7]_*", "**", "README.md"), recursive=True))]
 

@@ -47,12 +47,12 @@ TOP = terminals.TOP
 TABLE = os.path.join(HERE, "commands.tsv")
 CHAPTERS = sorted(os.path.relpath(path, TOP)
                   for path in glob.glob(TOP + "/0[1-7]_*/**/README.md", recursive=True))
-PAGES = ["README.md", "common/README.md", "common/SETUP.md", "common/OPERATING.md",
+PAGES = ["README.md", "common/README.md", "common/after.md", "common/SETUP.md", "common/OPERATING.md",
          "common/ADD_A_PAGE.md", "common/classroom/TEACHING.md",
          "common/classroom/grader/README.md",
          "common/classroom/exercises/README.md", "loadtest/README.md", "loadtest/programs.md",
          "loadtest/four-machines.md", "common/book/README.md", "common/tests/README.md", *CHAPTERS]
-TRANSCRIPTS = {"common/README.md", *CHAPTERS}
+TRANSCRIPTS = {"common/README.md", "common/after.md", *CHAPTERS}
 CLONE = "git clone ADDRESS zerohttpd; cd zerohttpd"  # makes the copy, too
 COMMAND_SECONDS = 3600
 OF_GIT = ("make dist", "loadtest/publish --list")  # which an unpacked release has not
