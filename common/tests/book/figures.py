@@ -70,7 +70,7 @@ MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "
 WIDEST = 160  # letters; a wider table is not padded
 
 WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a sixth": 1 / 6,
-         "three quarters": 3 / 4, "three tenths": 0.3, "a tenth": 1 / 10, "twice": 2, **{"%s times" % word: number for
+         "three quarters": 3 / 4, "three tenths": 0.3, "a tenth": 1 / 10, "twice": 2, "two and a half": 2.5, **{"%s times" % word: number for
          number, word in enumerate("three four five six seven eight nine ten".split(), 3)}}
 FASTER = re.compile(r"\b(?:faster|slower)\b")
 INTERVAL = re.compile(r"\[([\d.,]+)-([\d.,]+)\]")
