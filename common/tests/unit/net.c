@@ -72,9 +72,8 @@ Test(net, knows_who_is_on_this_machine)
 /* ---- options ------------------------------------------------------------------------------- */
 
 struct command_line {
-    int workers; /* the default; 0: there is no such option */
+    int workers; /* the default, and of the pool a half; 0: there is no such option */
     const char *words[9];
-    int pool; /* as `workers` */
 };
 
 static void parse(struct options *o, const struct command_line *line)
@@ -87,7 +86,7 @@ static void parse(struct options *o, const struct command_line *line)
         argv[argc] = copies[argc - 1];
     }
     optind = 1;
-    options_parse_with_pool(o, argc, argv, "server", line->workers, line->pool);
+    options_parse_with_pool(o, argc, argv, "server", line->workers, line->workers / 2);
 }
 
 static void parse_and_end(const void *line)
@@ -99,7 +98,7 @@ static void parse_and_end(const void *line)
 Test(net, there_is_a_default_for_every_option)
 {
     struct options o;
-    parse(&o, &(struct command_line){.workers = 100, .pool = 50});
+    parse(&o, &(struct command_line){.workers = 100});
     expect_number("pool", o.pool, 50);
     expect_text("name", o.name, "server");
     expect_number("port", o.port, 8000);
@@ -146,8 +145,7 @@ Test(net, long_options_are_read)
     expect_number("verbose", o.verbose, true);
     parse(&o, &(struct command_line){7,
                                      {"--redis=h:1", "--workers", "1", "--root=/r", "--work=1000",
-                                      "--redis-connections=500"},
-                                     .pool = 1});
+                                      "--redis-connections=500"}});
     expect_number("pool", o.pool, 500);
     expect_number("work", o.work_us, 1000000);
     expect_text("redis", o.redis, "h:1");
