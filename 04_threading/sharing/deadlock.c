@@ -43,7 +43,7 @@ static void *report(void *unused)
 int main(void)
 {
     pthread_t first, second;
-    alarm(3); /* ends the program if it hangs */
+    alarm(LATER > 0 ? 60 : 3); /* ends the program if it hangs */
     pthread_create(&first, NULL, count_visitor, NULL);
     sleep(LATER);
     pthread_create(&second, NULL, report, NULL);
