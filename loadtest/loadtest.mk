@@ -47,4 +47,11 @@ instruments: $(INSTRUMENTS)
 $(INSTRUMENTS): %: %.o
 	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
 
-.PHONY: load soak explore instruments results publish-mine $(EXPERIMENTS) $(BESIDE_PEERS)
+## companions   the guestbook in Node, Python, PHP, Ruby, Go, Java and Erlang, to stand beside the seven
+#  What is not there after deps-companions is left out: `loadtest/compare --servers epoll,node,go` names it.
+companions: deps-companions
+	@mkdir -p $(PLAIN)/loadtest/companions
+	-@cd loadtest/companions && GO111MODULE=off GOPATH=/usr/share/gocode go build -o $(abspath $(PLAIN))/loadtest/companions/go guestbook.go
+	-@javac -d $(PLAIN)/loadtest/companions loadtest/companions/*.java
+
+.PHONY: load soak explore instruments companions results publish-mine $(EXPERIMENTS) $(BESIDE_PEERS)

@@ -20,7 +20,7 @@ from lib.measuring import machine, processes
 from lib.reporting import table
 from lib.reporting.report import Report
 from lib.run import PAGE, Run
-from lib.subjects import lab, peers, places, redis, relay, servers
+from lib.subjects import companions, lab, peers, places, redis, relay, servers
 
 # How each tool tells its version, and the pattern that finds it there, if not after its name.
 GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": ("--version",),
@@ -141,7 +141,9 @@ class Experiment:
     def facts(self, run):
         """More pairs for environment.txt."""
         known = [name for name in run.servers if name in peers.NAMES]
-        return [("peers", ", ".join(map(peers.version, known)))] if known else []
+        others = [name for name in run.servers if name in companions.NAMES]
+        return [(what, ", ".join(dict.fromkeys(map(version, names)))) for what, names, version in (
+            ("peers", known, peers.version), ("companions", others, companions.version)) if names]
 
     def plan(self, run):
         """What it would measure, and about how long that takes, in words."""
@@ -202,7 +204,8 @@ class Experiment:
             formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--servers", metavar="LIST", type=names, default=list(self.servers),
                             help="servers to measure, comma-separated, each perhaps with options "
-                            "('poll,epoll --backlog 10'); also floor, nginx, lighttpd, apache (%s)" % ", ".join(self.servers))
+                            "('poll,epoll --backlog 10'); also floor, nginx, lighttpd, apache; and %s (%s)" % (
+                                ", ".join(companions.NAMES), ", ".join(self.servers)))
         self.add_grid_options(parser)
         parser.add_argument("--quick", action="store_true", default=bool(os.environ.get("QUICK")),
                             help="fewer and shorter rounds (also: QUICK=1 in the environment)")
@@ -271,7 +274,7 @@ def check_tools(tools, options):
         needed += [redis.CLI] if options.redis else [redis.CLI, redis.SERVER]
     if options.lab:
         needed += ["curl"]
-    if options.command:
+    if options.command or companions.lines(options.servers):
         needed += ["ss"]
     missing = [tool for tool in needed if not shutil.which(tool)]
     if missing:
@@ -284,7 +287,7 @@ def check_tools(tools, options):
 def named(text):
     """A new subject's name, and the text that belongs to it."""
     name, _, value = text.partition("=")
-    if not re.fullmatch(r"[\w.-]+", name) or name in [*servers.NAMES, *peers.NAMES, "floor"]:
+    if not re.fullmatch(r"[\w.-]+", name) or subjects.is_known(name):
         raise argparse.ArgumentTypeError("'%s' is no name for another server" % name)
     if not value.strip():
         raise argparse.ArgumentTypeError("'%s=' says nothing of it" % name)
@@ -308,7 +311,7 @@ def listed(parse):
 
 
 names = listed(checked(str, subjects.is_known, "none of %s" % ", ".join(
-    [*servers.NAMES, "floor", *peers.NAMES])))
+    [*servers.NAMES, "floor", *peers.NAMES, *companions.NAMES])))
 positive = checked(int, lambda number: number > 0, "not a number from 1")
 numbers = listed(positive)
 milliseconds = listed(checked(lambda text: float(text) if "." in text else int(text),

@@ -25,7 +25,7 @@ from lib.generators import ab, h2load
 from lib.kept import Kept
 from lib.measuring import machine, meter, web
 from lib.reporting.progress import Progress
-from lib.subjects import peers, redis, relay, servers
+from lib.subjects import companions, peers, redis, relay, servers
 
 PAGE = "/guestbook"
 OTHERS_PERCENT = 15  # so much of the cores taken by others is worth a warning
@@ -67,9 +67,9 @@ class Run:
             options.seed or random.SystemRandom().randrange(1, 10000),
             time.strftime("%Y-%m-%d %H:%M:%S %z"))
         self.servers = with_revisions(options.servers, options.against)
-        self.commands = options.command  # by name, of subjects that are neither ours nor peers
         self.left_out = []  # sentences: what was not measured, and why
         self.servers = [name for name in self.servers if self._can_be_measured(name)]
+        self.commands = {**options.command, **companions.lines(self.servers)}  # by name: the others
         self.levels = [level for level in options.levels if self._can_be_had(level)]
         if not self.servers or options.levels and not self.levels:
             raise Trouble(" ".join(self.left_out))
@@ -84,7 +84,7 @@ class Run:
         self._by_close = {name for name in self.commands if self._ends_by_close(name)}
 
     def _can_be_measured(self, name):
-        if self.options.elsewhere or name in self.commands:
+        if self.options.elsewhere or name in self.options.command:
             return True
         reason = subjects.why_not(name)
         if not reason and name in peers.NAMES:
@@ -92,6 +92,9 @@ class Run:
                 reason = "of the peers there is only the floor in the lab"
             elif self.path == PAGE:
                 reason = "it has files only; `--url /index.html` asks for one"
+        if not reason and name in companions.NAMES:
+            reason = "a companion is not in the lab" if self.options.lab else None if (
+                self.path == PAGE) else "it has no page but %s" % PAGE
         self.left_out += ["%s is left out: %s." % (name, reason)] if reason else []
         return not reason
 

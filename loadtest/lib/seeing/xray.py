@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from lib import Trouble
 from lib.measuring import machine, processes
 from lib.seeing import lanes, picture, trace
-from lib.subjects import relay, peers, servers
+from lib.subjects import companions, relay, peers, servers
 
 NAMES = string.ascii_uppercase  # of clients; there are no more
 WORKERS = 4  # of a server that keeps some
@@ -152,15 +152,16 @@ def total(guests):
 
 
 class Program:
-    """One of the seven by its name, or any server by a command line (see peers.command_line). If it
-    takes our options, it is also given those that its --help has."""
+    """One of the seven or a companion by its name, or any server by a command line (see
+    peers.command_line). If it takes our options, it is also given those that its --help has."""
 
     def __init__(self, text):
         is_ours = text in servers.NAMES
         own = "cd %s && exec %s" % tuple(map(shlex.quote, (
-            machine.TOP, servers.path_of(text)))) if is_ours else text
-        self._line = own + " --port 0 --redis {redis}" if is_ours else peers.command_line(text)
-        self.name = text if is_ours else peers.name_of(text)
+            machine.TOP, servers.path_of(text)))) if is_ours else (
+                companions.line(text) if text in companions.NAMES else text)
+        self._line = own + " --port 0 --redis {redis}" if is_ours else peers.command_line(own)
+        self.name = text if is_ours or text in companions.NAMES else peers.name_of(text)
         self._help = help_of(own) if own != self._line else ""
 
     def knows(self, option):

@@ -6,6 +6,7 @@
     prethreading --workers 500   with options of its own
     floor           the least a server can do
     nginx           a peer
+    node            a companion: the guestbook in another language
 
 Each of them can also be behind the balancer of a lab, several times. A server that is already
 running, at an address, can be measured, too.
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 
 from lib import Trouble
 from lib.measuring import machine
-from lib.subjects import peers, servers
+from lib.subjects import companions, peers, servers
 
 
 def plain(name):
@@ -38,14 +39,14 @@ def is_ours(name):
 
 
 def is_known(name):
-    return is_ours(name) or name == "floor" or name in peers.NAMES
+    return is_ours(name) or name == "floor" or name in [*peers.NAMES, *companions.NAMES]
 
 
 def why_not(name):
     """Why it cannot be measured here, or None."""
     if is_ours(name):
         return None if os.access(binary_of(name), os.X_OK) else "%s is not built: `make`" % name
-    return peers.missing(name)
+    return companions.missing(name) if name in companions.NAMES else peers.missing(name)
 
 
 def binary_of(name):

@@ -35,10 +35,10 @@ APACHE_MODULES = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/
 NOT_ROOT = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override",
             "--ambient-caps=+dac_override"]
 # In the command line of any other server.
-MARK = re.compile(r"(?<!\$)\{(port|redis|redis_port)\}")
+MARK = re.compile(r"(?<!\$)\{(port|redis|redis_port|folder)\}")
 OUR_OPTIONS = " --port {port} --redis {redis}"
-FORM = ("a command line for sh, with {port}, {redis} and {redis_port} filled in; if it has none of "
-        "these, it is given --port and --redis")
+FORM = ("a command line for sh, with {port}, {redis}, {redis_port} and {folder} filled in; if it has "
+        "none of these, it is given --port and --redis")
 HINT = ("; it was given --port and --redis: if it takes other options, write {port} where its port "
         "belongs")
 NOT_RUN = (126, 127)  # sh found no such program, or may not run it
@@ -102,7 +102,8 @@ class Command(EndsWithUs):
     def __enter__(self):
         with _reserved_port() as port:
             values = {"port": str(port), "redis": self._redis,
-                      "redis_port": self._redis.rpartition(":")[2]}
+                      "redis_port": self._redis.rpartition(":")[2],
+                      "folder": shlex.quote(os.path.abspath(self._log) + ".d")}
         if "port" in MARK.findall(self._line) and not self._is_given_ours():
             self._port = port
         line = MARK.sub(lambda mark: values[mark[1]], self._line)

@@ -1,0 +1,85 @@
+"""companions: the guestbook's page in other languages, as their users write it.
+
+The programs are in loadtest/companions/. They show one page, GET /guestbook, and ask Redis for it
+as the seven do: INCR, GET and LRANGE, one after the other. Each is started by a command line (see
+peers.Command), so it is measured like any server of somebody else's.
+
+What had to be chosen is chosen here and in the programs, and nothing else was tuned:
+
+- Where a number of workers has to be said, it is five. Debian's PHP-FPM and Puma come with that
+  number, and so does gunicorn's documentation, which wants twice the cores and one more, on two
+  cores. Two processes with five threads each are what gthread and Puma get.
+- Nobody writes an access log, as the seven do not.
+- An accept queue holds 1,024 where the usual one is shorter: Erlang's holds 5, Java's 50.
+- Java's server sends a head and its page apart, so it is told not to wait for the acknowledgement
+  of the head; and it keeps 200 idle connections, unless it is told to keep more.
+"""
+
+import os
+import re
+import shlex
+
+from lib.measuring import machine
+
+BUILT = os.path.join(machine.PLAIN, "loadtest/companions")  # by `make companions`
+OURS = " --port {port} --redis {redis}"
+PYTHON = "/usr/bin/python3 -B"  # Debian's, which finds Debian's packages
+GUNICORN = ("env REDIS_URL=redis://{redis} " + PYTHON + " -m gunicorn --bind 127.0.0.1:{port} "
+            "--pythonpath loadtest/companions guestbook_wsgi:app")
+JAVA = ("java -Dsun.net.httpserver.nodelay=true -Dsun.net.httpserver.maxIdleConnections=20000 "
+        "-cp " + shlex.quote(BUILT) + " Guestbook" + OURS)
+
+COMMANDS = {
+    "node": "env NODE_PATH=/usr/share/nodejs node loadtest/companions/guestbook.js" + OURS,
+    "asyncio": PYTHON + " loadtest/companions/guestbook_asyncio.py" + OURS,
+    "gunicorn-sync": GUNICORN + " --workers 5",
+    "gunicorn-gthread": GUNICORN + " --workers 2 --threads 5",
+    "php": "loadtest/companions/php-fpm" + OURS + " --folder {folder}",
+    "puma": "env REDIS_URL=redis://{redis} puma --quiet --bind tcp://127.0.0.1:{port} --workers 2 "
+            "loadtest/companions/guestbook.ru",
+    "go": shlex.quote(BUILT) + "/go" + OURS,
+    "java": JAVA,
+    "java-virtual": JAVA + " --virtual",
+    "erlang": "escript loadtest/companions/guestbook.erl" + OURS,
+}
+NAMES = list(COMMANDS)
+PRODUCTS = {"go": "go", "java": "Guestbook.class"}  # of `make companions`
+FIRST_VIRTUAL = 21  # the first JDK that has virtual threads
+
+VERSIONS = {
+    "node": "node --version", "asyncio": PYTHON + " --version", "puma": "puma --version",
+    "gunicorn": PYTHON + " -m gunicorn --version", "go": "go version", "java": "java --version",
+    "php": "for each in /usr/sbin/php-fpm[0-9]*; do :; done; $each --version",
+    "erlang": "echo Erlang $(erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().')",
+}
+
+
+def line(name):
+    """The command line that starts it, for peers.Command."""
+    return "cd %s && exec %s" % (shlex.quote(machine.TOP), COMMANDS[name])
+
+
+def lines(names):
+    """{name: line} of those that are companions."""
+    return {name: line(name) for name in names if name in COMMANDS}
+
+
+def missing(name):
+    """Why it cannot run here; None if it can."""
+    group = name.partition("-")[0]  # of deps' table
+    rows = machine.output_of([os.path.join(machine.TOP, "common/tools/deps"), "--list", group])
+    lacks = re.findall(r"^missing \S+ (\S+) (\S+)$", rows, re.MULTILINE)
+    if lacks:
+        return "it needs %s; `make companions` brings what this system has" % ", ".join(
+            what if package == "-" else package for what, package in lacks)
+    product = PRODUCTS.get(group)
+    if product and not os.path.exists(os.path.join(BUILT, product)):
+        return "it is not built; `make companions` builds it"
+    if name == "java-virtual" and int(re.findall(r"\d+", version(name))[0]) < FIRST_VIRTUAL:
+        return "%s has no virtual threads; JDK %d has" % (version(name), FIRST_VIRTUAL)
+    return None
+
+
+def version(name):
+    """Of its language or its server: the first line of what it says."""
+    return machine.output_of(["sh", "-c", VERSIONS[name.partition("-")[0]]]).splitlines()[0]
