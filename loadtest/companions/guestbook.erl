@@ -1,15 +1,15 @@
 #!/usr/bin/env escript
 %% erlang: the guestbook's page with gen_tcp, which reads HTTP's lines itself, with eredis and bbmustache.
 %% Each client has a process of Erlang. Their code blocks; the scheduler's thread below them does not.
-%%
 %%   escript guestbook.erl --port N --redis HOST:PORT       started where templates/ is
 -mode(compile).
 
 main(["--port", Port, "--redis", Where]) ->
     [Host, RedisPort] = string:split(Where, ":", trailing),
     {ok, Redis} = eredis:start_link(Host, list_to_integer(RedisPort)), % one connection for all
-    {ok, File} = file:read_file("templates/guestbook/index.html"),
-    Template = bbmustache:parse_binary(File),
+    {ok, _} = eredis:q(Redis, ["PING"]), % now it is connected
+    [inet:setopts(Each, [{nodelay, true}]) || Each <- element(2, process_info(Redis, links)), is_port(Each)],
+    Template = bbmustache:parse_file("templates/guestbook/index.html"),
     {ok, Listener} = gen_tcp:listen(list_to_integer(Port), [binary, {packet, http_bin}, {active, false},
         {reuseaddr, true}, {ip, {127, 0, 0, 1}}, {backlog, 1024}]),
     accept(Listener, fun() -> page(Redis, Template) end).

@@ -47,4 +47,4 @@ const server = http.createServer(async (request, response) => {
 });
 
 store.on('error', console.error);
-store.connect().then(() => server.listen(Number(options.port), '127.0.0.1'));
+store.connect().then(() => server.listen(Number(options.port), '127.0.0.1', 1024));

@@ -10,9 +10,11 @@ What had to be chosen is chosen here and in the programs, and nothing else was t
   number, and so does gunicorn's documentation, which wants twice the cores and one more, on two
   cores. Two processes with five threads each are what gthread and Puma get.
 - Nobody writes an access log, as the seven do not.
-- An accept queue holds 1,024 where the usual one is shorter: Erlang's holds 5, Java's 50.
-- Java's server sends a head and its page apart, so it is told not to wait for the acknowledgement
-  of the head; and it keeps 200 idle connections, unless it is told to keep more.
+- An accept queue holds 1,024 clients where the usual one is shorter: Erlang's holds 5, Java's 50.
+  nginx, which has two connections for each client, may have 4,096.
+- Nobody waits for an acknowledgement before he sends more (Nagle's algorithm). Java's server would
+  wait with a page, and Erlang's eredis with the command of another client.
+- Java's server would close the connections of all idle clients but 200.
 """
 
 import os
