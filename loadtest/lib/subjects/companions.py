@@ -7,12 +7,13 @@ peers.Command), so it is measured like any server of somebody else's.
 What had to be chosen is chosen here and in the programs, and nothing else was tuned:
 
 - Where a number of workers has to be said, it is five. Debian's PHP-FPM and Puma come with that
-  number, and so does gunicorn's documentation, which wants twice the cores and one more, on two
-  cores. Two processes with five threads each are what gthread and Puma get.
-- Nobody writes an access log, as the seven do not.
+  number at most, and gunicorn's documentation, which wants twice the cores and one more, comes to
+  it on two cores. PHP-FPM starts all five at once. gthread and Puma get two processes with five
+  threads each.
+- No server writes an access log, as the seven do not.
 - An accept queue holds 1,024 clients where the usual one is shorter: Erlang's holds 5, Java's 50.
   nginx, which has two connections for each client, may have 4,096.
-- Nobody waits for an acknowledgement before he sends more (Nagle's algorithm). Java's server would
+- No server waits for an acknowledgement before it sends more (Nagle's algorithm). Java's would
   wait with a page, and Erlang's eredis with the command of another client.
 - Java's server would close the connections of all idle clients but 200.
 """
@@ -49,8 +50,9 @@ PRODUCTS = {"go": "go", "java": "Guestbook.class"}  # of `make companions`
 FIRST_VIRTUAL = 21  # the first JDK that has virtual threads
 
 VERSIONS = {
-    "node": "node --version", "asyncio": PYTHON + " --version", "puma": "puma --version",
-    "gunicorn": PYTHON + " -m gunicorn --version", "go": "go version", "java": "java --version",
+    "node": "echo Node $(node --version)", "asyncio": PYTHON + " --version", "puma": "puma --version",
+    "gunicorn": PYTHON + " -c 'import gunicorn; print(\"gunicorn\", gunicorn.__version__)'",
+    "go": "go version", "java": "java --version",
     "php": "for each in /usr/sbin/php-fpm[0-9]*; do :; done; $each --version",
     "erlang": "echo Erlang $(erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().')",
 }
