@@ -13,7 +13,7 @@ static int visitors;
 
 static void bad_luck(void)
 {
-    usleep(100 * 1000); /* the other thread runs just now */
+    usleep(500 * 1000); /* the other thread runs just now */
 }
 
 static void *count_visitor(void *unused)
@@ -43,7 +43,7 @@ static void *report(void *unused)
 int main(void)
 {
     pthread_t first, second;
-    alarm(LATER > 0 ? 60 : 3); /* ends the program if it hangs */
+    alarm(LATER > 0 ? 60 : 5); /* ends the program if it hangs */
     pthread_create(&first, NULL, count_visitor, NULL);
     sleep(LATER);
     pthread_create(&second, NULL, report, NULL);

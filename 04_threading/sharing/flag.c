@@ -21,7 +21,7 @@ static void *wait_for_it(void *unused)
 int main(void)
 {
     pthread_t thread;
-    alarm(3); /* ends the program if it still waits by then */
+    alarm(5); /* ends the program if it still waits by then */
     pthread_create(&thread, NULL, wait_for_it, NULL);
     sleep(1);
     ready = true;
