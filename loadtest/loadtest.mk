@@ -17,7 +17,8 @@ load: $(NEED)-compare
 ## cost         what a request costs: system calls, CPU time, context switches, memory, the parser
 ## xray         waits as swim lanes: SERVER=./mine CLIENTS=4 DELAY=10 WORK=0 URL=/ KEPT=1 SLOW=1 CRASH=1
 #  KEPT=1: each client asks twice; SLOW=1: the first is silent; CRASH=1: its worker dies.
-EXPERIMENTS  = compare dials sweep mixes cost xray
+## which        which of the seven is your server? SERVER='node server.js --port {port}' URL=/
+EXPERIMENTS  = compare dials sweep mixes cost xray which
 BESIDE_PEERS = connections files burst ramp latency
 ## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
 #  All of them take hours, on a machine that does nothing else.

@@ -24,7 +24,7 @@ from lib.measuring import machine, processes
 from lib.seeing import lanes, picture, trace
 from lib.subjects import peers, redis, servers
 from lib.seeing import xray
-from lib.seeing.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
+from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
 
 WHERE = "unix:/tmp/redis.sock"
 SERVES = {"iterative": ["process"], "poll": ["process"], "epoll": ["process"],
@@ -121,6 +121,14 @@ class Kinds(unittest.TestCase):
                                "7 2.0 wait4(-1, NULL, 0, NULL) = 9 <0.1>",
                                "7 3.0 pipe2([3, 4], 0) = 0 <0.1>", '7 4.0 read(3, "", 1) = 1 <0.1>'),
                          [OTHERS, OTHERS, None, OTHERS])
+
+    def test_who_sleeps_for_a_time_has_a_name(self):
+        self.assertEqual(kinds("7 1.0 nanosleep({tv_sec=0, tv_nsec=20000}, NULL) = 0 <0.1>",
+                               "7 2.0 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, NULL) = 0 <1.0>",
+                               "7 4.0 sched_yield() = 0 <0.1>", "7 5.0 madvise(0x7f, 4096, MADV_FREE) = 0 <0.1>"),
+                         [NAP, NAP, NAP, None])
+        for name in ("nanosleep", "clock_nanosleep", "sched_yield"):
+            self.assertTrue(re.fullmatch(trace.TRACED, name), name)
 
     def test_a_call_that_is_asked_not_to_wait_does_not(self):
         self.assertEqual(set(kinds(

@@ -20,18 +20,19 @@ from lib.seeing import trace
 
 # What a call may wait for. Only the picture knows a colour.
 ARRIVAL, BYTES, ROOM, REDIS = "arrival", "bytes", "room", "redis"
-SEVERAL, OTHERS, UNKNOWN = "several", "others", "unknown"
+SEVERAL, OTHERS, NAP, UNKNOWN = "several", "others", "nap", "unknown"
 WORDS = {ARRIVAL: "idle: waits for a client to connect", REDIS: "waits for Redis",
          SEVERAL: "waits for all its clients in one call", OTHERS: "waits for a process or thread",
          BYTES: "waits for a client\u2019s bytes", ROOM: "sends, or waits for room",
-         UNKNOWN: "in a call of another kind"}
+         NAP: "sleeps for a time, or lets others run", UNKNOWN: "in a call of another kind"}
 
 ACCEPTS = ("accept", "accept4")
 MAKES = ("clone", "clone3", "fork", "vfork")
 WAITS_FOR_OTHERS = ("futex", "wait4", "waitid", "rt_sigtimedwait", "rt_sigsuspend", "pause",
                     "flock", "semop")
+NAPS = ("nanosleep", "clock_nanosleep", "sched_yield")  # of Go's runtime, for example
 NEVER_WAIT = re.compile("|".join(MAKES) + "|exit.*|close|dup.|dup|fcntl|listen|pipe.?|socket(pair)?"
-                        "|(signal|event)fd.?|epoll_c.*")
+                        "|(signal|event)fd.?|epoll_c.*|madvise")
 # A call that may wait, asked not to. The last one is a time limit, of poll() and epoll_wait().
 AT_ONCE = re.compile(r"WNOHANG|MSG_DONTWAIT|FUTEX_WAKE|_REQUEUE|tv_sec=0, tv_n?u?sec=0}"
                      r"|\], \d+, 0(, NULL.*)?$")
@@ -79,6 +80,7 @@ class Bar(NamedTuple):
     awaits: Tuple[Thing, ...]
     serves: Tuple[Client, ...]  # its thread, meanwhile
     call: trace.Call
+    thing: Thing  # that the call is about: its first argument, if that is a descriptor
 
 
 @dataclass
@@ -180,7 +182,7 @@ class _Builder:
         kind, awaits = what_for(call, thing, things)
         if kind == SEVERAL and not serves and {each.kind for each in awaits} <= IDLE:
             kind = ARRIVAL
-        lane.bars.append(Bar(call.start, call.end, kind, awaits, serves, call))
+        lane.bars.append(Bar(call.start, call.end, kind, awaits, serves, call, thing))
 
     def finish(self, call):
         things = self._things[call.tid]
@@ -235,6 +237,8 @@ def what_for(call, thing, things):
         return None, ()
     if name in WAITS_FOR_OTHERS:
         return OTHERS, ()
+    if name in NAPS:
+        return NAP, ()
     if POLLS.fullmatch(name):
         numbers = " ".join(map(" ".join, POLLED.findall(call.arguments))).split()
         awaits = tuple(thing.watched.values()) if name.startswith("epoll") else tuple(

@@ -11,7 +11,7 @@ import os
 import textwrap
 
 from lib.seeing import lanes
-from lib.seeing.lanes import ARRIVAL, BYTES, OTHERS, REDIS, ROOM, UNKNOWN
+from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, UNKNOWN
 
 WIDTH, LEFT, RIGHT, MARGIN = 760, 112, 744, 16
 LEAD_SHARE, LEAD_SECONDS = 0.04, 0.025  # shown before the first client and after the last one
@@ -207,7 +207,7 @@ def label(bar):
     """What may stand in a bar, the longest first."""
     word = {REDIS: "Redis", BYTES: "bytes", ROOM: "room"}.get(bar.kind, bar.call.name)
     clients = "".join(sorted(each.name for each in bar.serves if each.name))
-    if bar.kind in (ARRIVAL, OTHERS, UNKNOWN) or not clients:
+    if bar.kind in (ARRIVAL, OTHERS, NAP, UNKNOWN) or not clients:
         return [word, word.rstrip("4")]
     clients = clients if len(clients) <= 4 else "%s\u2013%s" % (clients[0], clients[-1])
     return ["%s, for %s" % (word, clients), clients]

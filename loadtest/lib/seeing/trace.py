@@ -21,10 +21,12 @@ from lib import Trouble
 from lib.measuring import machine
 
 # What may wait, what makes a process or thread, and what makes or ends a descriptor. A pattern,
-# since not every architecture has every call: on arm64 there are only ppoll and epoll_pwait.
+# since not every architecture has every call: on arm64 there are only ppoll and epoll_pwait. What
+# works and does not wait, like madvise() of Go and Java, is left out: there a thread is running.
 TRACED = ("accept4?|connect|recv(from|msg|mmsg)?|send(to|msg|mmsg|file|file64)?|readv?|writev?"
           "|p?poll|_?(new)?select|pselect6|epoll_(create1?|ctl|p?wait2?)|v?fork|clone3?"
-          "|exit(_group)?|futex|wait4|waitid|rt_sig(timedwait|suspend)|pause|(clock_)?nanosleep|flock|semop"
+          "|exit(_group)?|futex|wait4|waitid|rt_sig(timedwait|suspend)|pause|flock|semop"
+          "|(clock_)?nanosleep|sched_yield"
           "|io_uring_enter|close|dup[23]?|fcntl|socket(pair)?|pipe2?|listen|signalfd4?|eventfd2?")
 TEXT_BYTES = 96  # of what was received or sent
 
