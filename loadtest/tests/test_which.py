@@ -16,7 +16,7 @@ from lib.seeing import lanes, trace, traits
 from lib.subjects import peers, redis, servers
 
 WHERE = "unix:/tmp/redis.sock"
-SCENE = traits.Scene(since=1, begin=2, moment=5, held=2, answered=2)
+SCENE = traits.Scene(since=1, begin=2, moment=5, words="sent a line", held=2, answered=2)
 REDIS = '%d 1.1 connect(4, {sun_path="/tmp/redis.sock"}, 9) = 0 <0.1>'
 FORK = "7 %s clone(child_stack=NULL, flags=SIGCHLD) = %d <0.01>"
 THREAD = "7 %s clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}) = %d <0.01>"
@@ -57,7 +57,7 @@ class Lines(unittest.TestCase):
 
     def test_1_one_client_is_waited_for_and_the_other_is_not_accepted(self):
         self.check("1", LISTEN, accept(7, 2.1, 5), recv(7, 5), says=[
-            "2 clients sent the first line of a request, and no more. The server accepted 1.",
+            "2 clients sent a line, and no more. The server accepted 1.",
             "In recvfrom, for one of them: 1 process."])
 
     def test_2_processes_that_come_and_end_with_their_clients(self):
@@ -121,6 +121,14 @@ class Lines(unittest.TestCase):
                          "an event loop in epoll.")
         self.check("3 of 7 in front of 3", *lines, REDIS % 10, '10 1.5 read(4, "", 9) = 1 <0.01>',
                    own={7, 8, 9}, says=["Behind it, waited for Redis: 1 process."])
+
+    def test_a_client_that_another_process_has_accepted(self):
+        handed = "%d 2.%d %smsg(4, {msg_control=[{cmsg_type=SCM_RIGHTS, cmsg_data=[%d]}]}, 0) = 1 <0.01>"
+        lines = [LISTEN]
+        for pid in (8, 9):
+            lines += [FORK % (0.01 * pid, pid), accept(7, 2 + pid / 100, pid), handed % (7, pid, "send", pid),
+                      handed % (pid, pid, "recv", 20), recv(pid, 20)]
+        self.check("3", *lines)
 
     def test_7_in_front_of_5_whose_threads_ask_redis(self):
         loop = [*LOOP, THREAD % (0.4, 8), accept(7, 2.1, 5), add(7, 5), accept(7, 2.2, 6), add(7, 6),
@@ -199,6 +207,11 @@ class Alive(unittest.TestCase):
 
     def test_redis(self):
         self.check(["7"], "cd %s; exec %s --port {port} --save ''" % (self.folder, redis.SERVER))
+
+    def test_a_server_that_answers_before_it_has_heard_all(self):
+        self.check(["1"], "%s -c 'import socket\ns = socket.create_server((\"127.0.0.1\", {port}))\nwhile True:\n"
+                   " c = s.accept()[0]\n c.recv(999)\n c.send(b\"HTTP/1.0 200 OK\\r\\n\\r\\n\")\n c.close()'"
+                   % sys.executable)
 
     def test_pythons_threads(self):
         self.check(["4"], "cd public; exec %s -m http.server {port}" % sys.executable)

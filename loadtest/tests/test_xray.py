@@ -147,6 +147,11 @@ class Kinds(unittest.TestCase):
         self.assertEqual([bar.kind for bar in seen.lanes[0].bars][1::3], [ARRIVAL, SEVERAL])
         self.assertIn("client A, the listener", lanes.awaited(seen.lanes[0].bars[-1]))
 
+    def test_poll_without_clients_is_a_nap_or_waits_for_others(self):
+        self.assertEqual(kinds("7 1.0 pipe2([3, 4], 0) = 0 <0.1>", "7 2.0 poll([{fd=3, events=POLLIN}], 1, 9) = 0 <0.1>",
+                               "7 3.0 pselect6(0, NULL, NULL, NULL, {tv_sec=1, tv_nsec=0}, NULL) = 0 <1.0>"),
+                         [None, OTHERS, NAP])
+
     def test_epoll_waits_for_what_it_was_given(self):
         seen = watched(self.ACCEPTED, "7 2.0 epoll_create1(0) = 4 <0.1>",
                        "7 3.0 epoll_ctl(4, EPOLL_CTL_ADD, 5, {events=EPOLLIN}) = 0 <0.1>",

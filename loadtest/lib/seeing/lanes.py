@@ -4,8 +4,9 @@
     watched.between(begin, end)                 -> the same, of that time
 
 Descriptors are followed, not asked for: what accept() returned is a client, what was connected to
-the address of Redis is Redis, and a child of fork() begins with all that its parent has. So a
-recv() is known to wait for a client's bytes, and a read() for Redis.
+the address of Redis is Redis, a child of fork() begins with all that its parent has, and a process
+may hand a descriptor to another. So a recv() is known to wait for a client's bytes, and a read() for
+Redis.
 
 Between two calls a thread is running, or ready and waiting for a core. The record cannot tell
 which.
@@ -39,6 +40,7 @@ AT_ONCE = re.compile(r"WNOHANG|MSG_DONTWAIT|FUTEX_WAKE|_REQUEUE|tv_sec=0, tv_n?u
 POLLS = re.compile(r"p?poll|p?select6?|_?(new)?select|epoll_p?wait2?")
 POLLED = re.compile(r"\bfd=(\d+), events|\[(\d+(?: \d+)*)\]")  # poll()'s; those of select()
 IDLE = {ARRIVAL, REDIS, OTHERS}  # what an event loop without clients waits for
+HANDED = re.compile(r"cmsg_type=SCM_RIGHTS, cmsg_data=\[(\d+)\]")  # Node's cluster does it
 CLIENT = re.compile(r"Host: client-([A-Z])")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -155,6 +157,7 @@ class _Builder:
         self.clients = []
         self._parents = {}  # of a process
         self._things = {}  # of a thread: {descriptor: Thing}, shared by the threads of a process
+        self._handed = []  # Things on their way to another process
         self._serves = defaultdict(set)  # by a thread: Clients that it has not closed yet
 
     def is_below(self, root, pid):
@@ -176,6 +179,9 @@ class _Builder:
         thing = things.setdefault(first_number(call), Thing())
         if call.name == "connect" and self._redis in call.arguments:
             thing.kind = REDIS
+        if call.name == "sendmsg" and not call.error:
+            self._handed += [things[int(number)] for number in HANDED.findall(call.arguments)
+                             if int(number) in things]
         if isinstance(thing, Client) and call.name != "close":
             self._serves[tid].add(thing)
         serves = tuple(self._serves[tid])
@@ -202,6 +208,8 @@ class _Builder:
             thing.kind = ARRIVAL
         elif isinstance(thing, Client) and name.startswith(("recv", "read")):
             thing.hear(call.arguments)
+        elif name == "recvmsg" and self._handed and HANDED.search(call.arguments):
+            things[int(HANDED.search(call.arguments).group(1))] = self._handed.pop(0)
         elif name == "fcntl" and "F_SETFL" in call.arguments:
             thing.at_once = "O_NONBLOCK" in call.arguments
         elif name.startswith("dup") or "F_DUPFD" in call.arguments:
@@ -244,6 +252,8 @@ def what_for(call, thing, things):
         awaits = tuple(thing.watched.values()) if name.startswith("epoll") else tuple(
             things.setdefault(int(number), Thing()) for number in numbers)
         kinds = {each.kind for each in awaits} - {OTHERS}  # the word that the server shall stop
+        if not kinds and (awaits or not name.startswith("epoll")):
+            return OTHERS if awaits else NAP, awaits
         return kinds.pop() if len(kinds) == 1 else SEVERAL, awaits
     if thing.at_once:
         return None, ()

@@ -30,7 +30,8 @@ class Scene(NamedTuple):
 
     since: float  # the few come
     begin: float  # the first one of those that are held comes
-    moment: float  # all of these have sent the first line of a request, and no more
+    moment: float  # all of these have done what `words` say, and no more
+    words: str
     held: int  # clients
     answered: int  # of them, in the end
 
@@ -92,7 +93,7 @@ def judge(watched, own, scene):
         return Verdict(None, ["It answered none of %d clients." % scene.held])
     if not holding:
         return Verdict(None, ["It answered, but no call waited for a client. A trace does not show "
-                              "io_uring, or descriptors that a process gives to another."])
+                              "what io_uring does."])
     pids = sorted({each.pid for each in holding})
     kinds = [within([each for each in tasks if each.pid == pid]) for pid in pids]
     answer = max(kinds, key=kinds.count)
@@ -134,8 +135,8 @@ def passing(tasks, if_so, if_not):
 
 def evidence(tasks, scene, clients):
     """Sentences: how many waited for whom, and did what."""
-    told = ["%d clients sent the first line of a request, and no more. The server accepted %d."
-            % (scene.held, len(clients))]
+    told = ["%d clients %s, and no more. The server accepted %d." % (
+        scene.held, scene.words, len(clients))]
     there = [each for each in tasks if each.is_there]
     for key in sorted({(each.call, each.whom) for each in there}):
         group = [each for each in there if (each.call, each.whom) == key]
