@@ -121,6 +121,8 @@ class Lines(unittest.TestCase):
                          "an event loop in epoll.")
         self.check("3 of 7 in front of 3", *lines, REDIS % 10, '10 1.5 read(4, "", 9) = 1 <0.01>',
                    own={7, 8, 9}, says=["Behind it, waited for Redis: 1 process."])
+        self.check("3 of 7 in front of 3", *lines, FORK % (0.4, 10), "10 0.5 listen(11, 9) = 0 <0.01>",
+                   "10 1.0 accept4(11, NULL, NULL, 0) = 12 <0.01>", REDIS % 10, '10 1.5 read(4, "", 9) = 1 <0.01>')
 
     def test_a_client_that_another_process_has_accepted(self):
         handed = "%d 2.%d %smsg(4, {msg_control=[{cmsg_type=SCM_RIGHTS, cmsg_data=[%d]}]}, 0) = 1 <0.01>"

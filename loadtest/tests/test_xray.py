@@ -137,6 +137,9 @@ class Kinds(unittest.TestCase):
             "7 5.0 poll([{fd=5, events=POLLIN}], 1, 0) = 0 (Timeout) <0.1>",
             "7 6.0 fcntl(5, F_SETFL, O_RDWR|O_NONBLOCK) = 0 <0.1>", '7 7.0 read(5, "", 1) = 0 <0.1>')[1:]),
             {None})
+        for number, kind in ((1, None), (0, BYTES)):  # Python's way
+            self.assertEqual(kinds(self.ACCEPTED, "7 6.0 ioctl(5, FIONBIO, [%d]) = 0 <0.1>" % number,
+                                   '7 7.0 read(5, "", 1) = 0 <0.1>')[-1], kind)
 
     def test_poll_waits_for_what_it_names(self):
         seen = watched("7 1.0 listen(3, 9) = 0 <0.1>",

@@ -33,7 +33,7 @@ WAITS_FOR_OTHERS = ("futex", "wait4", "waitid", "rt_sigtimedwait", "rt_sigsuspen
                     "flock", "semop")
 NAPS = ("nanosleep", "clock_nanosleep", "sched_yield")  # of Go's runtime, for example
 NEVER_WAIT = re.compile("|".join(MAKES) + "|exit.*|close|dup.|dup|fcntl|listen|pipe.?|socket(pair)?"
-                        "|(signal|event)fd.?|epoll_c.*|madvise")
+                        "|(signal|event)fd.?|epoll_c.*|madvise|ioctl")
 # A call that may wait, asked not to. The last one is a time limit, of poll() and epoll_wait().
 AT_ONCE = re.compile(r"WNOHANG|MSG_DONTWAIT|FUTEX_WAKE|_REQUEUE|tv_sec=0, tv_n?u?sec=0}"
                      r"|\], \d+, 0(, NULL.*)?$")
@@ -212,6 +212,8 @@ class _Builder:
             things[int(HANDED.search(call.arguments).group(1))] = self._handed.pop(0)
         elif name == "fcntl" and "F_SETFL" in call.arguments:
             thing.at_once = "O_NONBLOCK" in call.arguments
+        elif name == "ioctl" and "FIONBIO" in call.arguments:
+            thing.at_once = "[0]" not in call.arguments
         elif name.startswith("dup") or "F_DUPFD" in call.arguments:
             things[call.result] = thing
         elif name in ("socket", "epoll_create", "epoll_create1"):

@@ -26,7 +26,7 @@ from lib.measuring import machine
 TRACED = ("accept4?|connect|recv(from|msg|mmsg)?|send(to|msg|mmsg|file|file64)?|readv?|writev?"
           "|p?poll|_?(new)?select|pselect6|epoll_(create1?|ctl|p?wait2?)|v?fork|clone3?"
           "|exit(_group)?|futex|wait4|waitid|rt_sig(timedwait|suspend)|pause|flock|semop"
-          "|(clock_)?nanosleep|sched_yield"
+          "|(clock_)?nanosleep|sched_yield|ioctl"
           "|io_uring_enter|close|dup[23]?|fcntl|socket(pair)?|pipe2?|listen|signalfd4?|eventfd2?")
 TEXT_BYTES = 96  # of what was received or sent
 

@@ -70,6 +70,9 @@ class Task:
         if self.awaits:
             self.whom = "one of them" if not self.is_loop else (
                 "all of them at once" if self.awaits == clients else "several of them at once")
+        accepts = [bar for bar in bars if bar.call.name in lanes.ACCEPTS]
+        self.listeners = {bar.thing for bar in accepts}  # and those that held clients came through
+        self.doors = {bar.thing for bar in accepts if bar.end in {each.accepted for each in clients}}
         self.read = clients.intersection(bar.thing for bar in done if bar.call.result > 0
                                          and bar.call.name.startswith(("recv", "read")))
         self.takes = self.read and not self.awaits
@@ -83,7 +86,8 @@ class Task:
 
 
 def judge(watched, own, scene):
-    """`own`: the server's processes. The command line may start others, which stand behind it."""
+    """`own`: the server's processes. Others, or those with a listening socket that no held client has
+    come through, stand behind it."""
     clients = {each for each in watched.clients if scene.begin <= each.accepted <= scene.moment}
     there = [lane for lane in watched.lanes if not lane.died or lane.died >= scene.since]
     sizes = Counter(lane.pid for lane in there)
@@ -101,10 +105,12 @@ def judge(watched, own, scene):
     if len(pids) > 1 or not any(bar.call.name == "listen" for lane in watched.lanes
                                 if lane.pid == pids[0] for bar in lane.bars):
         answer = passing(holding, "2", "3") if answer == "1" else "3 of " + answer
-    behind = [each for each in tasks if each.asks and each.pid not in own]
+    doors = set().union(*(each.doors for each in tasks))
+    behind = [each for each in tasks if each.asks and (
+        each.pid not in own or each.listeners and not each.listeners & doors)]
     if behind:
         answer += " in front of " + passing(behind, "2", "3")
-    told = evidence([each for each in tasks if each.pid in own], scene, clients)
+    told = evidence([each for each in tasks if each.pid in own and each not in behind], scene, clients)
     told += ["Behind it, waited for Redis: %s." % count(behind)] * bool(behind)
     told += ["The processes differ."] * (len({*kinds}) > 1)
     in_doubt = len(holding) > 1 and not any(
