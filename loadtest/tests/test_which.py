@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 from lib.measuring import machine
 from lib.seeing import lanes, trace, traits
-from lib.subjects import peers, redis, servers
+from lib.subjects import companions, peers, redis, servers
 
 WHERE = "unix:/tmp/redis.sock"
 SCENE = traits.Scene(since=1, begin=2, moment=5, words="sent a line", held=2, answered=2)
@@ -206,6 +206,16 @@ class Alive(unittest.TestCase):
                     file.write(peers.filled(name, peers.placeholders("@PORT@", root, self.folder)))
                 self.check(chapters, "cd %s; PATH=$PATH:/usr/sbin; sed s/@PORT@/{port}/ %s >own; exec %s" % (
                     self.folder, name, command), url="/index.html")
+
+    def test_the_companions(self):
+        """PHP's nginx is one process beside its master. Erlang's and Go's runtimes hide a loop."""
+        for name, chapters in (("node", "7"), ("asyncio", "7"), ("gunicorn-sync", "3"),
+                               ("gunicorn-gthread", "35"), ("php", "373"), ("puma", "375"), ("go", "74"),
+                               ("java", "5"), ("erlang", "74")):
+            with self.subTest(name):
+                if companions.missing(name):
+                    self.skipTest("%s: %s" % (name, companions.missing(name)))
+                self.check([*chapters], name, url="/guestbook")
 
     def test_redis(self):
         self.check(["7"], "cd %s; exec %s --port {port} --save ''" % (self.folder, redis.SERVER))
