@@ -102,9 +102,9 @@ class Turn:
         header, lines = columns.rows_of(rows, [columns.rate("%g %s: pages/s" % (
             value, "core" if (value, unit) == (1, "cores") else unit), at, notes)
             for at, value in enumerate(self.values)] + [columns.BOUND])
-        series = {name: [(value, spot.rate and spot.rate.range)
-                         for value, spot in zip(self.values, row) if spot]
-                  for name, row in rows.items() if any(row)}
+        series = {re.sub(" --[a-z-]+ ", ", ", name): [  # threading, 500: a chart has little room
+            (value, spot.rate and spot.rate.range) for value, spot in zip(self.values, row) if spot]
+            for name, row in rows.items() if any(row)}
         fixed = self.settings[0]._replace(**{self.dial: getattr(Dials(), self.dial)})
         generator, clients = self.load
         caption = run.caption(", ".join(["Pages a second, %d clients" % clients, {

@@ -42,6 +42,7 @@ MORE = [Style("#0072b2", 7), Style("#d55e00", 9), Style("#009e73", 13), Style("#
         Style("#56b4e9", 11), Style("#7f7f7f", 15)]
 
 TOGETHER = 4  # lines that fit into one panel; if there are more, each has a panel
+SIDE = 0.008  # of the width: from a range to the next one at the same place, so that none is hidden
 MANY = 40  # points; a line with more has no markers
 DOTS = 3000  # about so many are drawn at most
 
@@ -63,9 +64,13 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), toget
         return None
     together = names if together or len(names) <= TOGETHER else []
     drawn = [point for points in [*series.values(), *behind.values()] for point in points if point]
-    across = Scale(x, [point.x for point in drawn], *((0.02, 0.03) if together else (0.1, 0.1)))
+    across = Scale(x, [point.x for point in drawn], *((0.04, 0.04) if together else (0.1, 0.1)))
     up = Scale(y, [each for point in drawn for each in point[1:]],
                0.06 if y.log else 0, 0.06 if together else 0.25)
+    ranged = any(point.low < point.high for point in drawn)
+    for order, key in enumerate(together if ranged and not dots else ()):
+        series[key] = [point and _beside(point, across, SIDE * (order - (len(together) - 1) / 2))
+                       for point in series[key]]
     looks = {key: style(key, names) for key in [*names, *behind]}
     pale = {key: points for key, points in behind.items() if any(points)}
     ends = [key for key in [*names, *(pale if not behind_name else ())] if key not in dots]
@@ -152,7 +157,7 @@ def style(name, names):
     """The look of a line. For the seven, the floor and the peers it is always the same, and dashed
     for another revision or another flavour (epoll@v1.0, nginx:default). For others it follows their
     order."""
-    plain = re.split("[@: ]", name)[0]
+    plain = re.split("[@:, ]", name)[0]
     if plain in STYLES:
         return STYLES[plain] if plain == name else STYLES[plain]._replace(dash=DASHED)
     others = [each for each in names if each not in STYLES]
@@ -170,6 +175,10 @@ def _point(across, up, x, middle, low=None, high=None):
         low = middle
     return _Point(across.ticks.index(x) if across.even else x, middle, low,
                   middle if high is None else high)
+
+
+def _beside(point, across, side):
+    return point._replace(x=across.value(across.at(point.x) + side))
 
 
 def _thinned(points, across, up):
