@@ -158,7 +158,7 @@ function drawTable() {
 
 // ---- lanes -------------------------------------------------------------------------------------
 
-const [WIDTH, LEFT, CLIENT, LANE] = [760, 96, 14, 24];
+const [LEFT, CLIENT, LANE] = [96, 14, 24];
 
 function svg(name, attributes, words = "") {
   const made = Object.assign(document.createElementNS("http://www.w3.org/2000/svg", name), { textContent: words });
@@ -173,7 +173,8 @@ function drawLanes() {
   const all = sim.spans.filter((span) => span.kind in DOING && span.from < end)
     .map((span) => ({ ...span, to: Math.min(span.to, end) })).sort((a, b) => a.from - b.from);
   const who = ({ side, number }) => (sim.kind.loop && side === "worker" ? "the loop" : `${side} ${number + 1}`);
-  const x = (at) => LEFT + ((WIDTH - LEFT - 16) * at) / end;
+  const width = Math.min(760, Math.max(320, $("picture").getBoundingClientRect().width)); // on a phone, letters keep their size
+  const x = (at) => LEFT + ((width - LEFT - 16) * at) / end;
   const lanes = Map.groupBy(all, who); // in this order: clients, then workers
   const parts = [];
   let y = 10;
@@ -193,7 +194,7 @@ function drawLanes() {
     parts.unshift(svg("path", { class: "grid", d: `M${x((end * i) / 4)} 4V${y}` }));
     parts.push(svg("text", { class: "tick", x: x((end * i) / 4), y: y + 18 }, ms((end * i) / 4000)));
   }
-  $("picture").setAttribute("viewBox", `0 0 ${WIDTH} ${y + 26}`);
+  $("picture").setAttribute("viewBox", `0 0 ${width} ${y + 26}`);
   $("picture").ariaLabel = `What some clients and workers of ${sim.name} do, for ${ms(end / 1000)}`;
   $("picture").replaceChildren(...parts);
   $("spans").replaceChildren(...all.map((span) =>
