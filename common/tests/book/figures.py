@@ -67,6 +67,9 @@ MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/reporting/table.py writes them
 MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "the kernel": "‡"}  # of any other note: §
+SHORT = [(r"\d+ of \d+ rounds rejected: .*", "some rounds were rejected"),  # what the run's own table says in full
+         (r"wrk gave up: .*", "wrk could not connect"),
+         (r"the kernel counted .*", "the kernel dropped or repeated packets")]
 WIDEST = 160  # letters; a wider table is not padded
 
 WORDS = {"half": 1 / 2, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a sixth": 1 / 6,
@@ -207,6 +210,8 @@ def copied(source, row, notes):
     if change.startswith("with "):
         row = found.variant(row, change[5:])
     text, texts = found.cell(row, column)
+    for long, short in SHORT:
+        texts = [re.sub("^" + long, short, each) for each in texts]
     notes.update((each, mark_of(each)) for each in texts)
     return " ".join([text, *dict.fromkeys(map(mark_of, texts))])
 
