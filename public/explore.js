@@ -91,6 +91,7 @@ function offerControls() {
     }
   });
   addEventListener("hashchange", readAddress);
+  addEventListener("resize", () => document.body.dataset.done && drawLanes());
 }
 
 /** Computes from the beginning. */
@@ -190,9 +191,11 @@ function drawLanes() {
     }
     y += isClient ? CLIENT : LANE;
   }
-  for (let i = 0; i <= 4; i++) {
-    parts.unshift(svg("path", { class: "grid", d: `M${x((end * i) / 4)} 4V${y}` }));
-    parts.push(svg("text", { class: "tick", x: x((end * i) / 4), y: y + 18 }, ms((end * i) / 4000)));
+  const steps = width < 500 ? 2 : 4;
+  for (let i = 0; i <= steps; i++) {
+    const at = (end * i) / steps;
+    parts.unshift(svg("path", { class: "grid", d: `M${x(at)} 4V${y}` }));
+    parts.push(svg("text", { class: "tick", x: x(at), y: y + 18 }, ms(at / 1000)));
   }
   $("picture").setAttribute("viewBox", `0 0 ${width} ${y + 26}`);
   $("picture").ariaLabel = `What some clients and workers of ${sim.name} do, for ${ms(end / 1000)}`;
