@@ -146,7 +146,7 @@ def whole(lines):
 LOOSE = re.compile(
     r"(?P<any>\.\.\.)|(?P<status>\b(?:200|404|408|431|503)\b)|(?P<address>0x[0-9a-f.]+)"
     r"|(?P<number>\d[\d.,]*\d|\d(?= ms\b| voluntary| involuntary)|(?<=accept4 resumed>\) = )\d)"
-    r"|(?P<date>\b[MTWFS][a-z]{2}, \d\d \w+)|(?P<state>(?<= )S(?=l?\+? ))|(?P<nice>(?<= [TZ])(?= ))"
+    r"|(?P<date>\b[MTWFS][a-z]{2}, \d\d \w+)|(?P<state>(?<= )S(?=l?\+? ))|(?P<nice>(?<= [TZ])(?=\+? ))"
     r"|(?P<path>unix:\S+)"
     r"|(?P<kernel>\b(?:futex_\w*wait\w*|wait_woken|inet_csk_accept|do_sigtimedwait|sigsuspend)(?:\.isra\S*)?)")
 STANDS_FOR = {"any": ".*", "address": "0x[0-9a-f]+", "number": r"\d[\d.,]*", "path": r"unix:\S+",

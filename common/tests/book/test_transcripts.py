@@ -104,7 +104,7 @@ class Reading(unittest.TestCase):
                 ("(a) [b]", "(a) [b]", True), ("f(0x7ffe, 1)", "f(0x12ab, 1)", True),
                 ("HTTP/1.1 200 OK", "HTTP/1.1 404 OK", False), ("503", "503", True),
                 ("9 Sl+ wait_woken x", "9 Rl+ - x", True), ("unix:/a/b", "unix:/c", True),
-                ("88 Z x", "89 ZN x", True), ("88 Z x", "89 TN x", False),
+                ("88 Z x", "89 ZN x", True), ("88 Z x", "89 TN x", False), ("88 Z+ x", "89 ZN+ x", True),
                 ("a  3   b", "a 4 b", True), ("Date: Sun, 22 N", "Date: Mon, 01 D", True)):
             self.assertEqual(not list(terminals.unprinted([wanted], printed)), same, wanted)
 
