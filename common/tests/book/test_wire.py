@@ -9,7 +9,7 @@ import project
 
 HEADING = re.compile(r"^### Rule (\d+): .*\n((?:(?!##).*\n)*)", re.MULTILINE)
 CITED = re.compile(r"\brules?[ _](\d+)(?:[ _](?:to|and)[ _](\d+))?", re.IGNORECASE)
-ROW = re.compile(r"\bC(?:ASE|UT)\(\"([\d ]+)\"")  # of wire_cases.h
+ROW = re.compile(r"\b(?:CASE|CUT|BAD|BAD_CUT)\(\"([\d ]+)\"")  # of wire_cases.h
 
 
 class Wire(unittest.TestCase):

@@ -36,34 +36,11 @@ struct bytes {
     size_t len;
 };
 
-/* Writes {TEXT*COUNT} at `at` in full, and returns what is behind it; NULL if it is none. */
-static const char *write_repeated(FILE *out, const char *at, const char *end)
-{
-    const char *close = *at == '{' ? memchr(at, '}', (size_t)(end - at)) : NULL;
-    const char *star = close ? memrchr(at, '*', (size_t)(close - at)) : NULL;
-    char *stop = NULL;
-    long count = star ? strtol(star + 1, &stop, 10) : 0;
-    if (close && close - at == 5 && memcmp(at, "{ETAG", 5) == 0)
-        fputs(etag, out);
-    else if (!star || stop != close || stop == star + 1)
-        return NULL;
-    for (; count > 0; count--)
-        fwrite(at + 1, 1, (size_t)(star - at - 1), out);
-    return close + 1;
-}
-
 static struct bytes bytes_of(const struct wire_case *row)
 {
     struct bytes bytes;
-    const char *end = row->bytes + row->len;
     FILE *out = open_memstream(&bytes.at, &bytes.len);
-    for (const char *at = row->bytes, *behind; at < end; at = behind) {
-        behind = write_repeated(out, at, end);
-        if (!behind) {
-            putc(*at, out);
-            behind = at + 1;
-        }
-    }
+    wire_write(out, row, etag);
     if (row->fate != LEFT)
         fputs(MARKER, out);
     fclose(out);
