@@ -35,6 +35,16 @@ enum { PATIENCE_MS = 10000 }; /* for what must happen; a test that waits so long
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A test behind which end() looks for what is left. It is no .fini, whose findings do not count. */
+#define TestToEnd(suite, name)                                                                     \
+    static void suite##_##name(void);                                                              \
+    Test(suite, name)                                                                              \
+    {                                                                                              \
+        suite##_##name();                                                                          \
+        end();                                                                                     \
+    }                                                                                              \
+    static void suite##_##name(void)
+
 /* ---- comparing: Criterion says that two things differ, these say how ----------------------- */
 
 #define expect_number(about, actual, expected)                                                     \
