@@ -26,6 +26,7 @@ static bool asks_on;       /* whoever is told something asks again at once */
 
 static const struct redis_command ping = {.count = 1, .words = {"PING"}, .lens = {4}};
 #define PING "*1\r\n$4\r\nPING\r\n"
+#define AUTH "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
 
 static void answered(void *asker, const redisReply *reply, int why)
 {
@@ -63,7 +64,14 @@ static void nobody_is_told(void *asker, const redisReply *reply, int why)
     (void)asker, (void)reply, (void)why;
 }
 
-TestSuite(redis_async, .timeout = 30, .init = start, .fini = scratch_remove);
+static void finish(void)
+{
+    redis.answered = nobody_is_told;
+    redis_async_close(&redis);
+    scratch_remove();
+}
+
+TestSuite(redis_async, .timeout = 30, .init = start, .fini = finish);
 
 static void ask(int who)
 {
@@ -127,6 +135,12 @@ static void accept_redis(void)
     cr_assert(peer >= 0);
 }
 
+static void lose_redis(void)
+{
+    close(peer);
+    peer = -1;
+}
+
 static void send_once_connected(void)
 {
     while (!redis.connected)
@@ -134,36 +148,39 @@ static void send_once_connected(void)
     redis_async_flush(&redis);
 }
 
-/* Connects, with `count` commands of the first askers sent. */
+/* Connects, with `count` commands of the first askers sent, behind the password. */
 static void connect_and_ask(int count)
 {
     for (int who = 0; who < count; who++)
         ask(who);
     accept_redis();
     send_once_connected();
+    if (*server.password)
+        cr_assert(hear(peer, AUTH));
     for (int who = 0; who < count; who++)
         cr_assert(hear(peer, PING));
+}
+
+static void expect_reply(int who, const char *bytes, const char *text)
+{
+    say(peer, bytes);
+    turn_until_told(1);
+    expect_told(who, text);
+}
+
+/* Connects, and the first asker has had its reply. */
+static void connect_and_hear(void)
+{
+    connect_and_ask(1);
+    expect_reply(0, "+OK\r\n", "OK");
 }
 
 /* ---- a password ---------------------------------------------------------------------------- */
 
-#define AUTH "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
-
-static void connect_with_password(int count)
-{
-    strcpy(server.password, "secret");
-    for (int who = 0; who < count; who++)
-        ask(who);
-    accept_redis();
-    send_once_connected();
-    cr_assert(hear(peer, AUTH));
-    for (int who = 0; who < count; who++)
-        cr_assert(hear(peer, PING));
-}
-
 Test(redis_async, the_password_is_said_first_and_its_reply_is_nobodys)
 {
-    connect_with_password(2);
+    strcpy(server.password, "secret");
+    connect_and_ask(2);
     say(peer, "+OK\r\n");
     cr_assert(turn(PATIENCE_MS));
     expect_silence();
@@ -180,16 +197,15 @@ Test(redis_async, the_password_is_said_first_and_its_reply_is_nobodys)
 
 Test(redis_async, a_refused_password_is_told_to_all_and_ends_the_connection)
 {
-    connect_with_password(2);
+    strcpy(server.password, "secret");
+    connect_and_ask(2);
     say(peer, "-WRONGPASS no\r\n-NOAUTH no\r\n-NOAUTH no\r\n");
     turn_until_told(2);
     expect_none(0, REDIS_NOT_ADMITTED);
     expect_none(1, REDIS_NOT_ADMITTED);
     expect_number("nothing to watch", redis.fd, -1);
-    connect_with_password(1);
-    say(peer, "+OK\r\n+well\r\n");
-    turn_until_told(1);
-    expect_told(0, "well");
+    connect_and_ask(1);
+    expect_reply(0, "+OK\r\n+well\r\n", "well");
     ask(1);
     redis_async_close(&redis);
     expect_none(1, REDIS_NO_CONNECTION);
@@ -238,10 +254,7 @@ Test(redis_async, replies_reach_their_askers_in_order)
 Test(redis_async, commands_leave_together)
 {
     char bytes[200];
-    connect_and_ask(1);
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
+    connect_and_hear();
     for (int who = 0; who < 5; who++)
         ask(who);
     cr_expect(!comes(peer, POLLIN, 0), "they only pile up");
@@ -263,7 +276,6 @@ Test(redis_async, nothing_leaves_before_the_connection_is_made)
     cr_expect(!comes(peer, POLLIN, 0));
     send_once_connected();
     cr_expect(hear(peer, PING));
-    redis_async_close(&redis);
 }
 
 Test(redis_async, a_reply_may_come_byte_by_byte)
@@ -275,10 +287,7 @@ Test(redis_async, a_reply_may_come_byte_by_byte)
     }
     expect_told(0, "hello");
     expect_silence();
-    say(peer, "\n");
-    turn_until_told(1);
-    expect_told(1, "x");
-    redis_async_close(&redis);
+    expect_reply(1, "\n", "x");
 }
 
 Test(redis_async, a_large_reply_is_read_in_one_round)
@@ -291,7 +300,6 @@ Test(redis_async, a_large_reply_is_read_in_one_round)
         turns++;
     expect_number("told", told_count, 1);
     expect_number("rounds", turns, 1);
-    redis_async_close(&redis);
 }
 
 Test(redis_async, the_largest_reply_may_come_in_pieces)
@@ -309,7 +317,6 @@ Test(redis_async, the_largest_reply_may_come_in_pieces)
     }
     expect_number("told", told_count, 1);
     cr_expect(turns > 1, "%d", turns);
-    redis_async_close(&redis);
 }
 
 Test(redis_async, the_longest_string_may_lack_its_last_byte)
@@ -324,7 +331,6 @@ Test(redis_async, the_longest_string_may_lack_its_last_byte)
     send_all(peer, longest + len - 1, 1);
     turn_until_told(1);
     expect_number("why", told[0].why, 0);
-    redis_async_close(&redis);
 }
 
 Test(redis_async, a_reply_larger_than_a_page_can_be_is_a_503_for_all_behind_it)
@@ -350,9 +356,7 @@ Test(redis_async, whoever_was_told_may_ask_again)
 {
     connect_and_ask(1);
     for (int i = 0; i < 3; i++) {
-        say(peer, "+OK\r\n");
-        turn_until_told(1);
-        expect_told(0, "OK");
+        expect_reply(0, "+OK\r\n", "OK");
         ask(0);
         redis_async_flush(&redis);
         cr_assert(hear(peer, PING));
@@ -367,8 +371,7 @@ Test(redis_async, a_lost_connection_is_a_503_for_all)
 {
     connect_and_ask(3);
     say(peer, "+zero\r\n$5\r\nhal");
-    close(peer);
-    peer = -1;
+    lose_redis();
     turn_until_told(3);
     expect_told(0, "zero");
     expect_none(1, REDIS_NO_CONNECTION);
@@ -383,21 +386,14 @@ Test(redis_async, a_lost_connection_is_a_503_for_all)
     turn_until_told(0);
     send_once_connected();
     cr_assert(hear(peer, PING), "the new question only: what was lost is not sent again");
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
+    expect_reply(0, "+OK\r\n", "OK");
     cr_expect(!comes(peer, POLLIN, 0));
-    redis_async_close(&redis);
 }
 
 Test(redis_async, a_connection_lost_while_nobody_asks_is_opened_again)
 {
-    connect_and_ask(1);
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
-    close(peer);
-    peer = -1;
+    connect_and_hear();
+    lose_redis();
     cr_assert(turn(PATIENCE_MS));
     expect_number("nothing to watch", redis.fd, -1);
     ask(1);
@@ -421,8 +417,7 @@ Test(redis_async, rubbish_is_a_503_for_all)
 Test(redis_async, writing_to_a_redis_that_is_gone_is_a_503)
 {
     connect_and_ask(1);
-    close(peer);
-    peer = -1;
+    lose_redis();
     ask(1);
     redis_async_flush(&redis); /* before the loop has seen the end */
     while (told_count < told_seen + 2)
@@ -439,9 +434,7 @@ static void expect_new_connection(int who)
     accept_redis();
     send_once_connected();
     cr_assert(hear(peer, PING));
-    say(peer, "+well\r\n");
-    turn_until_told(1);
-    expect_told(who, "well");
+    expect_reply(who, "+well\r\n", "well");
     redis_async_close(&redis);
     expect_silence();
 }
@@ -449,12 +442,8 @@ static void expect_new_connection(int who)
 /* The end has come, but the loop has not yet looked. */
 Test(redis_async, a_connection_found_closed_as_it_is_needed_costs_no_question)
 {
-    connect_and_ask(1);
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
-    close(peer);
-    peer = -1;
+    connect_and_hear();
+    lose_redis();
     ask(1);
     expect_new_connection(1);
 }
@@ -463,10 +452,7 @@ Test(redis_async, a_connection_found_closed_as_it_is_needed_costs_no_question)
 
 Test(redis_async, what_is_said_while_nobody_waits_ends_the_connection)
 {
-    connect_and_ask(1);
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
+    connect_and_hear();
     say(peer, "+unasked\r\n");
     cr_assert(turn(PATIENCE_MS));
     expect_number("nothing to watch", redis.fd, -1);
@@ -477,10 +463,7 @@ Test(redis_async, what_is_said_while_nobody_waits_ends_the_connection)
 
 Test(redis_async, what_was_said_before_a_question_is_not_its_reply)
 {
-    connect_and_ask(1);
-    say(peer, "+OK\r\n");
-    turn_until_told(1);
-    expect_told(0, "OK");
+    connect_and_hear();
     say(peer, "+unasked\r\n");
     ask(1);
     expect_new_connection(1);
@@ -491,9 +474,7 @@ Test(redis_async, what_stands_behind_the_last_reply_is_nobodys)
     static const char *const extras[] = {"+unasked\r\n", "+", "rubbish\r\n"};
     for (size_t i = 0; i < COUNT(extras); i++) {
         connect_and_ask(2);
-        say(peer, "+zero\r\n");
-        turn_until_told(1);
-        expect_told(0, "zero");
+        expect_reply(0, "+zero\r\n", "zero");
         char both[64];
         snprintf(both, sizeof(both), "+one\r\n%s", extras[i]);
         say(peer, both);
@@ -509,9 +490,7 @@ Test(redis_async, a_question_asked_while_told_does_not_get_what_stands_behind)
 {
     asks_on = true;
     connect_and_ask(1);
-    say(peer, "+one\r\n+unasked\r\n");
-    turn_until_told(1);
-    expect_told(0, "one");
+    expect_reply(0, "+one\r\n+unasked\r\n", "one");
     asks_on = false;
     expect_new_connection(0);
 }
@@ -528,9 +507,7 @@ static void expire(void)
 Test(redis_async, an_overdue_reply_is_a_504_for_all_behind_it)
 {
     connect_and_ask(3);
-    say(peer, "+zero\r\n$5\r\nhal");
-    turn_until_told(1);
-    expect_told(0, "zero");
+    expect_reply(0, "+zero\r\n$5\r\nhal", "zero");
     redis_async_expire(&redis);
     expect_silence();
     expire();
@@ -552,9 +529,7 @@ Test(redis_async, silence_is_a_504_and_a_reply_ends_it)
     redis.heard -= 1500;
     redis_async_expire(&redis);
     expect_silence();
-    say(peer, "+zero\r\n");
-    turn_until_told(1);
-    expect_told(0, "zero");
+    expect_reply(0, "+zero\r\n", "zero");
     redis.heard -= 1500;
     redis_async_expire(&redis);
     expect_silence();
@@ -585,8 +560,7 @@ Test(redis_async, what_was_overdue_once_is_forgotten)
     expect_none(0, REDIS_NO_REPLY);
     ask(1);
     accept_redis();
-    close(peer);
-    peer = -1;
+    lose_redis();
     turn_until_told(1);
     expect_none(1, REDIS_NO_CONNECTION);
 }
@@ -661,9 +635,7 @@ Test(redis_async, a_connection_that_was_made_in_time_is_not_given_up)
 Test(redis_async, redis_is_not_silent_before_it_was_asked)
 {
     connect_and_ask(1);
-    say(peer, "+zero\r\n");
-    turn_until_told(1);
-    expect_told(0, "zero");
+    expect_reply(0, "+zero\r\n", "zero");
     ask(1);
     redis.heard -= 5000;
     redis_async_expire(&redis);
@@ -696,7 +668,6 @@ Test(redis_async, what_redis_has_taken_does_not_pile_up)
         }
     }
     cr_expect(redis.out.size < 4 * BEHIND * sizeof(big), "%zu bytes", redis.out.size);
-    redis_async_close(&redis);
 }
 
 Test(redis_async, the_time_out_does_not_end_before_the_deadline)
@@ -709,7 +680,6 @@ Test(redis_async, the_time_out_does_not_end_before_the_deadline)
         ms = redis_async_timeout(&redis);
     } while (clock_now_ms() != now);
     expect_number("ms", ms, redis.connect_deadline - now + 1);
-    redis_async_close(&redis);
 }
 
 Test(redis_async, connecting_has_its_time)
@@ -739,7 +709,6 @@ Test(redis_async, a_made_connection_has_a_time_to_keep_while_a_reply_is_owed)
     say(peer, ":1\r\n");
     turn_until_told(1);
     expect_number("time", redis_async_timeout(&redis), -1);
-    redis_async_close(&redis);
 }
 
 /* ---- asking from within the news ----------------------------------------------------------- */
@@ -748,8 +717,7 @@ Test(redis_async, whoever_hears_of_a_lost_connection_may_ask_again_at_once)
 {
     askers[0] = askers[2] = 1;
     connect_and_ask(3);
-    close(peer);
-    peer = -1;
+    lose_redis();
     turn_until_told(3);
     expect_none(0, REDIS_NO_CONNECTION);
     expect_none(1, REDIS_NO_CONNECTION);
@@ -781,7 +749,6 @@ Test(redis_async, whoever_hears_of_an_overdue_reply_may_ask_again_at_once)
     turn_until_told(2);
     expect_told(0, "again 0");
     expect_told(1, "again 1");
-    redis_async_close(&redis);
 }
 
 /* A descriptor found readable and writable at once: the end is read, somebody asks again, and the
@@ -790,8 +757,7 @@ Test(redis_async, what_was_seen_of_the_old_connection_does_not_count_for_the_new
 {
     askers[0] = 1;
     connect_and_ask(1);
-    close(peer);
-    peer = -1;
+    lose_redis();
     cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
     redis_async_ready(&redis, POLLIN | POLLOUT | POLLHUP);
     expect_none(0, REDIS_NO_CONNECTION);
@@ -806,11 +772,8 @@ Test(redis_async, what_was_seen_of_the_old_connection_does_not_count_for_the_new
 Test(redis_async, what_was_seen_of_the_old_connection_does_not_make_the_new_one)
 {
     connect_and_ask(1);
-    say(peer, "+PONG\r\n");
-    turn_until_told(1);
-    expect_told(0, "PONG");
-    close(peer);
-    peer = -1;
+    expect_reply(0, "+PONG\r\n", "PONG");
+    lose_redis();
     cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
     ask(1);
     expect_number("a new connection", redis.opened, 2);
@@ -827,8 +790,7 @@ Test(redis_async, whoever_hears_of_a_vanished_redis_may_ask_again_at_once)
     connect_and_ask(2);
     close(listener);
     unlink(stand_in_path());
-    close(peer);
-    peer = -1;
+    lose_redis();
     turn_until_told(7);
     for (int i = 0; i < 6; i++)
         expect_none(0, REDIS_NO_CONNECTION); /* five times without a connection, each told by
@@ -858,8 +820,7 @@ Test(redis_async, errors_count_as_something_to_read)
     static const unsigned events[] = {POLLERR, POLLHUP, POLLERR | POLLHUP, POLLNVAL};
     for (size_t i = 0; i < COUNT(events); i++) {
         connect_and_ask(1);
-        close(peer);
-        peer = -1;
+        lose_redis();
         cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
         redis_async_ready(&redis, events[i]);
         expect_none(0, REDIS_NO_CONNECTION);
