@@ -15,6 +15,21 @@ enum { COMMAND_MS = 200 };
 static struct redis_server server;
 static int listener;
 
+static struct redis_pool pool; /* of one, for most */
+
+static void end(void)
+{
+    redis_pool_close(&pool);
+    pool = (struct redis_pool){0};
+    stand_in_end();
+}
+
+static void open_pool(int size)
+{
+    end();
+    cr_assert(redis_pool_open(&pool, &server, size));
+}
+
 static void start(void)
 {
     signal(SIGPIPE, SIG_IGN); /* as every server does */
@@ -22,19 +37,13 @@ static void start(void)
     listener = stand_in_listen();
     server = (struct redis_server){.connect_ms = PATIENCE_MS, .command_ms = PATIENCE_MS};
     redis_parse_address(&server, stand_in_where());
+    open_pool(1);
 }
 
 TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
 
 static const struct redis_command ping = {.count = 1, .words = {"PING"}, .lens = {4}};
 #define PING "*1\r\n$4\r\nPING\r\n"
-
-static struct redis_pool pool; /* of one, for most */
-
-static void open_pool(int size)
-{
-    cr_assert(redis_pool_open(&pool, &server, size));
-}
 
 static struct redis *take(void)
 {
@@ -88,7 +97,7 @@ static const char *address_of(const struct redis_server *found)
     return text;
 }
 
-Test(redis, finds_redis_where_it_is_said_to_be)
+TestToEnd(redis, finds_redis_where_it_is_said_to_be)
 {
     static const struct {
         const char *where, *address, *password, *user;
@@ -118,7 +127,7 @@ Test(redis, finds_redis_where_it_is_said_to_be)
     }
 }
 
-Test(redis, says_what_would_be_right)
+TestToEnd(redis, says_what_would_be_right)
 {
     static const struct {
         const char *where, *right;
@@ -163,7 +172,7 @@ Test(redis, says_what_would_be_right)
     }
 }
 
-Test(redis, a_path_has_at_most_107_bytes)
+TestToEnd(redis, a_path_has_at_most_107_bytes)
 {
     struct redis_server found = {0};
     char where[200];
@@ -173,7 +182,7 @@ Test(redis, a_path_has_at_most_107_bytes)
     expect_text("108", redis_parse_address(&found, where), "a path of 1 to 107 bytes");
 }
 
-Test(redis, a_host_has_at_most_255_bytes)
+TestToEnd(redis, a_host_has_at_most_255_bytes)
 {
     struct redis_server found = {0};
     char where[400];
@@ -181,7 +190,7 @@ Test(redis, a_host_has_at_most_255_bytes)
     expect_text("300", redis_parse_address(&found, where), "host:port, or unix:PATH");
 }
 
-Test(redis, a_password_has_at_most_511_bytes)
+TestToEnd(redis, a_password_has_at_most_511_bytes)
 {
     struct redis_server found = {0};
     char where[600];
@@ -196,27 +205,20 @@ Test(redis, a_password_has_at_most_511_bytes)
 
 #define AUTH "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
 
-Test(redis, the_password_is_said_first_on_every_connection)
+TestToEnd(redis, the_password_is_said_first_on_every_connection)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},   {HEAR, AUTH},      {SAY, "+OK\r\n"},    {HEAR, PING},   {SAY, "+one\r\n"},
-        {HEAR, PING},     {SAY, "+two\r\n"}, {HANG_UP, NULL},     {ACCEPT, NULL}, {HEAR, AUTH},
-        {SAY, "+OK\r\n"}, {HEAR, PING},      {SAY, "+three\r\n"}, {SULK, NULL},   {THE_END, NULL},
-    };
-    struct stand_in s;
     strcpy(server.password, "secret");
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(AUTH), SAYS("+OK\r\n"), HEARS(PING), SAYS("+one\r\n"),
+         HEARS(PING), SAYS("+two\r\n"), HANGS_UP, ACCEPTS, HEARS(AUTH), SAYS("+OK\r\n"),
+         HEARS(PING), SAYS("+three\r\n"), SULKS);
     expect_string("first", "one");
     expect_string("the same connection", "two");
     cr_assert(comes(pool.all[0].fd, POLLIN, PATIENCE_MS));
     expect_string("a new one", "three");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 /* Nothing is asked on a connection that was not let in. */
-Test(redis, a_refused_password_ends_the_connection)
+TestToEnd(redis, a_refused_password_ends_the_connection)
 {
     static const struct {
         const char *says;
@@ -230,118 +232,74 @@ Test(redis, a_refused_password_ends_the_connection)
     };
     strcpy(server.password, "secret");
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const struct scene scenes[] = {
-            {ACCEPT, NULL}, {HEAR, AUTH}, {SAY, rows[i].says}, {SULK, NULL}, {THE_END, NULL}};
-        struct stand_in s;
-        stand_in_start(&s, listener, scenes);
         open_pool(1);
+        PLAY(listener, ACCEPTS, HEARS(AUTH), SAYS(rows[i].says), SULKS);
         expect_none(rows[i].says, rows[i].why);
         cr_expect(pool.all[0].fd < 0, "closed");
-        redis_pool_close(&pool);
-        stand_in_end(&s);
     }
 }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-Test(redis, nothing_is_opened_before_it_is_needed)
+TestToEnd(redis, nothing_is_opened_before_it_is_needed)
 {
     open_pool(3);
     struct redis *redis = take();
     cr_expect(redis && redis->fd < 0);
     redis_pool_release(&pool, redis);
     cr_expect(!comes(listener, POLLIN, 0));
-    redis_pool_close(&pool);
 }
 
-Test(redis, a_connection_is_opened_once_and_kept)
+TestToEnd(redis, a_connection_is_opened_once_and_kept)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},    {HEAR, PING}, {SAY, "+one\r\n"}, {HEAR, PING},
-        {SAY, "+two\r\n"}, {SULK, NULL}, {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("+one\r\n"), HEARS(PING), SAYS("+two\r\n"), SULKS);
     expect_string("first", "one");
     expect_string("second", "two");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, words_may_hold_any_byte)
+TestToEnd(redis, words_may_hold_any_byte)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},  {HEAR, "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$4\r\na\r\nb\r\n"},
-        {SAY, ":1\r\n"}, {SULK, NULL},
-        {THE_END, NULL},
-    };
     static const struct redis_command echo = {
         .count = 3, .words = {"ECHO", "", "a\r\nbcd"}, .lens = {4, 0, 4}};
-    struct stand_in s;
     int why;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS("*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$4\r\na\r\nb\r\n"), SAYS(":1\r\n"),
+         SULKS);
     redisReply *reply = ask(&echo, &why);
     cr_assert(reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1);
     freeReplyObject(reply);
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, an_error_of_redis_is_a_reply)
+TestToEnd(redis, an_error_of_redis_is_a_reply)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},    {HEAR, PING}, {SAY, "-ERR unknown\r\n"}, {HEAR, PING},
-        {SAY, "+two\r\n"}, {SULK, NULL}, {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("-ERR unknown\r\n"), HEARS(PING), SAYS("+two\r\n"),
+         SULKS);
     expect_string("an error", "ERR unknown");
     expect_string("the connection stays", "two");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, a_reply_may_come_in_drops)
+TestToEnd(redis, a_reply_may_come_in_drops)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING},     {DRIP, "+1\r\n"}, {HEAR, PING},    {SAY, "$5\r"},
-        {DRIP, "\nhe"}, {SAY, "llo\r\n"}, {SULK, NULL},     {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), DRIPS("+1\r\n"), HEARS(PING), SAYS("$5\r"), DRIPS("\nhe"),
+         SAYS("llo\r\n"), SULKS);
     expect_string("four drops", "1");
     expect_string("pieces", "hello");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, the_largest_reply_comes_whole)
+TestToEnd(redis, the_largest_reply_comes_whole)
 {
-    const struct scene scenes[] = {{ACCEPT, NULL},
-                                   {HEAR, PING},
-                                   {SAY, array_reply(REDIS_MAX_ELEMENTS, REDIS_MAX_STRING)},
-                                   {SULK, NULL},
-                                   {THE_END, NULL}};
-    struct stand_in s;
     int why;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS(array_reply(REDIS_MAX_ELEMENTS, REDIS_MAX_STRING)),
+         SULKS);
     redisReply *reply = ask(&ping, &why);
     cr_assert(reply);
     expect_number("elements", reply->elements, REDIS_MAX_ELEMENTS);
     for (size_t i = 0; i < reply->elements; i++)
         expect_number("length", reply->element[i]->len, REDIS_MAX_STRING);
     freeReplyObject(reply);
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 /* None of these is whole, but for the last two: what they claim is enough. */
-Test(redis, a_reply_larger_than_a_page_can_be_is_a_503_at_once)
+TestToEnd(redis, a_reply_larger_than_a_page_can_be_is_a_503_at_once)
 {
     const char *const replies[] = {
         "*22\r\n",
@@ -354,164 +312,105 @@ Test(redis, a_reply_larger_than_a_page_can_be_is_a_503_at_once)
         array_reply(2, REDIS_MAX_STRING + 1),
     };
     for (size_t i = 0; i < COUNT(replies); i++) {
-        const struct scene scenes[] = {
-            {ACCEPT, NULL}, {HEAR, PING}, {SAY, replies[i]}, {SULK, NULL}, {THE_END, NULL}};
-        struct stand_in s;
-        stand_in_start(&s, listener, scenes);
         open_pool(1);
+        PLAY(listener, ACCEPTS, HEARS(PING), SAYS(replies[i]), SULKS);
         expect_none(replies[i], REDIS_NO_CONNECTION);
         cr_expect(pool.all[0].fd < 0, "closed");
-        redis_pool_close(&pool);
-        stand_in_end(&s);
     }
 }
 
 /* It is refused when more has come than a string may have, not when all has come. */
-Test(redis, an_endless_reply_is_a_503_at_once)
+TestToEnd(redis, an_endless_reply_is_a_503_at_once)
 {
     static const char *const begins[] = {"$1000000\r\n", "+", "*1\r\n$1000000\r\n", "*"};
     static char endless[20000];
     for (size_t i = 0; i < COUNT(begins); i++) {
         memset(endless, 'x', sizeof(endless) - 1);
         memcpy(endless, begins[i], strlen(begins[i]));
-        const struct scene scenes[] = {
-            {ACCEPT, NULL}, {HEAR, PING}, {SAY, endless}, {SULK, NULL}, {THE_END, NULL}};
-        struct stand_in s;
-        stand_in_start(&s, listener, scenes);
         open_pool(1);
+        PLAY(listener, ACCEPTS, HEARS(PING), SAYS(endless), SULKS);
         expect_none(begins[i], REDIS_NO_CONNECTION);
-        redis_pool_close(&pool);
-        stand_in_end(&s);
     }
 }
 
 /* ---- a lost connection --------------------------------------------------------------------- */
 
-Test(redis, a_connection_closed_meanwhile_costs_no_command)
+TestToEnd(redis, a_connection_closed_meanwhile_costs_no_command)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING},      {SAY, "+one\r\n"}, {HANG_UP, NULL}, {ACCEPT, NULL},
-        {HEAR, PING},   {SAY, "+two\r\n"}, {SULK, NULL},      {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("+one\r\n"), HANGS_UP, ACCEPTS, HEARS(PING),
+         SAYS("+two\r\n"), SULKS);
     expect_string("first", "one");
     cr_assert(comes(pool.all[0].fd, POLLIN, PATIENCE_MS)); /* its end has come */
     errno = EAGAIN;                                        /* left over from something else */
     expect_string("on a new connection", "two");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 /* An unasked reply must not be taken for the next command's. */
-Test(redis, a_connection_on_which_somebody_spoke_unasked_is_not_used)
+TestToEnd(redis, a_connection_on_which_somebody_spoke_unasked_is_not_used)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},     {HEAR, PING}, {SAY, "+one\r\n"}, {AWAIT, NULL},
-        {SAY, "+late\r\n"}, {SULK, NULL}, {ACCEPT, NULL},    {HEAR, PING},
-        {SAY, "+two\r\n"},  {SULK, NULL}, {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("+one\r\n"), AWAITS, SAYS("+late\r\n"), SULKS,
+         ACCEPTS, HEARS(PING), SAYS("+two\r\n"), SULKS);
     expect_string("first", "one");
-    stand_in_go_on(&s);
+    stand_in_go_on();
     cr_assert(comes(pool.all[0].fd, POLLIN, PATIENCE_MS));
     expect_string("on a new connection", "two");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, what_stands_behind_a_reply_is_nobodys)
+TestToEnd(redis, what_stands_behind_a_reply_is_nobodys)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},    {HEAR, PING},   {SAY, "+one\r\n+more\r\n"},
-        {SULK, NULL},      {ACCEPT, NULL}, {HEAR, PING},
-        {SAY, "+two\r\n"}, {SULK, NULL},   {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("+one\r\n+more\r\n"), SULKS, ACCEPTS, HEARS(PING),
+         SAYS("+two\r\n"), SULKS);
     expect_string("first", "one");
     expect_string("on a new connection", "two");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, a_command_whose_reply_was_lost_is_not_sent_again)
+TestToEnd(redis, a_command_whose_reply_was_lost_is_not_sent_again)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},      {HEAR, PING},
-        {HANG_UP, NULL}, /* without a reply */
-        {ACCEPT, NULL},      {HEAR, "*1\r\n$4\r\nECHO\r\n"},
-        {SAY, "+other\r\n"}, {SULK, NULL},
-        {THE_END, NULL},
-    };
     static const struct redis_command echo = {.count = 1, .words = {"ECHO"}, .lens = {4}};
-    struct stand_in s;
     int why;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), HANGS_UP, /* without a reply */ ACCEPTS,
+         HEARS("*1\r\n$4\r\nECHO\r\n"), SAYS("+other\r\n"), SULKS);
     expect_none("lost", REDIS_NO_CONNECTION);
     redisReply *reply = ask(&echo, &why);
     cr_expect(reply, "the next command is the next one asked");
     freeReplyObject(reply);
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, half_a_reply_and_then_the_end_is_a_503)
+TestToEnd(redis, half_a_reply_and_then_the_end_is_a_503)
 {
     static const char *const halves[] = {"+", "$5\r\nhel", "*2\r\n:1\r\n", "$5\r\nhello\r"};
     for (size_t i = 0; i < COUNT(halves); i++) {
-        const struct scene scenes[] = {
-            {ACCEPT, NULL}, {HEAR, PING}, {SAY, halves[i]}, {HANG_UP, NULL}, {THE_END, NULL}};
-        struct stand_in s;
-        stand_in_start(&s, listener, scenes);
         open_pool(1);
+        PLAY(listener, ACCEPTS, HEARS(PING), SAYS(halves[i]), HANGS_UP);
         expect_none(halves[i], REDIS_NO_CONNECTION);
         cr_expect(pool.all[0].fd < 0, "closed");
-        redis_pool_close(&pool);
-        stand_in_end(&s);
     }
 }
 
-Test(redis, rubbish_is_a_503_and_ends_the_connection)
+TestToEnd(redis, rubbish_is_a_503_and_ends_the_connection)
 {
     static const char *const rubbish[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "?\r\n", "\r\n",
                                           "*-2\r\n", "$x\r\n"};
     for (size_t i = 0; i < COUNT(rubbish); i++) {
-        const struct scene scenes[] = {
-            {ACCEPT, NULL}, {HEAR, PING}, {SAY, rubbish[i]}, {SULK, NULL}, {THE_END, NULL}};
-        struct stand_in s;
-        stand_in_start(&s, listener, scenes);
         open_pool(1);
+        PLAY(listener, ACCEPTS, HEARS(PING), SAYS(rubbish[i]), SULKS);
         expect_none(rubbish[i], REDIS_NO_CONNECTION);
-        redis_pool_close(&pool);
-        stand_in_end(&s);
     }
 }
 
-Test(redis, without_redis_it_is_a_503_until_there_is_one)
+TestToEnd(redis, without_redis_it_is_a_503_until_there_is_one)
 {
-    open_pool(1);
     close(listener);
     expect_none("refused", REDIS_NO_CONNECTION);
     unlink(stand_in_path());
     expect_none("no socket", REDIS_NO_CONNECTION);
     expect_none("still none", REDIS_NO_CONNECTION);
     listener = stand_in_listen();
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING}, {SAY, "+one\r\n"}, {SULK, NULL}, {THE_END, NULL}};
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("+one\r\n"), SULKS);
     expect_string("there it is", "one");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, a_tcp_port_where_nobody_listens_is_a_503)
+TestToEnd(redis, a_tcp_port_where_nobody_listens_is_a_503)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
@@ -520,15 +419,13 @@ Test(redis, a_tcp_port_where_nobody_listens_is_a_503)
               getsockname(taken, (struct sockaddr *)&address, &size) == 0);
     server = (struct redis_server){.address_size = size, .connect_ms = 200, .command_ms = 200};
     memcpy(&server.address, &address, size);
-    open_pool(1);
     expect_none("refused", REDIS_NO_CONNECTION);
-    redis_pool_close(&pool);
     close(taken);
 }
 
 /* A Unix socket whose queue is full says EAGAIN at once: it is tried again for as long as
  * connecting may take. */
-Test(redis, a_full_queue_is_waited_for)
+TestToEnd(redis, a_full_queue_is_waited_for)
 {
     int full[64], count = 0;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -542,7 +439,6 @@ Test(redis, a_full_queue_is_waited_for)
     cr_assert(count < 64 && errno == EAGAIN);
     int64_t begun = clock_now_ms();
     server.connect_ms = 200;
-    open_pool(1);
     expect_none("full", REDIS_NO_CONNECTION);
     int64_t ms = clock_now_ms() - begun;
     cr_expect(ms >= 190 && ms < PATIENCE_MS / 2, "given up after %lld ms", (long long)ms);
@@ -555,12 +451,9 @@ Test(redis, a_full_queue_is_waited_for)
     scenes[count + 1] = (struct scene){HEAR, PING};
     scenes[count + 2] = (struct scene){SAY, "+one\r\n"};
     scenes[count + 3] = (struct scene){SULK, NULL};
-    struct stand_in s;
     server.connect_ms = PATIENCE_MS;
-    stand_in_start(&s, listener, scenes);
+    stand_in_start(listener, scenes);
     expect_string("there is room", "one");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 /* ---- a Redis that takes too long ----------------------------------------------------------- */
@@ -576,57 +469,36 @@ static void expect_late(const char *about)
     cr_expect(pool.all[0].fd < 0, "a late reply must not be taken for the next command's");
 }
 
-Test(redis, silence_is_a_504)
+TestToEnd(redis, silence_is_a_504)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING},      {SULK, NULL}, {ACCEPT, NULL},
-        {HEAR, PING},   {SAY, "+two\r\n"}, {SULK, NULL}, {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SULKS, ACCEPTS, HEARS(PING), SAYS("+two\r\n"), SULKS);
     expect_late("silence");
     expect_string("the next one is asked on a new connection", "two");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, half_a_reply_and_then_silence_is_a_504)
+TestToEnd(redis, half_a_reply_and_then_silence_is_a_504)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING}, {SAY, "$5\r\nhel"}, {SULK, NULL}, {THE_END, NULL}};
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SAYS("$5\r\nhel"), SULKS);
     expect_late("half a reply");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 /* Each drop comes in time, all of them together do not. */
-Test(redis, a_dripping_reply_is_a_504_when_its_whole_time_is_over)
+TestToEnd(redis, a_dripping_reply_is_a_504_when_its_whole_time_is_over)
 {
     static char drops[1000];
     sprintf(drops, "$900\r\n%0900d\r\n", 0);
-    const struct scene scenes[] = {{ACCEPT, NULL}, {HEAR, PING}, {DRIP, drops}, {THE_END, NULL}};
-    struct stand_in s;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), DRIPS(drops));
     expect_late("drops");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
-Test(redis, a_redis_that_accepts_nobody_is_a_504)
+TestToEnd(redis, a_redis_that_accepts_nobody_is_a_504)
 {
-    open_pool(1); /* the kernel finishes the handshake by itself */
     expect_late("nobody accepts");
-    redis_pool_close(&pool);
 }
 
 /* ---- the pool ------------------------------------------------------------------------------ */
 
-Test(redis, the_connection_used_last_is_taken_first)
+TestToEnd(redis, the_connection_used_last_is_taken_first)
 {
     open_pool(3);
     struct redis *a = take(), *b = take(), *c = take();
@@ -637,13 +509,11 @@ Test(redis, the_connection_used_last_is_taken_first)
     cr_expect(take() == c);
     cr_expect(take() == a);
     cr_expect(take() == b);
-    redis_pool_close(&pool);
 }
 
-Test(redis, whoever_waits_too_long_for_a_connection_gets_none)
+TestToEnd(redis, whoever_waits_too_long_for_a_connection_gets_none)
 {
     int why = 0;
-    open_pool(1);
     struct redis *only = take();
     int64_t begun = clock_now_ms();
     cr_expect(!redis_pool_acquire(&pool, COMMAND_MS, &why));
@@ -652,7 +522,6 @@ Test(redis, whoever_waits_too_long_for_a_connection_gets_none)
     cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%lld ms", (long long)ms);
     redis_pool_release(&pool, only);
     cr_expect(take() == only);
-    redis_pool_close(&pool);
 }
 
 static _Atomic int takers_done, most_at_once, at_once;
@@ -675,7 +544,7 @@ static void *take_and_give(void *unused)
     return NULL;
 }
 
-Test(redis, threads_share_a_pool)
+TestToEnd(redis, threads_share_a_pool)
 {
     pthread_t threads[8];
     open_pool(3);
@@ -685,7 +554,6 @@ Test(redis, threads_share_a_pool)
         pthread_join(threads[i], NULL);
     expect_number("all had their turns", takers_done, 8);
     cr_expect(most_at_once <= 3, "%d at once", most_at_once);
-    redis_pool_close(&pool);
 }
 
 static void *give_back(void *redis)
@@ -694,16 +562,14 @@ static void *give_back(void *redis)
     return NULL;
 }
 
-Test(redis, a_connection_given_back_wakes_whoever_waits)
+TestToEnd(redis, a_connection_given_back_wakes_whoever_waits)
 {
     pthread_t thread;
     int why;
-    open_pool(1);
     struct redis *only = take();
     pthread_create(&thread, NULL, give_back, only);
     cr_expect(redis_pool_acquire(&pool, PATIENCE_MS, &why) == only);
     pthread_join(thread, NULL);
-    redis_pool_close(&pool);
 }
 
 enum { LINE = 5 };
@@ -723,11 +589,10 @@ static void *wait_for_a_turn(void *number)
 }
 
 /* The one who gave it back asks again at once, and is the last in line. */
-Test(redis, whoever_came_first_is_served_first)
+TestToEnd(redis, whoever_came_first_is_served_first)
 {
     pthread_t threads[LINE];
     int why = 0;
-    open_pool(1);
     struct redis *only = take();
     for (intptr_t i = 0; i < LINE; i++) {
         pthread_create(&threads[i], NULL, wait_for_a_turn, (void *)i);
@@ -742,15 +607,13 @@ Test(redis, whoever_came_first_is_served_first)
         expect_number("in order", served[i], i);
         pthread_join(threads[i], NULL);
     }
-    redis_pool_close(&pool);
 }
 
 /* Whoever gave up is not handed a connection any more. */
-Test(redis, whoever_leaves_the_line_is_forgotten)
+TestToEnd(redis, whoever_leaves_the_line_is_forgotten)
 {
     pthread_t thread;
     int why = 0;
-    open_pool(1);
     struct redis *only = take();
     cr_expect(!redis_pool_acquire(&pool, 20, &why));
     pthread_create(&thread, NULL, wait_for_a_turn, (void *)(intptr_t)7);
@@ -761,7 +624,6 @@ Test(redis, whoever_leaves_the_line_is_forgotten)
     pthread_join(thread, NULL);
     expect_number("served", served[0], 7);
     cr_expect(take() == only);
-    redis_pool_close(&pool);
 }
 
 static _Atomic int refused_in_line;
@@ -777,16 +639,12 @@ static void *wait_in_vain(void *unused)
 }
 
 /* Else each of them would wait for as long as the first, one after the other. */
-Test(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
+TestToEnd(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL}, {HEAR, PING}, {SULK, NULL}, {THE_END, NULL}};
     pthread_t threads[4];
-    struct stand_in s;
     int why = 0;
     server.command_ms = 1000; /* by then all are in line */
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), SULKS);
     struct redis *only = take();
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, wait_in_vain, NULL);
@@ -796,8 +654,6 @@ Test(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
         pthread_join(threads[i], NULL);
     expect_number("told", refused_in_line, COUNT(threads));
     cr_expect(take() == only, "who comes later may try");
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 static void *wait_for_a_reply(void *unused)
@@ -812,32 +668,24 @@ static void *wait_for_a_reply(void *unused)
 }
 
 /* That one connection has ended says nothing about Redis. */
-Test(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
+TestToEnd(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},  {HEAR, PING},    {AWAIT, NULL},   {HANG_UP, NULL}, {ACCEPT, NULL},
-        {HEAR, PING},    {SAY, "+1\r\n"}, {HEAR, PING},    {SAY, "+2\r\n"}, {HEAR, PING},
-        {SAY, "+3\r\n"}, {SULK, NULL},    {THE_END, NULL},
-    };
     pthread_t threads[3];
-    struct stand_in s;
     int why = 0;
-    stand_in_start(&s, listener, scenes);
-    open_pool(1);
+    PLAY(listener, ACCEPTS, HEARS(PING), AWAITS, HANGS_UP, ACCEPTS, HEARS(PING), SAYS("+1\r\n"),
+         HEARS(PING), SAYS("+2\r\n"), HEARS(PING), SAYS("+3\r\n"), SULKS);
     struct redis *only = take();
     for (int i = 0; i < (int)COUNT(threads); i++)
         pthread_create(&threads[i], NULL, wait_for_a_reply, NULL);
     while (asked_in_line < (int)COUNT(threads))
         sched_yield();
     poll(NULL, 0, 20);
-    stand_in_go_on(&s);
+    stand_in_go_on();
     cr_expect(!redis_ask(only, &ping, &why));
     expect_number("why", why, REDIS_NO_CONNECTION);
     redis_pool_release(&pool, only);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
-    redis_pool_close(&pool);
-    stand_in_end(&s);
 }
 
 /* ---- what it says -------------------------------------------------------------------------- */
@@ -877,7 +725,7 @@ static void tell_errors(const void *where)
     _exit(0);
 }
 
-Test(redis, what_redis_refuses_is_told_once_each)
+TestToEnd(redis, what_redis_refuses_is_told_once_each)
 {
     char where[80], expected[2000];
     int at;
@@ -906,7 +754,7 @@ static void start_with(const void *where)
     _exit(found.command_ms == 400 && found.connect_ms == 200 ? 0 : 1);
 }
 
-Test(redis, starting_says_nothing_if_redis_is_there)
+TestToEnd(redis, starting_says_nothing_if_redis_is_there)
 {
     char where[80];
     snprintf(where, sizeof(where), "%s", stand_in_where());
@@ -915,7 +763,7 @@ Test(redis, starting_says_nothing_if_redis_is_there)
     expect_text("said", ending.err, "");
 }
 
-Test(redis, starting_says_once_that_nobody_is_there)
+TestToEnd(redis, starting_says_once_that_nobody_is_there)
 {
     char where[80], expected[300];
     unlink(stand_in_path());
@@ -939,7 +787,7 @@ static void start_and_show_password(const void *where)
     _exit(0);
 }
 
-Test(redis, the_environment_may_hold_the_password)
+TestToEnd(redis, the_environment_may_hold_the_password)
 {
     char where[80], url[100], long_one[600] = "";
     snprintf(where, sizeof(where), "%s", stand_in_where());
@@ -961,7 +809,7 @@ Test(redis, the_environment_may_hold_the_password)
     expect_text("said", ending.err, "unit: REDISCLI_AUTH: a password of at most 511 bytes\n");
 }
 
-Test(redis, a_password_is_never_repeated)
+TestToEnd(redis, a_password_is_never_repeated)
 {
     struct ending ending = run_apart(start_with, "redis://:secret@nowhere");
     expect_number("status", ending.status, 2);
@@ -976,7 +824,7 @@ static void start_without_memory(const void *where)
     start_with(where);
 }
 
-Test(redis, starting_ends_where_there_is_no_memory)
+TestToEnd(redis, starting_ends_where_there_is_no_memory)
 {
     struct ending ending = run_apart(start_without_memory, "unix:/nowhere");
     expect_number("status", ending.status, 1);
@@ -984,7 +832,7 @@ Test(redis, starting_ends_where_there_is_no_memory)
 }
 #endif
 
-Test(redis, starting_ends_with_a_place_that_is_none)
+TestToEnd(redis, starting_ends_with_a_place_that_is_none)
 {
     struct ending ending = run_apart(start_with, "nowhere");
     expect_number("status", ending.status, 2);

@@ -150,14 +150,9 @@ Test(serve, a_client_that_says_nothing_and_leaves_is_served_too)
 
 Test(serve, the_guestbook_asks_redis_and_waits_for_each_reply)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},        {HEAR, INCR},   {SAY, ":7\r\n"},      {HEAR, GET_IT},
-        {DRIP, "$1\r\n7\r\n"}, {HEAR, LRANGE}, {SAY, "*0\r\n"},      {HEAR, INCR},
-        {SAY, ":8\r\n"},       {HEAR, GET_IT}, {SAY, "$1\r\n8\r\n"}, {HEAR, LRANGE},
-        {SAY, "*0\r\n"},       {SULK, NULL},   {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, stand_in_listen(), scenes);
+    PLAY(stand_in_listen(), ACCEPTS, HEARS(INCR), SAYS(":7\r\n"), HEARS(GET_IT),
+         DRIPS("$1\r\n7\r\n"), HEARS(LRANGE), SAYS("*0\r\n"), HEARS(INCR), SAYS(":8\r\n"),
+         HEARS(GET_IT), SAYS("$1\r\n8\r\n"), HEARS(LRANGE), SAYS("*0\r\n"), SULKS);
     begin();
     say(client, GET("/guestbook"));
     hear_until("unit 7 nobody typed: , \n");
@@ -165,7 +160,7 @@ Test(serve, the_guestbook_asks_redis_and_waits_for_each_reply)
     expect_part("the second", heard(), "\r\n\r\nunit 8 nobody typed: , \n");
     end();
     redis_pool_close(&pool); /* over one connection, kept until now */
-    stand_in_end(&s);
+    stand_in_end();
     cr_assert(redis_pool_open(&pool, &server, 1));
 }
 
@@ -182,19 +177,15 @@ Test(serve, without_redis_files_are_served_and_the_guestbook_is_a_503)
 
 Test(serve, a_silent_redis_is_a_504)
 {
-    static const struct scene scenes[] = {
-        {ACCEPT, NULL},  {HEAR, INCR},   {SULK, NULL},    {ACCEPT, NULL},  {HEAR, INCR},
-        {SAY, ":1\r\n"}, {HEAR, GET_IT}, {HANG_UP, NULL}, {THE_END, NULL},
-    };
-    struct stand_in s;
-    stand_in_start(&s, stand_in_listen(), scenes);
+    PLAY(stand_in_listen(), ACCEPTS, HEARS(INCR), SULKS, ACCEPTS, HEARS(INCR), SAYS(":1\r\n"),
+         HEARS(GET_IT), HANGS_UP);
     begin();
     say(client, GET("/guestbook") GET_LAST("/guestbook"));
     const char *text = heard();
     end();
     cr_expect(strncmp(text, "HTTP/1.1 504 ", 13) == 0, "%s", text);
     expect_part("lost at its second question", text, "HTTP/1.1 503 ");
-    stand_in_end(&s);
+    stand_in_end();
 }
 
 static struct redis *take(void)

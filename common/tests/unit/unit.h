@@ -422,24 +422,66 @@ static inline void *stand_in_play(void *data)
     return NULL;
 }
 
-/* `s` and the scenes must stay until stand_in_end(). */
-static inline void stand_in_start(struct stand_in *s, int listener, const struct scene *scene)
+/* What is on; one stand-in is enough for a test. */
+static struct stand_in stand_in;
+static struct scene stand_in_scenes[80];
+
+static inline void stand_in_start(int listener, const struct scene *scenes)
 {
-    *s = (struct stand_in){.listener = listener, .scene = scene};
-    cr_assert(pipe(s->cue) == 0 && pthread_create(&s->thread, NULL, stand_in_play, s) == 0);
+    stand_in = (struct stand_in){.listener = listener, .scene = stand_in_scenes};
+    for (size_t i = 0; i == 0 || scenes[i - 1].act != THE_END; i++)
+        stand_in_scenes[i] = scenes[i];
+    cr_assert(pipe(stand_in.cue) == 0 &&
+              pthread_create(&stand_in.thread, NULL, stand_in_play, &stand_in) == 0);
 }
 
-static inline void stand_in_go_on(struct stand_in *s)
+#define ACCEPTS                                                                                    \
+    {                                                                                              \
+        ACCEPT, NULL                                                                               \
+    }
+#define HEARS(it)                                                                                  \
+    {                                                                                              \
+        HEAR, it                                                                                   \
+    }
+#define SAYS(it)                                                                                   \
+    {                                                                                              \
+        SAY, it                                                                                    \
+    }
+#define DRIPS(it)                                                                                  \
+    {                                                                                              \
+        DRIP, it                                                                                   \
+    }
+#define SULKS                                                                                      \
+    {                                                                                              \
+        SULK, NULL                                                                                 \
+    }
+#define HANGS_UP                                                                                   \
+    {                                                                                              \
+        HANG_UP, NULL                                                                              \
+    }
+#define AWAITS                                                                                     \
+    {                                                                                              \
+        AWAIT, NULL                                                                                \
+    }
+
+/* Plays these scenes, on a thread. The bytes must stay until stand_in_end(). */
+#define PLAY(listener, ...) stand_in_start(listener, (struct scene[]){__VA_ARGS__, {THE_END, NULL}})
+
+static inline void stand_in_go_on(void)
 {
-    cr_assert(write(s->cue[1], "", 1) == 1);
+    cr_assert(write(stand_in.cue[1], "", 1) == 1);
 }
 
-static inline void stand_in_end(struct stand_in *s)
+/* Sees the last scene; does nothing if nothing is on. */
+static inline void stand_in_end(void)
 {
-    pthread_join(s->thread, NULL);
-    close(s->cue[0]);
-    close(s->cue[1]);
-    cr_expect(!s->failed, "the stand-in for Redis missed: %s", s->failed);
+    if (!stand_in.scene)
+        return;
+    pthread_join(stand_in.thread, NULL);
+    close(stand_in.cue[0]);
+    close(stand_in.cue[1]);
+    cr_expect(!stand_in.failed, "the stand-in for Redis missed: %s", stand_in.failed);
+    stand_in.scene = NULL;
 }
 
 #endif
