@@ -67,7 +67,7 @@ enum { PATIENCE_MS = 10000 }; /* for what must happen; a test that waits so long
 #define expect_text(about, actual, expected)                                                       \
     do {                                                                                           \
         const char *text_ = (actual);                                                              \
-        expect_span(about, span_of(text_), expected);                                              \
+        expect_span(about, text_ ? span_of(text_) : (struct span){0}, expected);                   \
     } while (0)
 
 #define expect_part(about, text, part)                                                             \
