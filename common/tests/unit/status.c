@@ -43,6 +43,12 @@ static const char *write_json(void)
     return out.bytes;
 }
 
+static void take_json(void)
+{
+    take();
+    write_json();
+}
+
 static void finish(void)
 {
     status_free(&status);
@@ -70,29 +76,25 @@ static void expect_fields(size_t slots)
 Test(status, every_field_is_always_there_and_in_one_order)
 {
     start_as(STATUS_THREADS, 5);
-    take();
-    write_json();
+    take_json();
     expect_fields(0);
     board_claim(board, 7);
     struct board_slot *slot = board_claim(board, 8);
     board_begin_request(slot, "GET /", 5);
     board_change_state(slot, -1, STATUS_ASKING, clock_now_ms());
     board_claim(board, 9);
-    take();
-    write_json();
+    take_json();
     expect_fields(3);
     start_as(STATUS_EVENT_LOOP, 1);
     board_claim(board, getpid());
-    take();
-    write_json();
+    take_json();
     expect_fields(1);
 }
 
 Test(status, says_whose_it_is)
 {
     start_as(STATUS_THREADS, 5);
-    take();
-    write_json();
+    take_json();
     expect_text("server", json_text(&json, "server"), "unit");
     expect_text("version", json_text(&json, "version"), ZEROHTTPD_VERSION);
     expect_text("architecture", json_text(&json, "architecture"), "in a \"few\" words");
@@ -100,8 +102,7 @@ Test(status, says_whose_it_is)
     expect_number("workers", json_number(&json, "workers_most"), 5);
     cr_expect(json_number(&json, "uptime_ms") >= 0 && json_number(&json, "uptime_ms") < 30000);
     start_as(STATUS_EVENT_LOOP, 1);
-    take();
-    write_json();
+    take_json();
     expect_number("workers of a loop", json_number(&json, "workers_most"), 1);
 }
 
@@ -136,8 +137,7 @@ Test(status, a_worker_is_in_the_state_of_its_connection)
     for (int i = 0; i < 6; i++)
         board_change_state(board_claim(board, 100 + i), -1, i, clock_now_ms());
     board_claim(board, 106);
-    take();
-    write_json();
+    take_json();
     for (int i = 0; i < 7; i++) {
         char path[64];
         snprintf(path, sizeof(path), "slots.%d.state", i);
@@ -160,8 +160,7 @@ Test(status, a_worker_that_is_not_there_yet_is_left_out)
     start_as(STATUS_THREADS, 2);
     board_claim(board, getpid());
     board_change_state(board_claim(board, getpid()), -1, STATUS_WRITING, clock_now_ms());
-    take();
-    write_json();
+    take_json();
     expect_fields(1);
     expect_text("state", json_text(&json, "slots.0.state"), "writing");
 }
@@ -173,8 +172,7 @@ Test(status, a_worker_is_in_one_state_even_while_it_moves)
     struct board_slot *slot = board_claim(board, 1);
     board_change_state(slot, -1, STATUS_READING, 0);
     slot->connections_by_state[STATUS_WRITING]++;
-    take();
-    write_json();
+    take_json();
     expect_text("state", json_text(&json, "slots.0.state"), "reading");
     expect_number("reading", json_number(&json, "now.reading"), 1);
     expect_number("writing", json_number(&json, "now.writing"), 0);
@@ -189,8 +187,7 @@ Test(status, a_loop_has_many_connections)
             board_change_state(slot, -1, state, clock_now_ms());
     board_change_state(slot, -1, 6, clock_now_ms()); /* one that is to be closed */
     board_begin_request(slot, "GET /status", 11);
-    take();
-    write_json();
+    take_json();
     expect_text("state", json_text(&json, "slots.0.state"), "loop");
     expect_text("since", json_text(&json, "slots.0.since_ms"), "null");
     expect_text("request", json_text(&json, "slots.0.request"), "GET /status");
@@ -214,8 +211,7 @@ Test(status, a_slot_without_a_worker_is_left_out_and_its_counts_stay)
         board_change_state(slots[i], -1, STATUS_IDLE, clock_now_ms());
     }
     board_release(slots[1]);
-    take();
-    write_json();
+    take_json();
     expect_fields(2);
     expect_number("the first", json_number(&json, "slots.0.slot"), 0);
     expect_number("the third", json_number(&json, "slots.1.slot"), 2);
@@ -234,8 +230,7 @@ Test(status, says_how_long_a_worker_has_been_there)
     board_change_state(board_claim(board, 1), -1, STATUS_ASKING, clock_now_ms() - 5000);
     board_change_state(board_claim(board, 2), -1, STATUS_ASKING,
                        clock_now_ms() + 5000); /* after our look */
-    take();
-    write_json();
+    take_json();
     long long ms = json_number(&json, "slots.0.since_ms");
     cr_expect(ms >= 5000 && ms < 15000, "%lld ms", ms);
     expect_number("not yet", json_number(&json, "slots.1.since_ms"), 0);
@@ -322,6 +317,14 @@ static pid_t add_worker(struct board_slot *slot, void (*first)(void))
     return pid;
 }
 
+static void end_workers(const pid_t *workers, int count)
+{
+    for (int i = 0; i < count; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < count; i++)
+        wait_for(workers[i]);
+}
+
 /* Looks in a child, as one of the workers would; what it finds is in `out`. */
 static void look(void)
 {
@@ -396,10 +399,7 @@ Test(status, a_child_sees_the_whole_family)
               json_number(&json, "pss_kib"));
     cr_expect(json_number(&json, "descriptors") >= fds + 3 * 4, "descriptors");
     cr_expect(cpu_ms() >= ms + 150, "%lld ms, then %lld", ms, cpu_ms());
-    for (int i = 0; i < 3; i++)
-        kill(workers[i], SIGKILL);
-    for (int i = 0; i < 3; i++)
-        wait_for(workers[i]);
+    end_workers(workers, 3);
     take_in_a_child();
     expect_number("their slots are not taken for theirs", json_number(&json, "processes"), 2);
     cr_expect(cpu_ms() >= ms + 150 && cpu_ms() < ms + 60000, "%lld ms, then %lld", ms, cpu_ms());
@@ -453,10 +453,7 @@ Test(status, user_and_system_time_are_the_sums_of_all_processes)
     user = json_number(&json, "cpu_ms.user") - user;
     system = json_number(&json, "cpu_ms.system") - system;
     cr_expect(user >= 100 && system >= 100, "%lld ms user, %lld ms system", user, system);
-    for (int i = 0; i < WORKERS; i++)
-        kill(workers[i], SIGKILL);
-    for (int i = 0; i < WORKERS; i++)
-        wait_for(workers[i]);
+    end_workers(workers, WORKERS);
 }
 
 static void burn_less_than_a_tick(void)
@@ -478,10 +475,7 @@ Test(status, what_many_use_a_little_of_adds_up)
     take_in_a_child();
     cr_expect(cpu_ms() >= ms + MANY * 6 && cpu_ms() < ms + MANY * 60, "%lld ms, then %lld", ms,
               cpu_ms());
-    for (int i = 0; i < MANY; i++)
-        kill(workers[i], SIGKILL);
-    for (int i = 0; i < MANY; i++)
-        wait_for(workers[i]);
+    end_workers(workers, MANY);
 }
 
 /* A worker that has ended, and whom its parent has not looked after yet; and a slot whose owner's
@@ -523,10 +517,7 @@ Test(status, a_crowd_of_children_is_measured_in_part)
     long long all = json_number(&json, "descriptors");
     cr_expect(llabs(all - (CROWD + 2) * fds) < 3 * CROWD, "%lld for %d of about %lld", all,
               CROWD + 2, fds);
-    for (int i = 0; i < CROWD; i++)
-        kill(workers[i], SIGKILL);
-    for (int i = 0; i < CROWD; i++)
-        wait_for(workers[i]);
+    end_workers(workers, CROWD);
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */
@@ -602,8 +593,7 @@ Test(status, a_field_has_one_name_in_the_json_and_on_the_page)
     char tag[64];
     start_as(STATUS_THREADS, 3);
     board_claim(board, 41);
-    take();
-    write_json();
+    take_json();
     for (size_t i = 0; i < HEAD_FIELDS; i++) {
         const char *value = json_text(&json, head_fields[i]);
         bool is_time = strcmp(head_fields[i], "uptime_ms") == 0; /* in words on the page */
