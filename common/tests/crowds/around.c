@@ -96,11 +96,7 @@ static int count_threads(void)
 
 int count_workers(void)
 {
-    enum { ROOM = 4096 };
-    static pid_t children[ROOM];
-    static char states[ROOM];
-    return strstr(server_name, "forking") ? list_children(server_pid, children, ROOM, states)
-                                          : count_threads();
+    return strstr(server_name, "forking") ? count_children() : count_threads();
 }
 
 /* ---- sockets ------------------------------------------------------------------------------- */

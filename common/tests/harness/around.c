@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -152,7 +153,7 @@ int count_descriptors(pid_t pid)
 
 int list_children(pid_t pid, pid_t *children, int room, char *states)
 {
-    int count = 0, parent;
+    int count = 0, child, parent;
     struct dirent *entry;
     DIR *directory = opendir("/proc");
     check(directory, "/proc: %s", strerror(errno));
@@ -160,14 +161,24 @@ int list_children(pid_t pid, pid_t *children, int room, char *states)
         char path[300], state;
         snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
         FILE *stat = isdigit((unsigned char)entry->d_name[0]) ? fopen(path, "re") : NULL;
-        if (stat && fscanf(stat, "%d (%*[^)]) %c %d", &children[count], &state, &parent) == 3 &&
-            parent == pid)
-            states[count++] = state;
+        if (stat && fscanf(stat, "%d (%*[^)]) %c %d", &child, &state, &parent) == 3 &&
+            parent == pid) {
+            if (children)
+                children[count] = child;
+            if (states)
+                states[count] = state;
+            count++;
+        }
         if (stat)
             fclose(stat);
     }
     closedir(directory);
     return count;
+}
+
+int count_children(void)
+{
+    return list_children(server_pid, NULL, INT_MAX, NULL);
 }
 
 int list_threads(pid_t pid, pid_t *threads, int room)
@@ -188,11 +199,8 @@ int list_threads(pid_t pid, pid_t *threads, int room)
 /* The server and its present children: how many of `processes` were filled in. */
 static int list_server(pid_t *processes, int room)
 {
-    char *states = malloc((size_t)room);
     processes[0] = server_pid;
-    int count = 1 + list_children(server_pid, processes + 1, room - 1, states);
-    free(states);
-    return count;
+    return 1 + list_children(server_pid, processes + 1, room - 1, NULL);
 }
 
 /* By proc_pid_syscall(5); where the kernel does not tell, who is there waits. Somebody else's

@@ -151,6 +151,19 @@ void say(struct client *c, const char *text)
     say_bytes(c, text, strlen(text));
 }
 
+void say_and_be_read(struct client *c, const char *text)
+{
+    say(c, text);
+    wait_until(is_read(c), SOON_MS, "it was not read");
+}
+
+struct client *dial_and_say(const char *text)
+{
+    struct client *c = dial();
+    say(c, text);
+    return c;
+}
+
 void say_no_more(struct client *c)
 {
     shutdown(c->fd, SHUT_WR);

@@ -280,11 +280,7 @@ static bool next_sigterm_ends_it(void)
  * with nothing to do end. */
 bool server_is_stopping(void)
 {
-    enum { ROOM = 16 };
-    pid_t children[ROOM];
-    char states[ROOM];
-    return next_sigterm_ends_it() &&
-           (!server_is("preforking") || list_children(server_pid, children, ROOM, states) <= 1);
+    return next_sigterm_ends_it() && (!server_is("preforking") || count_children() <= 1);
 }
 
 static void check_for_sanitizers(void)

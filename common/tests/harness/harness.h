@@ -170,7 +170,8 @@ int count_lines(const char *text);
 /* ---- processes ----------------------------------------------------------------------------- */
 
 int count_descriptors(pid_t);
-int list_children(pid_t, pid_t *children, int room, char *states); /* returns how many */
+int list_children(pid_t, pid_t *children, int room, char *states); /* how many; NULL: not asked */
+int count_children(void);                                          /* of the server */
 int list_threads(pid_t, pid_t *threads, int room);
 
 /* Chapters 3 and 5 make their workers when they have begun to listen, and while a client waits for
@@ -277,6 +278,9 @@ struct client {
 struct client *dial(void);
 struct client *dial_with_room(int bytes); /* the same, with SO_RCVBUF for what it is sent */
 void say(struct client *, const char *text);
+void say_and_be_read(struct client *,
+                     const char *text); /* and waits until the server has read it */
+struct client *dial_and_say(const char *text);
 void say_bytes(struct client *, const void *bytes, size_t len);
 bool try_to_say(struct client *, const void *bytes, size_t len); /* false: the server has closed */
 void say_no_more(struct client *);                               /* half-closes */

@@ -92,7 +92,7 @@ static void record_sockets(FILE *out, const struct client *c)
 static void take_record(const struct client *c, bool has_failed)
 {
     pid_t children[MOST];
-    char states[MOST], *text = NULL;
+    char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     if (!out)
@@ -107,7 +107,7 @@ static void take_record(const struct client *c, bool has_failed)
     print_line(out, "/proc/net/sockstat", "TCP:");
     record_sockets(out, c);
     record_process(out, server_pid);
-    for (int i = list_children(server_pid, children, MOST, states) - 1; i >= 0; i--)
+    for (int i = list_children(server_pid, children, MOST, NULL) - 1; i >= 0; i--)
         record_process(out, children[i]);
     record_redis(out, has_failed);
     if (fclose(out) == 0)

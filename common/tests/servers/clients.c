@@ -23,8 +23,7 @@ EVERY_SERVER(a_kept_client_that_idles_keeps_nobody_from_being_served)
         start_server("--workers", "1");
     else
         start_server();
-    struct client *idle = dial();
-    say(idle, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *idle = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     check(hear(idle)->kept, "nobody else was there, and it was not kept");
     int64_t start = now_ms();
     check_file(get("/"), "public/index.html");
@@ -143,8 +142,7 @@ EVERY_SERVER(a_hundred_clients_that_come_and_reset_harm_nobody)
     start_redis();
     start_server();
     for (int i = 0; i < 100; i++) {
-        struct client *c = dial();
-        say(c, words[i % 4]);
+        struct client *c = dial_and_say(words[i % 4]);
         reset(c);
     }
     check_file(get("/"), "public/index.html");

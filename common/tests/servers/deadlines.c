@@ -69,8 +69,7 @@ EVERY_SERVER(a_request_that_takes_too_long_is_cut_off_by_its_total_with_408)
 EVERY_SERVER(the_second_request_of_a_connection_has_the_same_time_as_the_first)
 {
     start_server("--timeout", "0.5", "--keep-alive", "60");
-    struct client *c = dial();
-    say(c, GET_HOME);
+    struct client *c = dial_and_say(GET_HOME);
     check(hear(c)->kept, "not kept");
     check_cut_off(c, "GET / HTTP/1.1\r\nHost: test\r\nX: a");
 }
@@ -215,8 +214,7 @@ static void check_slow_reader(int64_t size, int requests)
         memcpy(all + (size_t)i * strlen(request), request, strlen(request));
     say_bytes(slow, all, (size_t)requests * strlen(request));
     wait_until(has_heard(slow), SOON_MS, "it is not served");
-    struct client *patient = dial();
-    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     int64_t start = now_ms();
     for (struct pollfd served = {.fd = patient->fd, .events = POLLIN};
          poll(&served, 1, EVERY_MS) == 0;) {
@@ -392,10 +390,9 @@ static int64_t count_sleeps(pid_t pid, int *threads)
 static int64_t count_all_sleeps(int *threads)
 {
     pid_t children[64];
-    char states[64];
     *threads = 0;
     int64_t sleeps = count_sleeps(server_pid, threads);
-    for (int i = list_children(server_pid, children, 64, states) - 1; i >= 0; i--)
+    for (int i = list_children(server_pid, children, 64, NULL) - 1; i >= 0; i--)
         sleeps += count_sleeps(children[i], threads);
     return sleeps;
 }

@@ -214,13 +214,6 @@ static void start_with_one_worker(void)
 
 enum { ROOM = 64 };
 
-static int count_children(void)
-{
-    pid_t children[ROOM];
-    char states[ROOM];
-    return list_children(server_pid, children, ROOM, states);
-}
-
 /* The process that accepts: chapter 3's one worker. */
 static pid_t serving_process(void)
 {

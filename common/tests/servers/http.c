@@ -61,8 +61,7 @@ EVERY_SERVER(an_unknown_method_is_501)
 EVERY_SERVER(options_says_what_is_allowed_without_a_body)
 {
     start_server();
-    struct client *c = dial();
-    say(c, "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
     check(hear(c)->status == 204 && field(&c->answer, "Allow"), "status %d", c->answer.status);
     check_home(c, true); /* so nothing came behind the empty line */
     hang_up(c);
@@ -181,8 +180,7 @@ EVERY_SERVER(a_client_that_half_closes_still_gets_its_response)
 {
     start_redis();
     start_server();
-    struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     say_no_more(c);
     check(hear(c)->status == 200, "status %d", c->answer.status);
     hear_end(c);
@@ -246,8 +244,7 @@ EVERY_SERVER(a_chunked_post_is_stored_like_any_other)
 {
     start_redis();
     start_server();
-    struct client *c = dial();
-    say(c, POST_CHUNKS);
+    struct client *c = dial_and_say(POST_CHUNKS);
     check(hear(c)->status == 303, "status %d", c->answer.status);
     hang_up(c);
     const char *entry = redis("LINDEX guestbook:entries 0")->str;
@@ -314,8 +311,7 @@ EVERY_SERVER(what_is_no_http_is_refused_once_and_the_connection_closed)
     };
     start_server();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct client *c = dial();
-        say(c, cases[i].request);
+        struct client *c = dial_and_say(cases[i].request);
         say(c, GET_HOME); /* which nobody may look at */
         check(hear(c)->status == cases[i].status, "%s: %d", cases[i].request, c->answer.status);
         check(!c->answer.kept, "kept after %s", cases[i].request);
@@ -359,8 +355,7 @@ EVERY_SERVER(half_a_post_stores_nothing)
     start_redis();
     start_server();
     for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
-        struct client *c = dial();
-        say(c, halves[i]);
+        struct client *c = dial_and_say(halves[i]);
         say_no_more(c);
         hear_end(c); /* it has asked for nothing, and gets nothing */
         hang_up(c);

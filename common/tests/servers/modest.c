@@ -134,7 +134,7 @@ EVERY_SERVER(it_becomes_the_user_that_it_is_told_before_its_first_client)
 {
     enum { ROOM = 16 };
     pid_t children[ROOM];
-    char path[64], states[ROOM];
+    char path[64];
     need_root();
     start_redis();
     let_everybody_use_redis();
@@ -142,9 +142,8 @@ EVERY_SERVER(it_becomes_the_user_that_it_is_told_before_its_first_client)
     start_server("--user", "nobody");
     check_is_nobodys(server_pid);
     struct client *c = dial(); /* for whom 02 makes its first process */
-    say(c, "GET / HTTP/1.1\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
-    for (int i = list_children(server_pid, children, ROOM, states); i-- > 0;) {
+    say_and_be_read(c, "GET / HTTP/1.1\r\n");
+    for (int i = list_children(server_pid, children, ROOM, NULL); i-- > 0;) {
         check_is_nobodys(children[i]);
         snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)children[i]);
         wait_until(strcmp(read_whole(path, NULL), "1000\n") == 0, SOON_MS, "%s", path);
@@ -229,16 +228,14 @@ static void check_limit(pid_t pid)
 EVERY_SERVER(it_may_have_as_many_descriptors_as_the_machine_allows)
 {
     pid_t children[16];
-    char states[16];
     if (system("prlimit --nofile=256:1024 true 2>/dev/null") != 0)
         cr_skip_test("prlimit is not installed, or 1,024 descriptors are more than it may give");
     run_under("prlimit", "--nofile=256:1024");
     start_server();
     check_limit(server_pid);
-    struct client *c = dial();
-    say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     check_file(hear(c), "public/index.html");
-    for (int i = list_children(server_pid, children, 16, states) - 1; i >= 0; i--)
+    for (int i = list_children(server_pid, children, 16, NULL) - 1; i >= 0; i--)
         check_limit(children[i]);
     hang_up(c);
 }

@@ -309,8 +309,7 @@ EVERY_SERVER(a_request_whose_client_has_gone_is_logged_with_499)
     start_redis();
     start_server("-v");
     freeze_redis();
-    struct client *c = dial();
-    say(c, post);
+    struct client *c = dial_and_say(post);
     wait_until(is_read(c), SOON_MS, "it was not read");
     reset(c);
     thaw_redis();
@@ -327,8 +326,7 @@ EVERY_SERVER(an_aborted_download_is_logged_with_the_bytes_that_went)
     write_file("root/public/file.bin", "", 0);
     check(truncate(place("root/public/file.bin"), SIZE) == 0, "%s", strerror(errno));
     start_server("-v", "--root", root);
-    struct client *c = dial();
-    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
     check(recv(c->fd, malloc(READ), READ, MSG_WAITALL) == READ, "%s", strerror(errno));
     reset(c);
     stop_server();

@@ -16,8 +16,7 @@ enum { IDLE = 100, KNOCKS = 3, MOST_KNOCKS = 12, A_FEW = 5 };
 /* A client that is kept, and idles from now on. */
 static struct client *keep(void)
 {
-    struct client *c = dial();
-    say(c, "GET /not-there HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /not-there HTTP/1.1\r\nHost: test\r\n\r\n");
     check(hear(c)->kept, "not kept, though nobody waited");
     return c;
 }
@@ -128,8 +127,7 @@ BLOCKING_SERVERS(who_pipelines_makes_way_too)
     struct client *greedy = dial();
     say_bytes(greedy, requests, 10);
     wait_until(is_read(greedy), SOON_MS, "it was not read");
-    struct client *patient = dial();
-    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     let_it_look_at_the_queue();
     say(greedy, requests + 10);
     while (hear(greedy)->kept)
@@ -153,8 +151,7 @@ BLOCKING_SERVERS(who_has_only_begun_the_next_request_makes_way)
     struct client *greedy = dial();
     say_bytes(greedy, request, 10);
     wait_until(is_read(greedy), SOON_MS, "it was not read");
-    struct client *patient = dial();
-    say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     let_it_look_at_the_queue();
     say(greedy, request + 10);
     while (hear(greedy)->kept) {
@@ -186,8 +183,7 @@ BLOCKING_SERVERS(who_fills_a_buffer_with_a_begun_request_makes_way)
         struct client *greedy = dial();
         say_bytes(greedy, bytes, 10);
         wait_until(is_read(greedy), SOON_MS, "it was not read");
-        struct client *patient = dial();
-        say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
         let_it_look_at_the_queue();
         say_bytes(greedy, bytes + 10, size - 10);
         check(!hear(greedy)->kept, "%zu bytes: somebody waits, and the next request is not there",
@@ -218,8 +214,7 @@ BLOCKING_SERVERS(who_has_sent_the_next_request_of_4096_bytes_is_kept)
         struct client *quick = dial();
         say_bytes(quick, bytes, 10);
         wait_until(is_read(quick), SOON_MS, "it was not read");
-        struct client *patient = dial();
-        say(patient, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
         let_it_look_at_the_queue();
         say_bytes(quick, bytes + 10, strlen(first) + size - 10);
         check(hear(quick)->kept == (size == MOST), "%zu bytes", size);
@@ -244,8 +239,7 @@ static void at_its_cap_the_next_client_waits_and_is_not_refused(void)
         say(inside[i], "GET / HTTP/1.1\r\n");
         wait_until(is_read(inside[i]), SOON_MS, "client %d was not read from", i);
     }
-    struct client *fifth = dial();
-    say(fifth, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *fifth = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     struct pollfd something = {.fd = fifth->fd, .events = POLLIN};
     check(poll(&something, 1, LONG_MS) == 0, "it does not wait: there are more than the cap");
     check(!is_read(fifth), "it was taken in");

@@ -67,8 +67,7 @@ EVERY_SERVER(a_request_in_flight_is_finished_before_it_ends)
     start_redis();
     start_server("--timeout", "20"); /* 4 s for Redis */
     freeze_redis();
-    struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(is_read(c), SOON_MS, "it was not read");
     kill(server_pid, SIGTERM);
     wait_until(server_is_stopping(), 2000, "SIGTERM was not noticed");
@@ -98,8 +97,7 @@ CONCURRENT_SERVERS(a_client_that_comes_while_it_stops_is_refused_at_once)
     start_redis();
     start_server("--timeout", "20"); /* 4 s for Redis */
     freeze_redis();
-    struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(is_read(c), SOON_MS, "it was not read");
     kill(server_pid, SIGTERM);
     wait_until(nothing_listens(), 2000, "it still listens");
@@ -115,8 +113,7 @@ static void check_second_ends_it(int first, int second)
     start_redis();
     start_server("--timeout", "100");
     freeze_redis();
-    struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(is_read(c), SOON_MS, "it was not read");
     kill(server_pid, first);
     wait_until(server_is_stopping(), 2000, "%s was not noticed", strsignal(first));
@@ -201,8 +198,7 @@ ONLY_SERVER(iterative, when_its_time_to_stop_is_over_redis_is_asked_nothing_more
     start_stand_in();
     start_server("--timeout", "20"); /* 4 s for Redis */
     stand_in((struct manner){.at = "INCR", .then = FREEZES});
-    struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(stand_in_is_frozen(), SOON_MS, "it asks nothing");
     kill(server_pid, SIGTERM);
     wait_until(server_is_stopping(), 2000, "SIGTERM was not noticed");
@@ -231,8 +227,7 @@ EVERY_SERVER(a_post_that_redis_was_asked_to_store_is_answered_though_time_is_up)
              "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: %zu\r\n"
              "Content-Type: application/x-www-form-urlencoded\r\n\r\n",
              strlen(form));
-    say(c, head);
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    say_and_be_read(c, head);
     kill(server_pid, SIGTERM);
     wait_until(server_is_stopping(), 2000, "SIGTERM was not noticed");
     int64_t start = now_ms();
@@ -260,8 +255,7 @@ EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most
 {
     setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1); /* chapter 5's thread ends with it */
     start_server();                                     /* whose clients have 10 s for a request */
-    struct client *c = dial();
-    say(c, "GET / HTTP/1.1\r\n");
+    struct client *c = dial_and_say("GET / HTTP/1.1\r\n");
     wait_until(is_read(c), SOON_MS, "it was not read");
     int64_t start = now_ms();
     stop_server();
@@ -276,8 +270,7 @@ EVERY_SERVER(a_port_can_be_taken_again_at_once)
 {
     char port[16];
     start_server();
-    struct client *c = dial();
-    say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     hear(c); /* the server closes first, so its side stays behind in TIME_WAIT */
     hang_up(c);
     snprintf(port, sizeof(port), "%d", server_port);
@@ -305,17 +298,15 @@ ONLY_SERVER(forking, fifty_children_leave_no_zombie)
 {
     enum { CHILDREN = 50 };
     struct client *clients[CHILDREN];
-    pid_t children[ROOM];
-    char states[ROOM];
     start_server();
     for (int i = 0; i < CHILDREN; i++)
         clients[i] = dial();
-    wait_until(list_children(server_pid, children, ROOM, states) == CHILDREN, SOON_MS, "not fifty");
+    wait_until(count_children() == CHILDREN, SOON_MS, "not fifty");
     for (int i = 0; i < CHILDREN; i++)
         hang_up(clients[i]);
     check_file(get("/"), "public/index.html");
     wait_until(count_zombies() == 0, 1000, "%d zombies", count_zombies());
-    wait_until(list_children(server_pid, children, ROOM, states) == 0, 1000, "children stay");
+    wait_until(count_children() == 0, 1000, "children stay");
 }
 
 /* Page faults of all children so far that have ended: cminflt of proc_pid_stat(5). */
@@ -334,22 +325,20 @@ ONLY_SERVER(forking, a_crowd_that_has_gone_makes_no_child_dearer)
 {
     enum { CROWD = 500, REQUESTS = 50, MORE = 5 };
     struct client *clients[CROWD];
-    pid_t children[CROWD];
-    char states[CROWD];
     unsigned long faults[2];
     if (server_has_sanitizer())
         cr_skip_test("a sanitizer has pages of its own");
     start_server();
     for (int round = 0; round < 2; round++) {
-        wait_until(list_children(server_pid, children, CROWD, states) == 0, SOON_MS, "some stay");
+        wait_until(count_children() == 0, SOON_MS, "some stay");
         unsigned long before = faults_of_children();
         for (int i = 0; i < REQUESTS; i++)
             check_file(get("/"), "public/index.html");
-        wait_until(list_children(server_pid, children, CROWD, states) == 0, SOON_MS, "some stay");
+        wait_until(count_children() == 0, SOON_MS, "some stay");
         faults[round] = (faults_of_children() - before) / REQUESTS;
         for (int i = 0; i < CROWD; i++)
             clients[i] = dial();
-        wait_until(list_children(server_pid, children, CROWD, states) == CROWD, SOON_MS, "fewer");
+        wait_until(count_children() == CROWD, SOON_MS, "fewer");
         for (int i = 0; i < CROWD; i++)
             hang_up(clients[i]);
     }
@@ -363,8 +352,7 @@ ONLY_SERVER(forking, a_child_outlives_its_parent_but_does_not_hold_the_port)
     start_server();
     struct client *c = dial();
     pid_t parent = server_pid;
-    say(c, "GET / HTTP/1.1\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    say_and_be_read(c, "GET / HTTP/1.1\r\n");
     kill(parent, SIGKILL);
     await_exit(1000);
     snprintf(port, sizeof(port), "%d", server_port);
@@ -409,13 +397,12 @@ AGAINST(threading, at_its_cap_idle_clients_make_way)
 ONLY_SERVER(preforking, a_worker_that_dies_is_replaced_within_a_second)
 {
     enum { WORKERS = 3 };
-    pid_t before[ROOM], after[ROOM];
-    char states[ROOM];
+    pid_t before[ROOM];
     start_server("--workers", "3");
-    wait_until(list_children(server_pid, before, ROOM, states) == WORKERS, 1000, "not 3 workers");
+    wait_until(list_children(server_pid, before, ROOM, NULL) == WORKERS, 1000, "not 3 workers");
     kill(before[0], SIGKILL);
     wait_until(kill(before[0], 0) < 0, 1000, "it was not reaped");
-    wait_until(list_children(server_pid, after, ROOM, states) == WORKERS, 1000, "not replaced");
+    wait_until(count_children() == WORKERS, 1000, "not replaced");
     for (int i = 0; i < 2 * WORKERS; i++)
         check_file(get("/"), "public/index.html");
 }
@@ -424,10 +411,9 @@ ONLY_SERVER(preforking, a_worker_that_dies_is_replaced_within_a_second)
 static int kill_workers_as_they_come(int ms)
 {
     pid_t workers[ROOM], killed[1024];
-    char states[ROOM];
     int count = 0;
     for (int64_t end = now_ms() + ms; now_ms() < end; poll(NULL, 0, 1))
-        for (int i = list_children(server_pid, workers, ROOM, states) - 1; i >= 0; i--) {
+        for (int i = list_children(server_pid, workers, ROOM, NULL) - 1; i >= 0; i--) {
             int known = 0;
             while (known < count && killed[known] != workers[i])
                 known++;
@@ -442,12 +428,10 @@ static int kill_workers_as_they_come(int ms)
 ONLY_SERVER(preforking, workers_that_die_at_once_are_replaced_with_growing_patience)
 {
     enum { WORKERS = 2, WATCHED_MS = 3000 };
-    pid_t workers[ROOM];
-    char states[ROOM];
     start_server("--workers", "2");
     int count = kill_workers_as_they_come(WATCHED_MS);
     check(count >= 3 * WORKERS && count <= 7 * WORKERS, "%d forks in %d ms", count, WATCHED_MS);
-    wait_until(list_children(server_pid, workers, ROOM, states) == WORKERS, 4000, "it gave up");
+    wait_until(count_children() == WORKERS, 4000, "it gave up");
     check_file(get("/"), "public/index.html");
 }
 
@@ -456,15 +440,14 @@ ONLY_SERVER(preforking, young_workers_that_die_one_after_another_are_replaced_wi
 {
     enum { WORKERS = 8 };
     pid_t before[ROOM], after[ROOM];
-    char states[ROOM];
     start_server("--workers", "8");
-    wait_until(list_children(server_pid, before, ROOM, states) == WORKERS, 1000, "not 8 workers");
+    wait_until(list_children(server_pid, before, ROOM, NULL) == WORKERS, 1000, "not 8 workers");
     int64_t first = now_ms();
     for (int i = 0; i < WORKERS; i++) {
         kill(before[i], SIGKILL);
         wait_until(kill(before[i], 0) < 0, 1000, "it was not reaped");
     }
-    wait_until(list_children(server_pid, after, ROOM, states) == WORKERS, 1000,
+    wait_until(list_children(server_pid, after, ROOM, NULL) == WORKERS, 1000,
                "not replaced %lld ms after the first death", (long long)(now_ms() - first));
 }
 
@@ -477,9 +460,8 @@ static void await_orphans(const pid_t *orphans, int count, int limit_ms)
 ONLY_SERVER(preforking, no_worker_outlives_the_parent)
 {
     pid_t workers[ROOM];
-    char states[ROOM];
     start_server("--workers", "3");
-    wait_until(list_children(server_pid, workers, ROOM, states) == 3, 1000, "not 3 workers");
+    wait_until(list_children(server_pid, workers, ROOM, NULL) == 3, 1000, "not 3 workers");
     kill(server_pid, SIGKILL);
     await_exit(1000);
     await_orphans(workers, 3, 2000);
@@ -490,11 +472,9 @@ ONLY_SERVER(preforking, a_worker_in_the_middle_of_a_request_outlives_the_parent_
 {
     char port[16];
     pid_t workers[ROOM];
-    char states[ROOM];
     start_server("--workers", "3", "--timeout", "100");
-    wait_until(list_children(server_pid, workers, ROOM, states) == 3, 1000, "not 3 workers");
-    struct client *c = dial();
-    say(c, "GET / HTTP/1.1\r\n");
+    wait_until(list_children(server_pid, workers, ROOM, NULL) == 3, 1000, "not 3 workers");
+    struct client *c = dial_and_say("GET / HTTP/1.1\r\n");
     wait_until(is_read(c), SOON_MS, "it was not read");
     kill(server_pid, SIGKILL);
     await_exit(1000);
@@ -541,11 +521,10 @@ enum { HALF_DONE = 5 };
 ONLY_SERVER(forking, a_child_that_crashes_costs_one_client)
 {
     pid_t children[ROOM];
-    char states[ROOM];
     expect_a_crash();
     start_server();
     struct client **clients = dial_and_say_half(HALF_DONE);
-    int count = list_children(server_pid, children, ROOM, states), hit = -1;
+    int count = list_children(server_pid, children, ROOM, NULL), hit = -1;
     check(count == HALF_DONE, "%d children", count);
     kill(children[2], SIGSEGV);
     wait_until(kill(children[2], 0) < 0, 1000, "it was not reaped");
@@ -583,10 +562,9 @@ ONLY_SERVER(threading, one_fault_ends_all_clients)
 static pid_t serving_process(void)
 {
     pid_t children[ROOM];
-    char states[ROOM];
     if (!server_is("preforking"))
         return server_pid;
-    wait_until(list_children(server_pid, children, ROOM, states) == 1, 1000, "not one worker");
+    wait_until(list_children(server_pid, children, ROOM, NULL) == 1, 1000, "not one worker");
     return children[0];
 }
 
@@ -601,8 +579,7 @@ static void three_hundred_requests(void)
                       ->status == 304,
               "request %d", i);
         check(post("guest-name=&guest-remarks=")->status == 400, "request %d", i);
-        struct client *c = dial();
-        say(c, "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n");
+        struct client *c = dial_and_say("GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n");
         reset(c);
     }
 }
@@ -656,8 +633,7 @@ static void the_record_of_a_long_wait_names_the_stopped_process(void)
     start_server();
     check(kill(server_pid, SIGSTOP) == 0 && waitpid(server_pid, NULL, WUNTRACED) == server_pid,
           "the server cannot be stopped");
-    struct client *c = dial();
-    say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     check(!wait_for(c, POLLIN, now_ms() + 2200), "answered");
     kill(server_pid, SIGCONT);
     snprintf(stopped, sizeof(stopped), "  %d (%s) T", (int)server_pid, server_name);

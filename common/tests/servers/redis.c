@@ -92,8 +92,7 @@ EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
     start_redis();
     start_server("--timeout", "30"); /* 6 s for Redis: more than a death takes to notice */
     freeze_redis();
-    struct client *c = dial();
-    say(c, VIEW);
+    struct client *c = dial_and_say(VIEW);
     wait_until(is_read(c), SOON_MS, "not read");
     kill_redis();
     check_no_redis(hear(c));
@@ -151,8 +150,7 @@ CONCURRENT_SERVERS(files_are_served_while_somebody_waits_for_a_frozen_redis)
     start_redis();
     start_server("--timeout", "10");
     freeze_redis();
-    struct client *c = dial();
-    say(c, VIEW);
+    struct client *c = dial_and_say(VIEW);
     wait_until(is_read(c), SOON_MS, "not read");
     check_file(get("/"), "public/index.html");
     check_file(get("/tux.png"), "public/tux.png");

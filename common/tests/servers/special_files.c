@@ -370,9 +370,8 @@ static long server_peak_kib(void)
 {
     enum { ROOM = 64 };
     pid_t children[ROOM];
-    char states[ROOM];
     long most = peak_kib(server_pid);
-    int count = list_children(server_pid, children, ROOM, states);
+    int count = list_children(server_pid, children, ROOM, NULL);
     for (int i = 0; i < count; i++) {
         long peak = peak_kib(children[i]);
         most = peak > most ? peak : most;
@@ -442,8 +441,7 @@ EVERY_SERVER(three_gibibytes_arrive_whole_and_cost_no_memory)
     start_server("--root", root);
     check_body("/", "home");
     long before = server_peak_kib();
-    struct client *c = dial();
-    say(c, "GET /huge.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /huge.bin HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(has_heard(c), SOON_MS, "no response");
     long after_the_first = server_peak_kib(); /* now its child, too, is there */
     say(c, "HEAD / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -549,8 +547,7 @@ static pid_t serving_process(void)
 {
     enum { ROOM = 16 };
     pid_t children[ROOM];
-    char states[ROOM];
-    int count = list_children(server_pid, children, ROOM, states);
+    int count = list_children(server_pid, children, ROOM, NULL);
     return count > 0 ? children[0] : server_pid;
 }
 
@@ -572,8 +569,7 @@ EVERY_SERVER(without_a_descriptor_for_the_file_it_is_503)
         start_server("--workers", "1");
     else
         start_server();
-    struct client *c = dial();
-    say(c, "GET / HTTP/1.1\r\nHost: te");
+    struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: te");
     wait_until(is_read(c), SOON_MS, "not read");
     pid_t pid = serving_process();
     check(prlimit(pid, RLIMIT_NOFILE, NULL, &before) == 0, "%s", strerror(errno));

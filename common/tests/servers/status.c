@@ -142,8 +142,7 @@ EVERY_SERVER(head_gets_the_fields_and_no_body)
 {
     let_it_look_at_itself();
     start_server();
-    struct client *c = dial();
-    say(c, "HEAD /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    struct client *c = dial_and_say("HEAD /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
     const struct answer *a = hear_head(c);
     check(a->status == 200 && strcmp(field(a, "Content-Type"), "application/json") == 0, "%d",
           a->status);
@@ -176,8 +175,7 @@ EVERY_SERVER(it_counts_what_the_statistics_at_the_end_count)
     get("/not-there");
     get("/guestbook"); /* without Redis */
     ask("nonsense\r\n\r\n");
-    struct client *c = dial();
-    say(c, GET_KEPT("/") GET_KEPT("/") GET_LAST("/status.json"));
+    struct client *c = dial_and_say(GET_KEPT("/") GET_KEPT("/") GET_LAST("/status.json"));
     hear(c);
     hear(c);
     read_status(hear(c));
@@ -197,14 +195,14 @@ EVERY_SERVER(it_counts_what_the_statistics_at_the_end_count)
 static bool is_worker(pid_t id)
 {
     enum { ROOM = 64 };
-    char path[64], states[ROOM];
+    char path[64];
     pid_t children[ROOM];
     if (!server_has_workers())
         return id == server_pid;
     snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)server_pid, (int)id);
     if (id != server_pid && access(path, F_OK) == 0)
         return true;
-    for (int i = list_children(server_pid, children, ROOM, states) - 1; i >= 0; i--)
+    for (int i = list_children(server_pid, children, ROOM, NULL) - 1; i >= 0; i--)
         if (children[i] == id)
             return true;
     return false;
@@ -418,8 +416,7 @@ ONLY_SERVER(iterative, its_status_waits_its_turn_and_finds_itself_alone)
 {
     start_server("--timeout", "1");
     struct client *c = dial(), *watcher = dial();
-    say(c, "GET /half HTTP/1.1\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    say_and_be_read(c, "GET /half HTTP/1.1\r\n");
     let_it_look_at_itself();
     say(watcher, GET_KEPT("/status.json"));
     check(hear(c)->status == 408, "%d", c->answer.status);
@@ -448,8 +445,7 @@ static void kill_who_asks(void)
     let_it_look_at_itself();
     start_server();
     freeze_redis();
-    struct client *c = dial();
-    say(c, GET_KEPT("/guestbook"));
+    struct client *c = dial_and_say(GET_KEPT("/guestbook"));
     wait_until((worker = worker_that_asks()) != 0, SOON_MS, "nobody asks Redis");
     check(kill(worker, SIGKILL) == 0, "no worker: %d", (int)worker);
     hear_end(c);
@@ -662,8 +658,7 @@ EVERY_SERVER(the_status_leaves_no_descriptor_behind)
     let_it_look_at_itself();
     start_server("-k", "60");
     await_workers(WORKERS);
-    struct client *c = dial();
-    say(c, GET_KEPT("/status.json"));
+    struct client *c = dial_and_say(GET_KEPT("/status.json"));
     read_status(hear(c));
     long long before = json_number(&json, "descriptors");
     for (int i = 0; i < TIMES; i++) {

@@ -49,8 +49,7 @@ BLOCKING_SERVERS(a_connection_does_not_make_way_while_its_response_is_under_way)
     else
         start_server("--workers", "1");
     struct client *c = ask_without_reading(1);
-    struct client *patient = dial();
-    say(patient, GET_HOME);
+    struct client *patient = dial_and_say(GET_HOME);
     for (int64_t start = now_ms(); now_ms() - start < TICKS_MS && !is_closed_by_server(c);)
         poll(NULL, 0, 10); /* not for something to happen, but for nothing to */
     say(c, GET_HOME);

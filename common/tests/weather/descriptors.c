@@ -33,20 +33,12 @@ enum {
 static void limit(enum __rlimit_resource resource, rlim_t most)
 {
     pid_t all[ROOM + 1] = {server_pid};
-    char states[ROOM];
-    for (int i = list_children(server_pid, all + 1, ROOM, states); i >= 0; i--) {
+    for (int i = list_children(server_pid, all + 1, ROOM, NULL); i >= 0; i--) {
         struct rlimit now;
         check(prlimit(all[i], resource, NULL, &now) == 0, "%s", strerror(errno));
         now.rlim_cur = most < now.rlim_max ? most : now.rlim_max;
         check(prlimit(all[i], resource, &now, NULL) == 0, "%s", strerror(errno));
     }
-}
-
-static int count_children(void)
-{
-    pid_t children[ROOM];
-    char states[ROOM];
-    return list_children(server_pid, children, ROOM, states);
 }
 
 /* The number that the next descriptor would get. */
@@ -236,11 +228,10 @@ AGAINST(threading, at_the_machines_limit_idle_clients_make_way)
 ONLY_SERVER(preforking, a_worker_that_cannot_be_replaced_is_replaced_later)
 {
     pid_t workers[ROOM];
-    char states[ROOM];
     give_up_rights();
     start_server();
     wait_until(count_children() == 8, 2000, "not 8 workers");
-    list_children(server_pid, workers, ROOM, states);
+    list_children(server_pid, workers, ROOM, NULL);
     limit_processes(1);
     kill(workers[0], SIGKILL);
     wait_until(count_children() == 7, 2000, "it was not reaped");

@@ -42,8 +42,7 @@ static void fill_guestbook(void)
 
 static struct client *keep_client(void)
 {
-    struct client *c = dial();
-    say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     check(hear(c)->status == 200 && c->answer.kept, "status %d", c->answer.status);
     return c;
 }
@@ -135,9 +134,8 @@ static int count_all_descriptors(void)
 {
     enum { ROOM = 64 };
     pid_t children[ROOM];
-    char states[ROOM];
     int count = count_descriptors(server_pid);
-    for (int i = list_children(server_pid, children, ROOM, states) - 1; i >= 0; i--)
+    for (int i = list_children(server_pid, children, ROOM, NULL) - 1; i >= 0; i--)
         count += count_descriptors(children[i]);
     return count;
 }
@@ -215,9 +213,8 @@ static void check_children_die_first(int count)
 {
     enum { ROOM = 64, MOST = 1000 };
     pid_t children[ROOM];
-    char states[ROOM];
-    wait_until(list_children(server_pid, children, ROOM, states) == count, SOON_MS,
-               "not %d children", count);
+    wait_until(list_children(server_pid, children, ROOM, NULL) == count, SOON_MS, "not %d children",
+               count);
     for (int i = 0; i < count; i++)
         wait_until(oom_score_adj(children[i]) == MOST, SOON_MS, "child %d of %d: %ld", i, count,
                    oom_score_adj(children[i]));

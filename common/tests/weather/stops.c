@@ -403,31 +403,22 @@ EVERY_SERVER(twenty_restarts_under_load_never_find_the_port_taken)
 
 enum { ROOM = 256 };
 
-static int count_workers(void)
-{
-    pid_t workers[ROOM];
-    char states[ROOM];
-    return list_children(server_pid, workers, ROOM, states);
-}
-
 ONLY_SERVER(preforking, a_worker_killed_under_load_costs_one_client_and_is_replaced_in_a_second)
 {
     enum { WORKERS = 8, KILLED = 5, YOUNG_MS = 1100 };
     pid_t workers[ROOM];
-    char states[ROOM];
     start_redis();
     start_server();
     begin_load();
     load_until_answers(200);
     check_no_loss();
-    wait_until(list_children(server_pid, workers, ROOM, states) == WORKERS, SOON_MS,
-               "not 8 workers");
+    wait_until(list_children(server_pid, workers, ROOM, NULL) == WORKERS, SOON_MS, "not 8 workers");
     for (int64_t old = now_ms() + YOUNG_MS; now_ms() < old;)
         go_round(); /* who dies young is replaced with growing patience, which is not the subject */
     for (unsigned i = 0; i < KILLED; i++) {
         kill(workers[i], SIGKILL);
         int64_t start = now_ms();
-        while (kill(workers[i], 0) == 0 || count_workers() < WORKERS) {
+        while (kill(workers[i], 0) == 0 || count_children() < WORKERS) {
             check(now_ms() - start < patience(1000), "not replaced");
             load_until_answers(20);
         }
@@ -439,14 +430,13 @@ ONLY_SERVER(preforking, a_parent_killed_under_load_leaves_no_worker_and_a_free_p
 {
     enum { WORKERS = 8 };
     pid_t workers[ROOM];
-    char port[16], states[ROOM];
+    char port[16];
     start_redis();
     start_server();
     begin_load();
     load_until_answers(200);
     check_no_loss();
-    wait_until(list_children(server_pid, workers, ROOM, states) == WORKERS, SOON_MS,
-               "not 8 workers");
+    wait_until(list_children(server_pid, workers, ROOM, NULL) == WORKERS, SOON_MS, "not 8 workers");
     kill(server_pid, SIGKILL);
     load_until_nobody_listens();
     await_exit(1000);
@@ -464,19 +454,19 @@ ONLY_SERVER(forking, ten_thousand_requests_leave_no_child_and_no_descriptor)
     start_redis();
     start_server();
     get("/guestbook");
-    wait_until(count_workers() == 0, 1000, "a child stays");
+    wait_until(count_children() == 0, 1000, "a child stays");
     int before = count_descriptors(server_pid);
     begin_load();
     for (int i = 0; i < KEPT; i++)
         callers[i].stays = false; /* a child for each request */
     load_until_answers(10000 / (unsigned)patience(1));
     check_no_loss();
-    wait_until(count_workers() <= CLIENTS, 1000, "%d children for %d clients", count_workers(),
+    wait_until(count_children() <= CLIENTS, 1000, "%d children for %d clients", count_children(),
                CLIENTS);
     load.nobody_listens = true; /* as if: nobody asks again */
     while (count_awake() > 0)
         go_round();
-    wait_until(count_workers() == 0, 1000, "%d children stay", count_workers());
+    wait_until(count_children() == 0, 1000, "%d children stay", count_children());
     wait_until(count_descriptors(server_pid) == before, 1000, "%d descriptors, %d before",
                count_descriptors(server_pid), before);
 }
