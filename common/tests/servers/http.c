@@ -1,5 +1,5 @@
-/* HTTP/1.1, as it looks from outside: which answer, and what becomes of the connection. The parser
- * has tests of its own; these show that all seven servers feed it, and end a connection, alike.
+/* HTTP/1.1, as it looks from outside: which answer, and what becomes of the connection. Here are
+ * the conversations; one request and what follows from it is a row of wire_cases.h.
  */
 #include "tests/harness/harness.h"
 
@@ -56,15 +56,6 @@ EVERY_SERVER(an_unknown_method_is_501)
     start_server();
     check(ask("BREW / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")->status == 501,
           "not so");
-}
-
-EVERY_SERVER(options_says_what_is_allowed_without_a_body)
-{
-    start_server();
-    struct client *c = dial_and_say("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
-    check(hear(c)->status == 204 && field(&c->answer, "Allow"), "status %d", c->answer.status);
-    check_home(c, true); /* so nothing came behind the empty line */
-    hang_up(c);
 }
 
 /* ---- what every response says ---------------------------------------------------------------- */
@@ -219,27 +210,6 @@ EVERY_SERVER(ten_pipelined_requests_are_answered_in_order)
     check(redis_number("LLEN guestbook:entries") == 2, "not two entries");
 }
 
-static void say_in_pieces(struct client *c, const char *text)
-{
-    for (; *text; text++)
-        say_bytes(c, text, 1);
-}
-
-EVERY_SERVER(a_request_may_come_a_byte_at_a_time)
-{
-    start_redis();
-    start_server();
-    struct client *c = dial();
-    say_in_pieces(c, GET_HOME);
-    check_file(hear(c), "public/index.html");
-    say_in_pieces(c, POST_FORM);
-    check(hear(c)->status == 303, "status %d", c->answer.status);
-    say_in_pieces(c, POST_CHUNKS);
-    check(hear(c)->status == 303, "status %d", c->answer.status);
-    hang_up(c);
-    check(redis_number("LLEN guestbook:entries") == 2, "not two entries");
-}
-
 EVERY_SERVER(a_chunked_post_is_stored_like_any_other)
 {
     start_redis();
@@ -285,60 +255,6 @@ EVERY_SERVER(a_body_that_is_too_large_is_refused_without_a_reset)
     check_no_reset(c);
     hang_up(c);
     free(body);
-}
-
-EVERY_SERVER(what_is_no_http_is_refused_once_and_the_connection_closed)
-{
-    static const struct {
-        const char *request;
-        int status;
-    } cases[] = {
-        {"GET / HTTP/1.1\nHost: test\n\n", 400},
-        {"GET / HTTP/1.1\r\nHost: test\n\r\n", 400},
-        {"GET / HTTP/1.1\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-        {"GET  / HTTP/1.1\r\nHost: test\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nHost : test\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nHost: test\r\n folded\r\n\r\n", 400},
-        {"GET / HTTP/2.0\r\nHost: test\r\n\r\n", 505},
-        {"\x16\x03\x01 no TLS here \r\n\r\n", 400},
-        {"POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: +34\r\n\r\n" FORM, 400},
-        {"POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 34\r\n"
-         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-         400},
-        {"POST /guestbook HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
-        {"GET / HTTP/1.1\r\nHost: test\r\nExpect: miracles\r\n\r\n", 417},
-    };
-    start_server();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct client *c = dial_and_say(cases[i].request);
-        say(c, GET_HOME); /* which nobody may look at */
-        check(hear(c)->status == cases[i].status, "%s: %d", cases[i].request, c->answer.status);
-        check(!c->answer.kept, "kept after %s", cases[i].request);
-        check_no_reset(c);
-        hang_up(c);
-    }
-}
-
-EVERY_SERVER(a_request_line_and_fields_have_their_limits)
-{
-    char request[32768];
-    start_server();
-    int n = snprintf(request, sizeof(request), "GET /");
-    memset(request + n, 'a', 8000);
-    snprintf(request + n + 8000, 100, " HTTP/1.1\r\nHost: test\r\n\r\n");
-    check(ask(request)->status == 414, "no limit to a request line");
-
-    n = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\nX: ");
-    memset(request + n, 'a', 17000);
-    snprintf(request + n + 17000, 100, "\r\n\r\n");
-    check(ask(request)->status == 431, "no limit to the fields' bytes");
-
-    n = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\n");
-    for (int i = 0; i < 100; i++)
-        n += snprintf(request + n, 100, "X-%d: y\r\n", i);
-    snprintf(request + n, 100, "\r\n");
-    check(ask(request)->status == 431, "no limit to the number of fields");
 }
 
 /* ---- clients that leave -------------------------------------------------------------------- */
