@@ -629,7 +629,6 @@ Test(app, the_wall_alone_may_connect_to_other_ports)
 {
     static const char wide[] = "; connect-src 'self' http://127.0.0.1:* http://localhost:*\r\n";
     scratch_file("public/wall.html", "wall");
-    scratch_folder("public/wall");
     scratch_file("public/wall/wall.html", "no wall");
     ask("GET /wall.html", "");
     expect_number("wall", app.response.status, 200);

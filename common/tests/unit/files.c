@@ -21,10 +21,8 @@ static void make_tree(void)
     char absolute[100];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     scratch_make();
-    scratch_folder("public");
     scratch_file("secret.txt", "secret");
-    scratch_folder("public-not"); /* begins like the folder that is served */
-    scratch_file("public-not/a.txt", "secret");
+    scratch_file("public-not/a.txt", "secret"); /* begins like the folder that is served */
     scratch_file("public/index.html", "home");
     scratch_file("public/a.txt", "0123456789");
     scratch_file("public/empty", "");
@@ -32,14 +30,11 @@ static void make_tree(void)
     scratch_file("public/...x", "hidden");
     scratch_file("public/.hidden", "hidden");
     scratch_file("public/a..b", "dots");
-    scratch_folder("public/folder");
     scratch_file("public/folder/index.html", "folder's");
     scratch_file("public/folder/b.css", "css");
     scratch_folder("public/bare"); /* has no index.html */
-    scratch_folder("public/.git");
     scratch_file("public/.git/config", "hidden");
-    scratch_folder("public/odd");
-    scratch_folder("public/odd/index.html"); /* a folder of that name */
+    scratch_file("public/odd/index.html/x", ""); /* a folder of that name */
     cr_assert(mkfifoat(scratch_fd, "public/fifo", 0644) == 0);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/public/socket", scratch);

@@ -8,30 +8,16 @@ TestSuite(memory, .timeout = 30, .init = scratch_make, .fini = scratch_remove);
 
 enum { MIB = 1024 * 1024 };
 
-static void make_proc(const char *groups)
-{
-    scratch_folder("proc");
-    scratch_folder("proc/self");
-    scratch_file("proc/self/cgroup", groups);
-    scratch_folder("sys");
-    scratch_folder("sys/fs");
-    scratch_folder("sys/fs/cgroup");
-}
-
 Test(memory, is_what_the_control_group_allows)
 {
-    make_proc("0::/a/b\n");
-    scratch_folder("sys/fs/cgroup/a");
-    scratch_folder("sys/fs/cgroup/a/b");
+    scratch_file("proc/self/cgroup", "0::/a/b\n");
     scratch_file("sys/fs/cgroup/a/b/memory.max", "12582912\n");
     expect_number("version 2", memory_limit(scratch), 12 * MIB);
 }
 
 Test(memory, is_what_a_group_around_it_allows)
 {
-    make_proc("0::/a/b\n");
-    scratch_folder("sys/fs/cgroup/a");
-    scratch_folder("sys/fs/cgroup/a/b");
+    scratch_file("proc/self/cgroup", "0::/a/b\n");
     scratch_file("sys/fs/cgroup/a/b/memory.max", "max\n");
     scratch_file("sys/fs/cgroup/a/memory.max", "8388608\n");
     expect_number("version 2", memory_limit(scratch), 8 * MIB);
@@ -39,10 +25,7 @@ Test(memory, is_what_a_group_around_it_allows)
 
 Test(memory, is_what_version_1_allows)
 {
-    make_proc("5:devices:/a\n4:memory:/a/b\n0::/\n");
-    scratch_folder("sys/fs/cgroup/memory");
-    scratch_folder("sys/fs/cgroup/memory/a");
-    scratch_folder("sys/fs/cgroup/memory/a/b");
+    scratch_file("proc/self/cgroup", "5:devices:/a\n4:memory:/a/b\n0::/\n");
     scratch_file("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
     scratch_file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "4194304\n");
     expect_number("version 1", memory_limit(scratch), 4 * MIB);
@@ -51,8 +34,7 @@ Test(memory, is_what_version_1_allows)
 /* A container may be told the host's path, and see its own group as the top. */
 Test(memory, is_what_the_top_allows_where_the_path_is_not_there)
 {
-    make_proc("4:memory:/docker/1234\n");
-    scratch_folder("sys/fs/cgroup/memory");
+    scratch_file("proc/self/cgroup", "4:memory:/docker/1234\n");
     scratch_file("sys/fs/cgroup/memory/memory.limit_in_bytes", "4194304\n");
     expect_number("the top", memory_limit(scratch), 4 * MIB);
 }
@@ -62,7 +44,7 @@ Test(memory, without_a_group_is_that_of_the_machine)
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     struct rlimit addresses = {.rlim_cur = 4096 * (rlim_t)MIB, .rlim_max = RLIM_INFINITY};
     expect_number("nothing there", memory_limit(scratch), machine);
-    make_proc("no line of any kind\n0::\n4:memory\n::::\n");
+    scratch_file("proc/self/cgroup", "no line of any kind\n0::\n4:memory\n::::\n");
     expect_number("nonsense", memory_limit(scratch), machine);
     cr_assert(getrlimit(RLIMIT_AS, &addresses) == 0);
     addresses.rlim_cur = machine / 2;

@@ -114,8 +114,14 @@ static inline void scratch_folder(const char *name)
     cr_assert(mkdirat(scratch_fd, name, 0755) == 0, "%s: %s", name, strerror(errno));
 }
 
+/* A file, and the folders on the way to it. */
 static inline void scratch_bytes(const char *name, const char *bytes, size_t len)
 {
+    char folder[100];
+    for (const char *end = name; (end = strchr(end, '/')); end++) {
+        snprintf(folder, sizeof(folder), "%.*s", (int)(end - name), name);
+        cr_assert(mkdirat(scratch_fd, folder, 0755) == 0 || errno == EEXIST, "%s", folder);
+    }
     int fd = openat(scratch_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     cr_assert(fd >= 0, "%s: %s", name, strerror(errno));
     for (size_t done = 0; done < len;) {
@@ -143,15 +149,10 @@ static inline void scratch_large(const char *name)
 static inline void scratch_site(void)
 {
     scratch_make();
-    scratch_folder("public");
     scratch_file("public/index.html", "home\n");
     scratch_folder("public/folder");
     scratch_file("public/a.txt", "0123456789");
     scratch_large("public/large.bin");
-    scratch_folder("templates");
-    scratch_folder("templates/guestbook");
-    scratch_folder("templates/error");
-    scratch_folder("templates/status");
     scratch_file("templates/guestbook/index.html",
                  "{{server}}{{#counted}} {{visitors}}{{/counted}}"
                  "{{#errors}} error: {{error}}{{/errors}}"
