@@ -1,5 +1,5 @@
 /* One connection: fed through a socket whose other end the test holds. The site is the short one
- * of unit.h. */
+ * of unit.h. Which response a request gets is a row of wire_cases.h. */
 #include "conn.h"
 #include "clock.h"
 #include "memory.h"
@@ -134,13 +134,6 @@ static const char *heard(void)
         len += (size_t)n;
     text[len] = '\0';
     return text;
-}
-
-/* Has the server said its last word? */
-static bool is_closed(void)
-{
-    char byte;
-    return comes(client, POLLIN, PATIENCE_MS) && recv(client, &byte, 1, 0) == 0;
 }
 
 static int count_of(const char *text, const char *part)
@@ -312,96 +305,6 @@ TestToEnd(conn, redis_without_a_reply_keeps_the_connection)
     }
 }
 
-/* ---- HEAD, and answers without content ----------------------------------------------------- */
-
-/* The head of the response to a request, but for its date; what follows it is in *body. */
-static void head_of(const char *request, char *head, size_t size, const char **body)
-{
-    tell(request);
-    if (conn.state == CONN_ASKING)
-        reply_page();
-    const char *response = heard();
-    *body = body_of(response);
-    const char *date = strstr(response, "Date: ");
-    cr_assert(date, "%s", response);
-    snprintf(head, size, "%.*s%.*s", (int)(date - response), response,
-             (int)(*body - strchr(date, '\n')), strchr(date, '\n'));
-}
-
-TestToEnd(conn, rule_15_a_HEAD_has_the_fields_of_GET_and_no_body)
-{
-    static const struct {
-        const char *get, *head;
-    } rows[] = {
-        {GET("/a.txt"), HEAD("/a.txt")},
-        {GET("/"), HEAD("/")},
-        {GET("/none"), HEAD("/none")},
-        {GET("/folder"), HEAD("/folder")},
-        {GET("/guestbook"), HEAD("/guestbook")},
-        {GET("/guestbook?page=0"), HEAD("/guestbook?page=0")},
-    };
-    char get[1000], head[1000];
-    const char *body;
-    open_pair();
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        head_of(rows[i].get, get, sizeof(get), &body);
-        head_of(rows[i].head, head, sizeof(head), &body);
-        expect_text(rows[i].head, body, "");
-        expect_text(rows[i].head, head, get);
-        expect_state(rows[i].head, CONN_IDLE);
-    }
-}
-
-TestToEnd(conn, rule_15_a_refused_HEAD_has_no_body_either)
-{
-    open_tcp();
-    tell("HEAD / HTTP/1.1\r\n\r\n");
-    expect_state("refused", CONN_LINGERING);
-    expect_text("refused", body_of(heard()), "");
-}
-
-TestToEnd(conn, rule_15_a_204_has_no_length)
-{
-    open_pair();
-    tell("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
-    const char *response = heard();
-    cr_expect(strncmp(response, "HTTP/1.1 204 No Content\r\n", 25) == 0, "%s", response);
-    expect_part("204", response, "\r\nAllow: GET, HEAD, POST, OPTIONS\r\n");
-    expect_no_part("204", response, "Content-Length");
-    expect_text("204", body_of(response), "");
-}
-
-TestToEnd(conn, rule_15_a_304_has_no_length)
-{
-    open_pair();
-    tell("GET /a.txt HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n");
-    const char *response = heard();
-    cr_expect(strncmp(response, "HTTP/1.1 304 Not Modified\r\n", 27) == 0, "%s", response);
-    expect_no_part("304", response, "Content-Length");
-    expect_text("304", body_of(response), "");
-    expect_state("304", CONN_IDLE);
-}
-
-TestToEnd(conn, rule_21_sends_the_range_and_no_more)
-{
-    static const struct {
-        const char *range, *part;
-    } rows[] = {{"0-0", "0"}, {"3-5", "345"}, {"7-", "789"}, {"-2", "89"}, {"0-99", "0123456789"}};
-    char request[200], length[60];
-    open_pair();
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        snprintf(request, sizeof(request),
-                 "GET /a.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=%s\r\n\r\n", rows[i].range);
-        snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n", strlen(rows[i].part));
-        tell(request);
-        const char *response = heard();
-        cr_expect(strncmp(response, "HTTP/1.1 206 Partial Content\r\n", 30) == 0, "%s", response);
-        expect_part(rows[i].range, response, length);
-        expect_text(rows[i].range, body_of(response), rows[i].part);
-        expect_state(rows[i].range, CONN_IDLE);
-    }
-}
-
 /* One byte is no error, whatever errno was before. */
 TestToEnd(conn, rule_21_sends_one_byte_of_a_large_file)
 {
@@ -415,32 +318,6 @@ TestToEnd(conn, rule_21_sends_one_byte_of_a_large_file)
 }
 
 /* ---- staying and closing ------------------------------------------------------------------- */
-
-TestToEnd(conn, rule_16_says_whether_it_stays)
-{
-    static const struct {
-        const char *request;
-        bool kept;
-    } rows[] = {
-        {GET("/a.txt"), true},
-        {GET("/none"), true},
-        {GET("/%zz"), true},
-        {GET("/guestbook?page=0"), true},
-        {"PUT / HTTP/1.1\r\nHost: a\r\n\r\n", true},
-        {"BREW / HTTP/1.1\r\nHost: a\r\n\r\n", true},
-        {"GET /a.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", true},
-        {"GET /a.txt HTTP/1.0\r\n\r\n", false},
-        {GET_LAST("/a.txt"), false},
-        {GET_LAST("/none"), false},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        open_pair();
-        tell(rows[i].request);
-        expect_state(rows[i].request, rows[i].kept ? CONN_IDLE : CONN_DONE);
-        expect_part(rows[i].request, heard(),
-                    rows[i].kept ? "\r\nConnection: keep-alive\r\n" : "\r\nConnection: close\r\n");
-    }
-}
 
 TestToEnd(conn, keep_alive_0_closes_after_every_response)
 {
@@ -498,26 +375,6 @@ TestToEnd(conn, a_hundred_requests_at_most_are_answered_while_somebody_waits)
     expect_number("answered", board_requests(board), 100);
 }
 
-TestToEnd(conn, rule_13_answers_pipelined_requests_in_order)
-{
-    open_pair();
-    tell(GET("/a.txt") GET("/guestbook") POST_HEAD(30, "") ENTRY HEAD("/a.txt") GET("/none"));
-    expect_state("the second", CONN_ASKING);
-    expect_text("the first", body_of(heard()), "0123456789");
-    cr_assert_eq(conn.state, CONN_ASKING);
-    reply_page();
-    expect_state("the third", CONN_ASKING);
-    expect_text("the second", body_of(heard()), "unit 7 nobody typed: , \n");
-    expect_text("the third", conn.app.ask.words[0], "RPUSH");
-    reply_with(":1\r\n");
-    go();
-    expect_state("all", CONN_IDLE);
-    const char *rest = heard();
-    const char *third = strstr(rest, "HTTP/1.1 303 "), *fourth = strstr(rest, "HTTP/1.1 200 "),
-               *fifth = strstr(rest, "HTTP/1.1 404 ");
-    cr_expect(third == rest && fourth > third && fifth > fourth, "%s", rest);
-}
-
 TestToEnd(conn, one_response_a_turn)
 {
     open_pair();
@@ -544,51 +401,7 @@ TestToEnd(conn, does_not_read_on_while_a_whole_request_is_there)
     cr_expect(recv(conn.fd, &byte, 1, MSG_PEEK) == 1 && byte == 'm', "it is still in the socket");
 }
 
-TestToEnd(conn, rule_13_processes_nothing_behind_a_close)
-{
-    open_tcp();
-    tell(GET_LAST("/a.txt") GET("/a.txt"));
-    expect_number("responses", count_of(heard(), "HTTP/1.1 "), 1);
-    expect_number("answered", board_requests(board), 1);
-    expect_state("bytes were left", CONN_LINGERING);
-}
-
 /* ---- clients that leave -------------------------------------------------------------------- */
-
-TestToEnd(conn, a_client_that_leaves_before_its_request_is_whole_gets_nothing)
-{
-    static const char *const beginnings[] = {
-        "",
-        "\r\n",
-        "GET",
-        "GET / HTTP/1.1\r\nHost: a\r\n",
-        POST_HEAD(31, "") ENTRY,
-        "POST /guestbook HTTP/1.1\r\nHost: a\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n1e\r\n" ENTRY "\r\n0\r\n",
-    };
-    for (size_t i = 0; i < COUNT(beginnings); i++) {
-        open_pair();
-        say(client, beginnings[i]);
-        shutdown(client, SHUT_WR);
-        go();
-        expect_state(beginnings[i], CONN_DONE);
-        expect_text("rule 10", heard(), "");
-    }
-    expect_number("answered", board_requests(board), 0);
-}
-
-TestToEnd(conn, rule_14_a_client_that_half_closes_gets_its_response)
-{
-    open_pair();
-    say(client, GET("/a.txt") GET("/guestbook"));
-    shutdown(client, SHUT_WR);
-    go();
-    expect_state("asked", CONN_ASKING);
-    reply_page();
-    expect_state("answered", CONN_DONE);
-    expect_number("responses", count_of(heard(), "HTTP/1.1 200 OK\r\n"), 2);
-}
 
 TestToEnd(conn, a_client_that_is_gone_ends_the_response)
 {
@@ -758,24 +571,6 @@ TestToEnd(conn, rule_11_the_route_is_judged_after_the_body)
     expect_state("405", CONN_IDLE);
 }
 
-TestToEnd(conn, rule_11_a_refusal_comes_at_once)
-{
-    static const struct {
-        const char *request, *status;
-    } rows[] = {
-        {POST_HEAD(65537, "Expect: 100-continue\r\n"), "HTTP/1.1 413 "},
-        {POST_HEAD(1, "Expect: something\r\n"), "HTTP/1.1 417 "},
-        {POST_HEAD(1, "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n"), "HTTP/1.1 400 "},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        open_tcp();
-        tell(rows[i].request);
-        expect_state(rows[i].status, CONN_LINGERING);
-        cr_expect(strncmp(heard(), rows[i].status, strlen(rows[i].status)) == 0, "%s",
-                  rows[i].status);
-    }
-}
-
 /* A response that was sent before may fill the socket to the brim: whatever its size, the 100
  * behind it has to wait for room like anything else. */
 TestToEnd(conn, rule_11_a_continue_behind_a_response_waits_for_room)
@@ -810,33 +605,6 @@ TestToEnd(conn, rule_11_a_continue_waits_in_a_socket_that_is_full)
 }
 
 /* ---- refusing and lingering ---------------------------------------------------------------- */
-
-TestToEnd(conn, rule_12_a_refusal_closes_after_one_response)
-{
-    static const struct {
-        const char *request, *status;
-    } rows[] = {
-        {"rubbish\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
-        {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
-        {"GET / HTTP/2.0\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported\r\n"},
-        {"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
-         "HTTP/1.1 501 Not Implemented\r\n"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        open_tcp();
-        say(client, rows[i].request);
-        tell(GET("/a.txt"));
-        expect_state(rows[i].status, CONN_LINGERING);
-        const char *response = heard();
-        cr_expect(strncmp(response, rows[i].status, strlen(rows[i].status)) == 0, "%s", response);
-        expect_part(rows[i].status, response, "\r\nConnection: close\r\n");
-        expect_number("one response", count_of(response, "\r\nServer: "), 1);
-        cr_expect(is_closed(), "half-closed");
-        close(client);
-        client = -1;
-        expect_number("the client has gone", go_within(PATIENCE_MS), CONN_DONE);
-    }
-}
 
 TestToEnd(conn, rule_12_a_client_that_sends_on_can_read_its_refusal)
 {
