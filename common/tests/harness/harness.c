@@ -243,7 +243,8 @@ static void note_program(const char *folder)
 void start_server_with(const char *const *options)
 {
     char start[64];
-    launch(getenv("NO_WORKERS") ? without_workers(options) : options);
+    bool may_be_told = server_has_workers() && !getenv("NO_WORKERS");
+    launch(may_be_told ? options : without_workers(options));
     read_output(true, SOON_MS);
     snprintf(start, sizeof(start), "%s: listening on http://", server_says);
     const char *banner = server_output(), *colon = strrchr(banner, ':');

@@ -121,7 +121,8 @@ bool server_has_workers(void);   /* knows --workers */
 bool server_has_sanitizer(void); /* which has memory and calls of its own */
 
 /* Starts the server, on a free port and with our Redis' socket: start_server("-v", "-k", "0"), and
- * waits until it is ready. Chapters 3 and 5 get 8 workers, unless the options say otherwise. */
+ * waits until it is ready. Chapters 3 and 5 get 8 workers, unless the options say otherwise; who
+ * knows no --workers is not told of them. */
 #define start_server(...) start_server_with((const char *const[]){"", ##__VA_ARGS__, NULL})
 void start_server_with(const char *const *options);
 

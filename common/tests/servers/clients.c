@@ -35,10 +35,7 @@ CONCURRENT_SERVERS(thirty_clients_in_the_middle_of_a_request_hold_up_nobody)
 {
     struct client *clients[30];
     start_redis();
-    if (server_has_workers())
-        start_server("--workers", "40");
-    else
-        start_server();
+    start_server("--workers", "40");
     for (int i = 0; i < 30; i++) {
         clients[i] = dial();
         say(clients[i], i % 2 ? "GET /guestbook HTTP/1.1\r\nHo" : "GET / HTTP/1.1\r\nHo");

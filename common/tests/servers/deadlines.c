@@ -205,10 +205,7 @@ static void check_slow_reader(int64_t size, int requests)
     static const char request[] = "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n";
     char bytes[SOME_BYTES], all[MOST * sizeof(request)];
     const char *root = make_root_with_file(size);
-    if (server_is("iterative"))
-        start_server("--timeout", "2", "--root", root);
-    else
-        start_server("--timeout", "2", "--root", root, "--workers", "1");
+    start_server("--timeout", "2", "--root", root, "--workers", "1");
     struct client *slow = dial_with_room(SOME_BYTES);
     for (int i = 0; i < requests; i++)
         memcpy(all + (size_t)i * strlen(request), request, strlen(request));
@@ -306,10 +303,7 @@ CONCURRENT_SERVERS(two_hundred_deadlines_at_once_are_all_kept)
 {
     enum { EACH = 100 };
     struct client *silent[EACH], *slow[EACH];
-    if (server_has_workers())
-        start_server("--timeout", "1", "--workers", "202");
-    else
-        start_server("--timeout", "1");
+    start_server("--timeout", "1", "--workers", "202");
     int64_t start = now_ms();
     for (int i = 0; i < EACH; i++) {
         silent[i] = dial();
@@ -335,10 +329,7 @@ CONCURRENT_SERVERS(a_deadline_is_kept_though_others_come_behind_it)
     enum { OTHERS = 24 };
     struct client *others[OTHERS];
     int count = 0;
-    if (server_has_workers())
-        start_server("--timeout", "1", "--workers", "32");
-    else
-        start_server("--timeout", "1");
+    start_server("--timeout", "1", "--workers", "32");
     int64_t start = now_ms();
     struct client *first = dial();
     for (struct pollfd fd = {.fd = first->fd, .events = POLLIN};

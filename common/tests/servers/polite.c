@@ -87,10 +87,7 @@ BLOCKING_SERVERS(a_crowd_may_be_slow_to_speak)
 {
     enum { MANY = 150, LONG_MS = 700 }; /* three ticks, and a bit */
     struct client *crowd[MANY];
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "4");
+    start_server("--workers", "4");
     for (int i = 0; i < MANY; i++)
         crowd[i] = dial();
     poll(NULL, 0, LONG_MS);
@@ -120,10 +117,7 @@ BLOCKING_SERVERS(who_pipelines_makes_way_too)
     int heard = 1;
     for (int i = 0; i < MANY; i++)
         memcpy(requests + (size_t)i * (sizeof(request) - 1), request, sizeof(request));
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "1");
+    start_server("--workers", "1");
     struct client *greedy = dial();
     say_bytes(greedy, requests, 10);
     wait_until(is_read(greedy), SOON_MS, "it was not read");
@@ -144,10 +138,7 @@ BLOCKING_SERVERS(who_has_only_begun_the_next_request_makes_way)
     enum { MOST = 3 };
     static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nO"; /* PTIONS... */
     int heard = 1;
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "1");
+    start_server("--workers", "1");
     struct client *greedy = dial();
     say_bytes(greedy, request, 10);
     wait_until(is_read(greedy), SOON_MS, "it was not read");
@@ -171,10 +162,7 @@ BLOCKING_SERVERS(who_fills_a_buffer_with_a_begun_request_makes_way)
     enum { LONGEST = 16384 };
     static const char head[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\nX: ";
     static char bytes[LONGEST];
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "1");
+    start_server("--workers", "1");
     for (size_t size = 2048; size <= LONGEST; size *= 2) {
         memset(bytes, 'x', size);
         memcpy(bytes, head, strlen(head));
@@ -202,10 +190,7 @@ BLOCKING_SERVERS(who_has_sent_the_next_request_of_4096_bytes_is_kept)
     static const char first[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n", /* 36 bytes */
         head[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\nX: ";
     static char bytes[sizeof(first) + MOST];
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "1");
+    start_server("--workers", "1");
     for (size_t size = MOST; size <= MOST + 1; size++) {
         memset(bytes, 'x', sizeof(bytes));
         memcpy(bytes, first, strlen(first));

@@ -332,10 +332,8 @@ EVERY_SERVER(no_reply_to_auth_is_a_503_or_504_in_time)
     };
     start_stand_in();
     setenv("REDISCLI_AUTH", "secret", 1);
-    if (server_has_workers()) /* one, so that whoever connects anew is the one that is asked */
-        start_server("--timeout", "2", "--workers", "1");
-    else
-        start_server("--timeout", "2");
+    /* one, so that whoever connects anew is the one that is asked */
+    start_server("--timeout", "2", "--workers", "1");
     for (size_t i = 0; i < 2 * COUNT(rows); i++) {
         const char *call = i % 2 ? "RPUSH" : "INCR";
         stand_in((struct manner){.at = call, .then = CLOSES}); /* the next one connects anew */

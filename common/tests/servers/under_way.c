@@ -44,10 +44,7 @@ EVERY_SERVER(a_next_request_destroys_no_response_that_was_the_last)
 BLOCKING_SERVERS(a_connection_does_not_make_way_while_its_response_is_under_way)
 {
     enum { TICKS_MS = 1000 }; /* in which an idle one would have made way */
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "1");
+    start_server("--workers", "1");
     struct client *c = ask_without_reading(1);
     struct client *patient = dial_and_say(GET_HOME);
     for (int64_t start = now_ms(); now_ms() - start < TICKS_MS && !is_closed_by_server(c);)

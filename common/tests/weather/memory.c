@@ -157,10 +157,7 @@ EVERY_SERVER(a_thousand_small_files_are_not_all_kept_in_memory)
     skip_with_sanitizers();
     const char *root = make_root();
     write_file("root/public/file", bytes, BYTES);
-    if (server_has_workers())
-        start_server("--root", root, "--workers", "4");
-    else
-        start_server("--root", root);
+    start_server("--root", root, "--workers", "4");
     check(get("/file")->body_len == BYTES, "%zu bytes", get("/file")->body_len);
     long before = server_pss_kib();
     for (int i = 0; i < FILES; i++) {

@@ -83,10 +83,7 @@ BLOCKING_SERVERS(three_hundred_keep_alive_clients_see_no_error)
 {
     if (access("/usr/bin/wrk", X_OK) < 0 || access("/usr/bin/ab", X_OK) < 0)
         cr_skip_test("wrk and ab are not both installed");
-    if (server_is("iterative"))
-        start_server();
-    else
-        start_server("--workers", "4");
+    start_server("--workers", "4");
     check_contentment(run_wrk, wrk_is_content);
     check_contentment(run_ab, ab_is_content);
 }
