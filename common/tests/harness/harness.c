@@ -100,12 +100,17 @@ const char *server_output(void)
     return output ? output : "";
 }
 
-int count_lines(const char *text)
+int count_parts(const char *text, const char *part)
 {
     int count = 0;
-    while ((text = strchr(text, '\n')))
-        text++, count++;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
     return count;
+}
+
+int count_lines(const char *text)
+{
+    return count_parts(text, "\n");
 }
 
 enum { OUTPUT_MOST = 16 * 1024 * 1024 }; /* bytes: nobody has so much to say */

@@ -167,6 +167,7 @@ const char *server_output(void);
 int run_server_with(const char *const *options);
 
 int count_lines(const char *text);
+int count_parts(const char *text, const char *part);
 
 /* ---- processes ----------------------------------------------------------------------------- */
 

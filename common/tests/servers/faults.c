@@ -236,10 +236,7 @@ static const char *strace_log(void)
 
 static int count_injected(void)
 {
-    int count = 0;
-    for (const char *at = strace_log(); (at = strstr(at, "(INJECTED)")); at++)
-        count++;
-    return count;
+    return count_parts(strace_log(), "(INJECTED)");
 }
 
 /* A brk(2) that fails says so by what it returns, and not with an error (its NOTES). */
@@ -262,7 +259,7 @@ static const char *expression(const struct injection *i)
 static bool is_attached(int processes)
 {
     const char *said = read_whole(place("strace.said"), NULL);
-    int status, count = 0;
+    int status;
     if (waitpid(strace_pid, &status, WNOHANG) == strace_pid) {
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
             cr_skip_test("strace is not installed");
@@ -270,9 +267,7 @@ static bool is_attached(int processes)
             cr_skip_test("strace may not attach here");
         check(false, "strace has ended: %s", said);
     }
-    for (const char *at = said; at && (at = strstr(at, " attached")); at++)
-        count++;
-    return count >= processes;
+    return said && count_parts(said, " attached") >= processes;
 }
 
 static void attach(const struct fault *fault)
@@ -613,9 +608,7 @@ static void leave_entries(int count)
 
 static void check_page(const struct answer *page, int entries)
 {
-    int count = 0;
-    for (const char *at = page->body; (at = strstr(at, remarks())); at++)
-        count++;
+    int count = count_parts(page->body, remarks());
     check(page->status == 200 && count == entries, "%d: %d entries arrive intact", page->status,
           count);
 }

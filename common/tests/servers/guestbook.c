@@ -233,11 +233,9 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
     }
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
         const struct answer *page = get(pages[i].target);
-        int entries = 0;
+        int entries = count_parts(page->body, "<article>");
         check_page(page, pages[i].first);
         check_page(page, pages[i].last);
-        for (const char *at = page->body; (at = strstr(at, "<article>")); at++)
-            entries++;
         check(entries == pages[i].entries, "%s: %d entries", pages[i].target, entries);
         check(strstr(page->body, pages[i].first) <= strstr(page->body, pages[i].last), "%s",
               pages[i].target);
@@ -394,9 +392,7 @@ EVERY_SERVER(a_page_of_twenty_entries_as_long_as_may_be_arrives_whole)
         check(post(form)->status == 303, "entry %d is not stored", i);
     for (int i = 0; i < 5; i++) {
         const struct answer *page = get("/guestbook");
-        int count = 0;
-        for (const char *at = page->body; (at = strstr(at, "&amp;")); at++)
-            count++;
+        int count = count_parts(page->body, "&amp;");
         check(page->status == 200 && count >= ENTRIES * (NAME + REMARKS), "%d: %d characters",
               page->status, count);
     }

@@ -618,14 +618,6 @@ EVERY_SERVER(three_hundred_requests_leave_no_descriptor_behind)
 
 /* ---- the harness itself -------------------------------------------------------------------- */
 
-static int count_in_record(const char *what)
-{
-    int count = 0;
-    for (const char *at = last_record(); (at = strstr(at, what)); at++)
-        count++;
-    return count;
-}
-
 static void the_record_of_a_long_wait_names_the_stopped_process(void)
 {
     char stopped[64], traced[64];
@@ -638,9 +630,11 @@ static void the_record_of_a_long_wait_names_the_stopped_process(void)
     kill(server_pid, SIGCONT);
     snprintf(stopped, sizeof(stopped), "  %d (%s) T", (int)server_pid, server_name);
     snprintf(traced, sizeof(traced), "  %d (%s) t", (int)server_pid, server_name);
-    check(count_in_record(stopped) + count_in_record(traced) == 2, "not twice: %s", stopped);
-    check(count_in_record("connections: 0 accepted, 1 not yet") == 2, "not in the queue");
-    check(count_in_record("cmd=client|list") == 1, "Redis was not asked");
+    check(count_parts(last_record(), stopped) + count_parts(last_record(), traced) == 2,
+          "not twice: %s", stopped);
+    check(count_parts(last_record(), "connections: 0 accepted, 1 not yet") == 2,
+          "not in the queue");
+    check(count_parts(last_record(), "cmd=client|list") == 1, "Redis was not asked");
     check(hear(c)->status == 200, "status %d", c->answer.status);
     hang_up(c);
 }

@@ -40,10 +40,7 @@ static void check_refused(const struct answer *answer, const char *kind, bool po
 /* How often the server has written this on standard error. */
 static int count_said(const char *text)
 {
-    int count = 0;
-    for (const char *at = server_errors(); (at = strstr(at, text)); at += strlen(text))
-        count++;
-    return count;
+    return count_parts(server_errors(), text);
 }
 
 EVERY_SERVER(without_redis_files_are_served_and_the_guestbook_says_what_is_missing)
