@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include <utlist.h>
 
 /* ---- for whoever wonders why ---------------------------------------------------------------- */
 
@@ -92,6 +93,8 @@ const char *last_exchange(void)
 
 /* ---- talking ------------------------------------------------------------------------------- */
 
+static struct client *clients; /* who are there */
+
 struct client *dial(void)
 {
     return dial_with_room(0);
@@ -114,6 +117,7 @@ struct client *dial_with_room(int bytes)
     check(connect(c->fd, address, six ? sizeof(ipv6) : sizeof(ipv4)) == 0, "connect: %s",
           strerror(errno));
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* a piece is a packet */
+    DL_APPEND(clients, c);
     return c;
 }
 
@@ -182,9 +186,16 @@ void hang_up(struct client *c)
     if (said.fd == c->fd)
         said.fd = -1; /* the next with this number is another */
     close(c->fd);
+    DL_DELETE(clients, c);
     forget_answer(c);
     free(c->in);
     free(c);
+}
+
+void hang_up_all(void)
+{
+    while (clients)
+        hang_up(clients);
 }
 
 void reset(struct client *c)

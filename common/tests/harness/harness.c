@@ -367,6 +367,7 @@ void run_case(const char *server, void (*body)(void))
     signal(SIGPIPE, SIG_IGN);
     make_folder();
     body();
+    hang_up_all();
     if (server_runs)
         stop_server();
 }

@@ -275,6 +275,7 @@ struct client {
     size_t len, used;
     struct answer answer; /* the last one */
     char *fields, *body;
+    struct client *prev, *next; /* of those that are there */
 };
 
 struct client *dial(void);
@@ -308,8 +309,10 @@ const char *last_record(void);
 void record_process(FILE *, pid_t);
 void record_redis(FILE *, bool may_ask);
 
-void hang_up(struct client *); /* closes, and frees */
-void reset(struct client *);   /* the same, the rude way */
+/* Closes, and frees. At a case's end, run_case() does so with those that are left. */
+void hang_up(struct client *);
+void hang_up_all(void);
+void reset(struct client *); /* the same, the rude way */
 
 /* The server's end of this client's connection, as the kernel describes it (sock_diag(7)); false:
  * there is none any more. /proc/net/tcp is long after other tests, and no snapshot. */

@@ -418,7 +418,6 @@ EVERY_SERVER(seven_hundred_injections_come_back_as_text_and_nothing_else)
     for (size_t i = 0; i < OTHERS; i++)
         tried += check_everywhere(others[i]);
     check(tried > 700, "only %d", tried);
-    hang_up(visitor);
 }
 
 EVERY_SERVER(line_breaks_in_remarks_are_kept_and_forge_no_entry)
@@ -430,7 +429,6 @@ EVERY_SERVER(line_breaks_in_remarks_are_kept_and_forge_no_entry)
         check_entry_is_text("Ada", lines[i]);
         check_form_holds_text("", lines[i]);
     }
-    hang_up(visitor);
 }
 
 /* An end and a deed, split between two entries and between name and remarks, do not meet. */
@@ -450,7 +448,6 @@ EVERY_SERVER(twenty_entries_cannot_do_together_what_one_cannot)
     check(same(page.tree, twenty.tree), "%s", visitor->answer.body);
     release(&twenty);
     release(&page);
-    hang_up(visitor);
 }
 
 /* ---- what is not text ---------------------------------------------------------------------- */
@@ -516,7 +513,6 @@ EVERY_SERVER(overlong_and_broken_utf_8_is_refused)
         check_refused("Ada", broken[i]);
     }
     check(redis_number("LLEN guestbook:entries") == 1, "one of them was stored");
-    hang_up(visitor);
 }
 
 EVERY_SERVER(control_characters_are_refused)
@@ -539,7 +535,6 @@ EVERY_SERVER(control_characters_are_refused)
     check(post("guest-name=A%00da&guest-remarks=hello")->status == 400, "a NUL in a name");
     check(post("guest-name=Ada&guest-remarks=hel%00lo")->status == 400, "a NUL in remarks");
     check(redis_number("LLEN guestbook:entries") == 1, "one of them was stored");
-    hang_up(visitor);
 }
 
 /* ---- the log, and fields ------------------------------------------------------------------- */

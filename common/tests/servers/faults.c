@@ -629,7 +629,6 @@ EVERY_SERVER(what_is_done_a_few_bytes_at_a_time_is_done_whole)
     check_page(hear(c), 3);
     check(hear(c)->status == 404, "status %d", c->answer.status);
     check_file(hear(c), "public/tux.png");
-    hang_up(c);
 }
 
 /* What does not fit into the kernel's buffers is taken from the server piece by piece. */
@@ -652,7 +651,6 @@ EVERY_SERVER(a_client_with_little_room_gets_everything_it_asked_for)
         check_file(hear(c), place("root/public/large"));
         check_page(hear(c), 20);
     }
-    hang_up(c);
 }
 
 /* ---- memory that is scarce ----------------------------------------------------------------- */

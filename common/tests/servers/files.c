@@ -108,7 +108,6 @@ EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
     check_file(get_home_with(c, "If-None-Match", "\"another\""), "public/index.html");
     check_file(get_home_with(c, "If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
                "public/index.html");
-    hang_up(c);
 }
 
 EVERY_SERVER(a_browser_asks_each_time_whether_its_file_has_changed)
@@ -121,7 +120,6 @@ EVERY_SERVER(a_browser_asks_each_time_whether_its_file_has_changed)
         check(rule && strcmp(rule, "no-cache") == 0, "%s", rule ? rule : "nothing");
         get_home_with(c, "If-None-Match", "*");
     }
-    hang_up(c);
 }
 
 /* Writes a file in place, and gives it a time of our choice, as tar(1) does. */
@@ -196,7 +194,6 @@ EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
     }
     check(get_home_with(c, "Range", "bytes=9999999-")->status == 416, "%d", c->answer.status);
     check_file(get_home_with(c, "Range", "bytes=0-1,3-4"), "public/index.html");
-    hang_up(c);
 }
 
 /* The first byte of a file, if it is what the client knows. */
@@ -228,7 +225,6 @@ EVERY_SERVER(a_part_by_a_date_needs_a_date_that_is_over)
                "it is as it was");
     snprintf(now, sizeof(now), "%s", field(&c->answer, "Last-Modified"));
     check(get_part_if(c, "/news.txt", now)->status == 200, "%d for %s", c->answer.status, now);
-    hang_up(c);
 }
 
 static bool is_date(const char *text)
@@ -268,7 +264,6 @@ EVERY_SERVER(a_file_of_any_time_has_whole_fields)
                   strchr(tag + 1, '"') == strrchr(tag, '"') && tag[strlen(tag) - 1] == '"',
               "%s: %s", path, tag);
     }
-    hang_up(c);
 }
 
 EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)

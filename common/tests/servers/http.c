@@ -48,7 +48,6 @@ EVERY_SERVER(a_known_method_in_the_wrong_place_is_405)
         check(allow && strcmp(allow, cases[i].allow) == 0, "%s: Allow: %s", cases[i].line, allow);
     }
     check_home(c, true);
-    hang_up(c);
 }
 
 EVERY_SERVER(an_unknown_method_is_501)
@@ -130,7 +129,6 @@ EVERY_SERVER(the_date_is_that_of_the_response)
               (long long)before);
         wait_until(time(NULL) > before, 2000, "time stands still");
     }
-    hang_up(c);
 }
 
 EVERY_SERVER(http_1_0_closes_unless_asked_to_stay)
@@ -145,7 +143,6 @@ EVERY_SERVER(http_1_0_closes_unless_asked_to_stay)
     }
     say(c, "GET / HTTP/1.0\r\n\r\n");
     check(!hear(c)->kept, "kept");
-    hang_up(c);
 }
 
 EVERY_SERVER(connection_close_closes)
@@ -156,7 +153,6 @@ EVERY_SERVER(connection_close_closes)
     say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     check_file(hear(c), "public/index.html");
     check(!c->answer.kept, "kept");
-    hang_up(c);
 }
 
 EVERY_SERVER(keep_alive_0_closes_after_every_response)
@@ -164,7 +160,6 @@ EVERY_SERVER(keep_alive_0_closes_after_every_response)
     start_server("--keep-alive", "0");
     struct client *c = dial();
     check_home(c, false);
-    hang_up(c);
 }
 
 EVERY_SERVER(a_client_that_half_closes_still_gets_its_response)
@@ -175,7 +170,6 @@ EVERY_SERVER(a_client_that_half_closes_still_gets_its_response)
     say_no_more(c);
     check(hear(c)->status == 200, "status %d", c->answer.status);
     hear_end(c);
-    hang_up(c);
 }
 
 /* ---- how requests come in ------------------------------------------------------------------ */

@@ -128,7 +128,6 @@ BLOCKING_SERVERS(who_pipelines_makes_way_too)
         check(++heard <= MOST, "%d requests, and somebody waits", MOST);
     hang_up(greedy);
     check_file(hear(patient), "public/index.html");
-    hang_up(patient);
 }
 
 /* Each request comes with the first byte of the next one, which so has begun whenever a response is
@@ -151,7 +150,6 @@ BLOCKING_SERVERS(who_has_only_begun_the_next_request_makes_way)
     }
     hang_up(greedy);
     check_file(hear(patient), "public/index.html");
-    hang_up(patient);
 }
 
 /* A read that fills the server's buffer may end in the middle of the next request. The rest of that

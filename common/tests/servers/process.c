@@ -51,15 +51,13 @@ EVERY_SERVER(sigint_ends_it_too_whoever_of_the_group_it_reaches)
 EVERY_SERVER(idle_clients_do_not_keep_it_from_stopping)
 {
     start_server();
-    struct client *silent = dial(), *kept = dial();
-    say(kept, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    dial(); /* who says nothing */
+    struct client *kept = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     hear(kept);
     int64_t start = now_ms();
     stop_server();
     check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
     hear_end(kept);
-    hang_up(silent);
-    hang_up(kept);
 }
 
 EVERY_SERVER(a_request_in_flight_is_finished_before_it_ends)
@@ -198,7 +196,7 @@ ONLY_SERVER(iterative, when_its_time_to_stop_is_over_redis_is_asked_nothing_more
     start_stand_in();
     start_server("--timeout", "20"); /* 4 s for Redis */
     stand_in((struct manner){.at = "INCR", .then = FREEZES});
-    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(stand_in_is_frozen(), SOON_MS, "it asks nothing");
     kill(server_pid, SIGTERM);
     wait_until(server_is_stopping(), 2000, "SIGTERM was not noticed");
@@ -211,7 +209,6 @@ ONLY_SERVER(iterative, when_its_time_to_stop_is_over_redis_is_asked_nothing_more
     await_server();
     check(!stand_in_is_frozen(), "it asked on");
     check(now_ms() - start < 5200 + patience(2000), "after %lld ms", (long long)(now_ms() - start));
-    hang_up(c);
 }
 
 /* The last byte of a post comes just before the five seconds are over, and Redis takes its time. */
@@ -263,7 +260,6 @@ EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most
     check(took > 3000 && took < 5000 + patience(1000), "it took %lld ms", (long long)took);
     check(cpu_ms_of_children() < patience(1000), "whoever had nothing to do did not sleep");
     hear_end(c);
-    hang_up(c);
 }
 
 EVERY_SERVER(a_port_can_be_taken_again_at_once)
@@ -376,7 +372,6 @@ ONLY_SERVER(forking, a_child_whose_parent_is_killed_ends_with_its_request)
     await_exit(1000);
     wait_until(waitpid(-parent, NULL, WNOHANG) > 0, 2000, "the child stays with its client");
     hear_end(kept);
-    hang_up(kept);
 }
 
 static void at_its_cap_idle_clients_make_way(void)

@@ -81,7 +81,6 @@ EVERY_SERVER(a_restart_of_redis_between_two_requests_costs_neither)
         kill_redis();
         start_redis();
     }
-    hang_up(c);
 }
 
 EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
@@ -96,7 +95,6 @@ EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
     start_redis();
     say(c, VIEW);
     check(hear(c)->status == 200, "status %d", c->answer.status);
-    hang_up(c);
 }
 
 /* --timeout 5 gives a command one second. */
@@ -154,7 +152,6 @@ CONCURRENT_SERVERS(files_are_served_while_somebody_waits_for_a_frozen_redis)
     check(!has_heard(c), "the guestbook did not wait");
     thaw_redis();
     check(hear(c)->status == 200, "status %d", c->answer.status);
-    hang_up(c);
 }
 
 /* Who has nothing to do must sleep, though there is something to read: the client has sent ahead,
@@ -176,7 +173,6 @@ EVERY_SERVER(waiting_for_redis_costs_no_cpu_whatever_the_client_does_meanwhile)
     check(server_cpu_ms() - before < patience(60), "%lld ms of CPU",
           (long long)(server_cpu_ms() - before));
     check_file(hear(c), "public/index.html");
-    hang_up(c);
 }
 
 EVERY_SERVER(a_post_whose_reply_is_lost_is_not_sent_again)
@@ -464,7 +460,6 @@ EVERY_SERVER(a_connection_found_closed_as_it_is_needed_costs_no_request)
         kill(-server_pid, SIGCONT);
         check(hear(c)->status == 200, "%d: status %d", i, c->answer.status);
     }
-    hang_up(c);
 }
 
 /* Redis answers in time, but the server is held fast until it would be too late. (If it was stopped
@@ -490,5 +485,4 @@ EVERY_SERVER(a_reply_that_came_while_the_server_was_stopped_counts)
         kill(-server_pid, SIGCONT);
         check(hear(c)->status == 200, "%d: status %d", i, c->answer.status);
     }
-    hang_up(c);
 }

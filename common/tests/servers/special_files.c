@@ -407,7 +407,6 @@ EVERY_SERVER(parts_of_three_gibibytes_are_the_right_ones)
     say(c, "HEAD /huge.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     const char *length = field(hear_head(c), "Content-Length");
     check(length && strcmp(length, "3221225472") == 0, "Content-Length: %s", length);
-    hang_up(c);
 }
 
 /* Throws away what comes, without copying it (tcp(7)), up to the connection's end, and has the
@@ -450,7 +449,6 @@ EVERY_SERVER(three_gibibytes_arrive_whole_and_cost_no_memory)
     check(count > 3 * GIB && count < 3 * GIB + 4096, "%llu bytes", (unsigned long long)count);
     check(after < before + ROOM_KIB && after_the_first < before + ROOM_KIB,
           "%ld KiB before, %ld at first, %ld KiB after", before, after_the_first, after);
-    hang_up(c);
 }
 
 /* ---- files that change while they are sent -------------------------------------------------- */
@@ -507,8 +505,8 @@ EVERY_SERVER(a_file_that_grows_while_it_is_sent_is_sent_as_long_as_it_was_said)
 {
     struct client *c = dial_for_a_large_file();
     check(truncate(place("root/public/large.bin"), 2L * LARGE) == 0, "%s", strerror(errno));
-    check(hear(c)->body_len == LARGE, "%zu bytes", c->answer.body_len);
-    hang_up(c); /* and hear() has seen that nothing came behind them */
+    check(hear(c)->body_len == LARGE, "%zu bytes",
+          c->answer.body_len); /* and nothing behind them */
 }
 
 EVERY_SERVER(a_file_truncated_while_it_is_sent_ends_the_connection_short)
@@ -581,5 +579,4 @@ EVERY_SERVER(without_a_descriptor_for_the_file_it_is_503)
     check(prlimit(pid, RLIMIT_NOFILE, &before, NULL) == 0, "%s", strerror(errno));
     say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     check_file(hear(c), "public/index.html");
-    hang_up(c);
 }

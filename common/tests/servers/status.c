@@ -148,7 +148,6 @@ EVERY_SERVER(head_gets_the_fields_and_no_body)
           a->status);
     say(c, "POST /status.json HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
     check(hear(c)->status == 405, "%d", c->answer.status);
-    hang_up(c);
 }
 
 /* The page is for people: what it looks like is its template's business. */
@@ -408,7 +407,6 @@ CONCURRENT_SERVERS(it_says_how_long_a_client_has_been_waiting)
             ms = atoll(text_of(slot, "since_ms"));
     check(is_loop() || (ms >= shortest && ms <= longest), "%lld ms, and not %lld to %lld", ms,
           shortest, longest);
-    hang_up(c);
 }
 
 /* The iterative server's status waits like everybody else, and then there is nobody but itself. */
@@ -426,7 +424,6 @@ ONLY_SERVER(iterative, its_status_waits_its_turn_and_finds_itself_alone)
               strcmp(text_of(0, "request"), "GET /status.json") == 0 &&
               json_number(&json, "now.reading") == 1 && json_number(&json, "responses.4xx") == 1,
           "%s", watcher->answer.body);
-    hang_up(watcher);
 }
 
 /* ---- a worker that is killed --------------------------------------------------------------- */
@@ -668,5 +665,4 @@ EVERY_SERVER(the_status_leaves_no_descriptor_behind)
     }
     check(json_number(&json, "descriptors") <= before + WORKERS, "%lld at first, %lld now", before,
           json_number(&json, "descriptors"));
-    hang_up(c);
 }

@@ -36,7 +36,6 @@ EVERY_SERVER(a_next_request_destroys_no_response_that_was_the_last)
     wait_until(is_closed_by_server(c), SOON_MS, "it is kept");
     say(c, GET_PICTURE);
     check_file(hear(c), PICTURE);
-    hang_up(c);
 }
 
 /* The connection was promised to be kept. Only its response keeps the worker from another client.
@@ -54,8 +53,6 @@ BLOCKING_SERVERS(a_connection_does_not_make_way_while_its_response_is_under_way)
     check(c->answer.kept, "not even promised");
     check_file(hear(c), "public/index.html");
     check_file(hear(patient), "public/index.html");
-    hang_up(patient);
-    hang_up(c);
 }
 
 /* It reads for longer than an idle connection is kept, and than the server lingers at a time. */
@@ -79,7 +76,6 @@ EVERY_SERVER(a_slow_reader_gets_its_response_though_the_time_of_an_idle_connecti
         poll(NULL, 0, EVERY_MS); /* that is how slow it is */
     }
     check(spoke && got > size, "%zu bytes of more than %zu", got, size);
-    hang_up(c);
 }
 
 EVERY_SERVER(a_client_that_never_reads_leaves_the_kernel_nothing_to_send)
@@ -89,7 +85,6 @@ EVERY_SERVER(a_client_that_never_reads_leaves_the_kernel_nothing_to_send)
     struct client *c = ask_without_reading(2);
     wait_until(!find_server_end(c, &end), 3000, "the kernel still offers %u bytes",
                end.idiag_wqueue);
-    hang_up(c);
 }
 
 EVERY_SERVER(a_server_that_has_ended_leaves_the_kernel_nothing_to_send)
@@ -99,5 +94,4 @@ EVERY_SERVER(a_server_that_has_ended_leaves_the_kernel_nothing_to_send)
     struct client *c = ask_without_reading(2);
     stop_server();
     check(!find_server_end(c, &end), "the kernel still offers %u bytes", end.idiag_wqueue);
-    hang_up(c);
 }
