@@ -74,12 +74,6 @@ static enum effect reply(const char *bytes)
     return effect;
 }
 
-static void expect_ask(const char *about, const char *first_word)
-{
-    cr_expect(app.ask.count > 0, "%s", about);
-    expect_text(about, app.ask.words[0], first_word);
-}
-
 #define FORM(body_len)                                                                             \
     "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " #body_len "\r\n\r\n"
 
@@ -154,23 +148,6 @@ Test(app, each_method_and_path_has_its_answer)
     }
 }
 
-/* A browser takes "//name/..." for another host: whoever links to such an address here would have
- * us send visitors there. */
-Test(app, a_redirect_to_a_folder_stays_on_this_host)
-{
-    static const char *const lines[] = {
-        "GET //folder",  "GET //other.example/../folder",         "GET //other.example/..%2ffolder",
-        "GET ///folder", "GET http://a//other.example/../folder",
-    };
-    for (size_t i = 0; i < COUNT(lines); i++) {
-        ask(lines[i], "");
-        expect_number(lines[i], app.response.status, 301);
-        cr_expect(app.response.location && app.response.location[0] == '/' &&
-                      app.response.location[1] != '/',
-                  "%s sends the visitor to %s", lines[i], app.response.location);
-    }
-}
-
 Test(app, a_large_file_is_open_and_has_its_type)
 {
     expect_number("large.bin", ask("GET /large.bin", ""), RESPOND);
@@ -228,69 +205,7 @@ Test(app, rule_20_a_response_says_how_the_file_can_be_asked_for_again)
     expect_number("its page is sent", app.file.fd, -1);
 }
 
-Test(app, rule_21_a_range_of_a_file_is_a_206)
-{
-    ask("GET /a.txt", "Range: bytes=3-5\r\n\r\n");
-    expect_number("part", app.response.status, 206);
-    expect_text("part", app.response.content_range, "bytes 3-5/10");
-    expect_text("part", app.response.type, "text/plain; charset=utf-8");
-    expect_text("part", content(), "345");
-
-    ask("GET /a.txt", "Range: bytes=10-\r\n\r\n");
-    expect_number("beyond", app.response.status, 416);
-    expect_text("beyond", app.response.content_range, "bytes */10");
-    expect_part("beyond", content(), "416 Range Not Satisfiable");
-    expect_number("beyond", app.file.fd, -1);
-
-    ask("GET /", "Range: bytes=0-0\r\n\r\n");
-    expect_number("a page", app.response.status, 206);
-    expect_part("rule 22", app.response.fields, "Content-Security-Policy: ");
-}
-
 /* ---- the guestbook ------------------------------------------------------------------------- */
-
-Test(app, a_view_takes_three_questions)
-{
-    expect_number("request", ask("GET /guestbook", ""), ASK_REDIS);
-    expect_ask("first", "INCR");
-    expect_number("INCR", reply(":7\r\n"), ASK_REDIS);
-    expect_ask("second", "GET");
-    expect_number("GET", reply("$4\r\n1234\r\n"), ASK_REDIS);
-    expect_ask("third", "LRANGE");
-    expect_number("LRANGE", reply("*1\r\n$28\r\n2026-11-21T02:45:37Z\nAda\n<i>\r\n"), RESPOND);
-    expect_number("status", app.response.status, 200);
-    expect_text("page", content(), "unit 1,234 [Ada: &lt;i&gt;] typed: , \n");
-    expect_text("type", app.response.type, "text/html; charset=utf-8");
-    expect_part("fields", app.response.fields, "Cache-Control: no-store\r\n");
-    expect_part("fields", app.response.fields, "Content-Security-Policy: ");
-}
-
-Test(app, a_post_takes_one_question_and_sends_the_visitor_to_the_page)
-{
-    expect_number("request", ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x"),
-                  ASK_REDIS);
-    expect_ask("first", "RPUSH");
-    expect_number("words", app.ask.count, 3);
-    expect_part("entry", app.ask.words[2], "Z\nAda\nx");
-    expect_number("reply", reply(":1\r\n"), RESPOND);
-    expect_number("status", app.response.status, 303);
-    expect_text("location", app.response.location, "/guestbook");
-    expect_number("content", app.content.len, 0);
-}
-
-/* The entry is stored, and its visitor is told so, with or without a reply to what comes after. */
-Test(app, a_post_into_a_list_that_is_too_long_takes_two_questions)
-{
-    for (int lost = 0; lost < 2; lost++) {
-        ask("POST /guestbook", FORM(30) "guest-name=Ada&guest-remarks=x");
-        expect_number("RPUSH", reply(":10101\r\n"), ASK_REDIS);
-        expect_ask("second", "LTRIM");
-        expect_number("LTRIM", lost ? app_reply(&app, NULL, REDIS_NO_REPLY) : reply("+OK\r\n"),
-                      RESPOND);
-        expect_number("status", app.response.status, 303);
-        expect_text("location", app.response.location, "/guestbook");
-    }
-}
 
 /* Rule 23. */
 Test(app, takes_posts_from_its_own_pages_and_from_what_is_no_browser)
@@ -343,24 +258,6 @@ Test(app, takes_posts_from_its_own_pages_and_from_what_is_no_browser)
     }
     expect_number("a link may lead here",
                   ask("GET /guestbook", "Sec-Fetch-Site: cross-site\r\n\r\n"), ASK_REDIS);
-}
-
-Test(app, a_form_to_be_mended_comes_back)
-{
-    expect_number("request", ask("POST /guestbook", FORM(29) "guest-name=A%3C&guest-remarks="),
-                  RESPOND);
-    expect_number("status", app.response.status, 400);
-    expect_text("page", content(),
-                "unit error: Please write something into the remarks. typed: A&lt;, \n");
-}
-
-Test(app, another_content_type_is_a_415)
-{
-    expect_number("request",
-                  ask("POST /guestbook", "Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx"),
-                  RESPOND);
-    expect_number("status", app.response.status, 415);
-    expect_part("page", content(), "415 Unsupported Media Type A form has to come as");
 }
 
 /* In words that somebody understands who does not know Redis, and never in Redis' own. */
@@ -768,42 +665,6 @@ static bool comes_to_be(const char *expected)
 
 #define STATUS "templates/error/index.html"
 
-Test(app, a_changed_template_is_read_again)
-{
-    ask("GET /none", "");
-    expect_part("before", content(), "404 Not Found There is nothing");
-    change(STATUS, "new {{code}}");
-    cr_expect(comes_to_be("new 404"), "%s", content());
-    change(STATUS, "newer {{code}}");
-    cr_expect(comes_to_be("newer 404"), "%s", content());
-}
-
-Test(app, a_template_broken_after_start_leaves_the_old_page)
-{
-    int messages[2];
-    char error[200];
-    change(STATUS, "old {{code}}");
-    cr_assert(comes_to_be("old 404"));
-
-    cr_assert(pipe(messages) == 0);
-    int kept = dup(STDERR_FILENO);
-    dup2(messages[1], STDERR_FILENO);
-    change(STATUS, "\n{{misspelt}}");
-    for (int ms = 0; ms < PATIENCE_MS && !comes(messages[0], POLLIN, 20); ms += 20)
-        ask("GET /none", "");
-    for (int i = 0; i < 10; i++)
-        ask("GET /none", "");
-    dup2(kept, STDERR_FILENO);
-    close(messages[1]);
-
-    expect_text("the page", content(), "old 404");
-    read_to_end(messages[0], error, sizeof(error));
-    expect_text("one line", error, "unit: " STATUS ":2: unknown name: misspelt\n");
-
-    change(STATUS, "mended {{code}}");
-    cr_expect(comes_to_be("mended 404"), "%s", content());
-}
-
 Test(app, a_template_removed_after_start_leaves_the_old_page)
 {
     change(STATUS, "old {{code}}");
@@ -888,14 +749,6 @@ static void expect_death(const char *about, const char *message)
     expect_number(about, ending.status, 1);
     expect_text(about, ending.err, message);
     expect_text(about, ending.out, "");
-}
-
-Test(app_at_start, takes_what_is_there)
-{
-    options = unit_options();
-    struct ending ending = run_apart(start_with, &options);
-    expect_number("all there", ending.status, 0);
-    expect_text("all there", ending.err, "");
 }
 
 Test(app_at_start, dies_without_its_root)

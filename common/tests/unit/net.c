@@ -396,34 +396,6 @@ static void listen_on(const void *options)
     net_listen(options, true);
 }
 
-Test(net, a_taken_port_ends_the_program_with_one_line)
-{
-    struct options o = local(0);
-    int listener = net_listen(&o, true);
-    o.port = port_of(listener);
-    struct ending ending = run_apart(listen_on, &o);
-    char expected[200];
-    snprintf(expected, sizeof(expected),
-             "server: cannot listen on 127.0.0.1 port %d: Address already in use; choose another "
-             "one with --port\n",
-             o.port);
-    expect_number("status", ending.status, 1);
-    expect_text("line", ending.err, expected);
-    close(listener);
-}
-
-Test(net, a_port_is_free_again_at_once)
-{
-    struct options o = local(0);
-    int listener = net_listen(&o, true);
-    o.port = port_of(listener);
-    int client = connect_to(o.port), served = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    close(served); /* first: its end is the one that stays in TIME_WAIT */
-    close(client);
-    close(listener);
-    expect_number("again", run_apart(listen_on, &o).status, 0);
-}
-
 Test(net, an_address_that_is_none_ends_the_program)
 {
     static const char *const addresses[] = {"localhost", "", "127.0.0.1:80", "[::1]", "256.1.1.1"};
@@ -447,41 +419,6 @@ Test(net, somebody_elses_address_ends_the_program)
     expect_number("status", ending.status, 1);
     expect_text("line", ending.err,
                 "server: cannot listen on 192.0.2.1 port 0: Cannot assign requested address\n");
-}
-
-static void say_ready(const void *options)
-{
-    const struct options *o = options;
-    int listener = net_listen(o, true);
-    net_announce(o, listener);
-    fprintf(stderr, "%d", port_of(listener));
-    _exit(0); /* what was printed is out already */
-}
-
-static int port_in(const char *text)
-{
-    return (int)strtol(text, NULL, 10);
-}
-
-Test(net, says_where_it_listens)
-{
-    struct options o = local(0);
-    char expected[200];
-    struct ending ending = run_apart(say_ready, &o);
-    snprintf(expected, sizeof(expected), "server: listening on http://127.0.0.1:%d\n",
-             port_in(ending.err));
-    expect_text("IPv4", ending.out, expected);
-
-    int six = socket(AF_INET6, SOCK_STREAM, 0);
-    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    if (six < 0 || bind(six, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return; /* no IPv6 here */
-    close(six);
-    o.bind = "::1";
-    ending = run_apart(say_ready, &o);
-    snprintf(expected, sizeof(expected), "server: listening on http://[::1]:%d\n",
-             port_in(ending.err));
-    expect_text("IPv6", ending.out, expected);
 }
 
 Test(net, out_of_descriptors_accepting_pauses_for_a_tick)
