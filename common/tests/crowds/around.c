@@ -2,16 +2,9 @@
 
 #include "tests/harness/harness.h"
 
-#include <errno.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 int as_many_as(int plain, int with_patience)
 {

@@ -13,14 +13,6 @@
 #include "around.h"
 #include "tests/harness/harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 enum {
     SHORTEST_MS = 2500, /* --timeout: for a whole request, and for a response without progress; */
     LONGEST_MS = 20000, /* more of it where it takes long to let all attackers in */

@@ -7,15 +7,7 @@
 #include "around.h"
 #include "tests/harness/harness.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     PAGE_ROOM = 4096,            /* bytes: a head, and the page of an empty guestbook, */

@@ -5,13 +5,6 @@
 #include "around.h"
 #include "tests/harness/harness.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 enum { MIB = 1024 * 1024, LITTLE = 256 * MIB };
 
 /* ---- a control group ----------------------------------------------------------------------- */

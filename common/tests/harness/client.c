@@ -3,19 +3,10 @@
  */
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <linux/sockios.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 #include <utlist.h>
 
 /* ---- for whoever wonders why ---------------------------------------------------------------- */

@@ -1,17 +1,8 @@
 #include "harness.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Each test is a process of its own: what is static here is one test's. */
 const char *server_name;

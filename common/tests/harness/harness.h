@@ -21,15 +21,27 @@
 #ifndef SERVERS_H
 #define SERVERS_H
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <linux/inet_diag.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 /* ---- a case -------------------------------------------------------------------------------- */
 

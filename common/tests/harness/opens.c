@@ -3,9 +3,6 @@
 
 #include <ctype.h>
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static bool watched, may_look_at_itself;
 static char logs[32];   /* what the names of its logs begin with */

@@ -4,15 +4,8 @@
  */
 #include "harness.h"
 
-#include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 
 enum {
     LONG_MS = 2000, /* a wait that is worth a record */

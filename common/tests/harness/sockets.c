@@ -2,18 +2,12 @@
  */
 #include "harness.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h> /* its tcp_info is longer than libc's */
-#include <netinet/in.h>
 #include <stddef.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     ROOM = 64 * 1024,

@@ -2,18 +2,11 @@
  * to behave, and to ask what it has heard. */
 #include "harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 enum { PEERS = 256, ROOM = 4096, WORDS = 4, WORD = 64 };
 

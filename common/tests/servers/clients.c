@@ -1,12 +1,6 @@
 /* Clients that are slow, silent, or many: who has to wait for them, and for how long. */
 #include "tests/harness/harness.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 EVERY_SERVER(a_silent_client_keeps_nobody_from_being_served)
 {
     start_server();

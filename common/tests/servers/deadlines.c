@@ -6,14 +6,6 @@
  */
 #include "tests/harness/harness.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 
 enum {

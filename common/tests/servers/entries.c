@@ -10,11 +10,6 @@
 #include "tests/harness/harness.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 /* ---- a page as a browser sees it ----------------------------------------------------------- */
 

@@ -10,17 +10,6 @@
  */
 #include "tests/harness/harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 /* ---- the table ----------------------------------------------------------------------------- */
 
 enum { /* servers */

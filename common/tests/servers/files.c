@@ -1,15 +1,6 @@
 /* public/: what is served, as it is, and that nothing else is. */
 #include "tests/harness/harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 static void check_type(const struct answer *answer, const char *expected)
 {
     const char *type = field(answer, "Content-Type");

@@ -1,11 +1,6 @@
 /* The guestbook, as a visitor sees it and as Redis does. */
 #include "tests/harness/harness.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 static void check_page(const struct answer *page, const char *text)
 {
     const char *type = field(page, "Content-Type");

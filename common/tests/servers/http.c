@@ -3,12 +3,6 @@
  */
 #include "tests/harness/harness.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 #define FORM     "guest-name=Ada&guest-remarks=hello" /* 34 bytes */
 #define POST_FORM                                                                                  \

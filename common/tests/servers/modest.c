@@ -3,16 +3,7 @@
  */
 #include "tests/harness/harness.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- files --------------------------------------------------------------------------------- */
 

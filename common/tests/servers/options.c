@@ -1,20 +1,8 @@
 /* The command line: what is understood, what is refused, and how that is said. */
 #include "tests/harness/harness.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <regex.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
 /* One line on standard error, that begins with the server's name and says so much. */
 static void check_complaint(const char *what)

@@ -5,10 +5,6 @@
  * way to nobody. */
 #include "tests/harness/harness.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- idle clients -------------------------------------------------------------------------- */
 
 enum { IDLE = 100, KNOCKS = 3, MOST_KNOCKS = 12, A_FEW = 5 };

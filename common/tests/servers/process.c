@@ -1,15 +1,7 @@
 /* The server as a process: how it stops, what it leaves behind, and what it holds on to. */
 #include "tests/harness/harness.h"
 
-#include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* ---- stopping ------------------------------------------------------------------------------ */
 

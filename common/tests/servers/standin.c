@@ -4,14 +4,6 @@
  */
 #include "tests/harness/harness.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #define VIEW   "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n"
 #define VIEW_2 "GET /guestbook?page=2 HTTP/1.1\r\nHost: test\r\n\r\n"
 #define FORM   "guest-name=Ada&guest-remarks=hello"

@@ -8,15 +8,8 @@
 #include "tests/json.h"
 #include "tests/status_fields.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 #define GET_KEPT(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"

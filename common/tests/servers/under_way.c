@@ -5,11 +5,6 @@
  */
 #include "tests/harness/harness.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
-
 #define PICTURE     "public/tux.png"
 #define GET_PICTURE "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n"
 #define GET_HOME    "GET / HTTP/1.1\r\nHost: test\r\n\r\n"

@@ -12,17 +12,8 @@
 #include "tests/wire_cases.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MARKER "GET /marker HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
 

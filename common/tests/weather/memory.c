@@ -6,12 +6,7 @@
  */
 #include "tests/harness/harness.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static void skip_with_sanitizers(void)
 {

@@ -1,12 +1,6 @@
 /* Three hundred clients that all want to be kept, where four can be served, or one. */
 #include "tests/harness/harness.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 enum { CROWD = 300 };
 
 /* Starts a program that loads the server; what it has to say goes to a file of its name. */

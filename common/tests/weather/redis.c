@@ -4,10 +4,6 @@
 #include "tests/harness/harness.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 /* ---- a crowd ------------------------------------------------------------------------------- */
 

@@ -4,19 +4,8 @@
  * the load whose losses are counted is our own: a loop of clients that ask, hear, and ask again. */
 #include "tests/harness/harness.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* ---- the load ------------------------------------------------------------------------------ */
 
