@@ -52,7 +52,3 @@ class Budgets(unittest.TestCase):
         for kind, naps in ("new page", True), ("kept page", False):
             found = calls_of("floor", kind, self.redis, calls.FEW_AT_ONCE, 300)
             self.assertEqual("clock_nanosleep" in found, naps, found)
-
-
-if __name__ == "__main__":
-    unittest.main()

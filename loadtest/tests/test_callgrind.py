@@ -57,7 +57,3 @@ class Alive(unittest.TestCase):
                                           machine.choose_cores().client, requests=200)
         for part, count in parts.items():
             self.assertGreater(count, 50, part)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -103,7 +103,3 @@ class Alive(unittest.TestCase):
         # the connection.
         for name, count in (("write", 3), ("read", 3), ("recvfrom", 2), ("sendmsg", 1)):
             self.assertAlmostEqual(found.get(name, 0), count, delta=0.05, msg=name)
-
-
-if __name__ == "__main__":
-    unittest.main()

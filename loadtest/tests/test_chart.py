@@ -205,7 +205,3 @@ class Regions(Picture):
                                                stdout=subprocess.PIPE).stdout for each in (svg, bare))
             self.assertGreater(len(drawn), 5000)
             self.assertLess(abs(len(drawn) - len(undressed)), 0.1 * len(drawn))
-
-
-if __name__ == "__main__":
-    unittest.main()

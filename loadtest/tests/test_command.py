@@ -136,7 +136,3 @@ class Commands(unittest.TestCase):
 def tearDownModule():
     for process in list(processes._running):
         processes.end(process)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -146,7 +146,3 @@ class Companions(unittest.TestCase):
 def tearDownModule():
     for process in list(processes._running):
         processes.end(process)
-
-
-if __name__ == "__main__":
-    unittest.main()

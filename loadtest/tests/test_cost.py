@@ -39,7 +39,3 @@ class Tables(unittest.TestCase):
             found = cost.memory_row(run, server, number, notes)
             self.assertEqual(found and found[:len(row)], row and (row if server == "epoll" else row[:7]))
         self.assertIn("100 workers", notes.numbered()[0][1])
-
-
-if __name__ == "__main__":
-    unittest.main()

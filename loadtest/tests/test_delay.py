@@ -196,7 +196,3 @@ def receive(client, length):
             break
         got += more
     return got
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -106,7 +106,3 @@ class Packed(Diff):
         for path in (self.top, __file__, os.path.join(self.top, "none")):
             with self.assertRaises(Trouble):
                 stored.read(path)
-
-
-if __name__ == "__main__":
-    unittest.main()

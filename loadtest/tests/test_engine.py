@@ -394,7 +394,3 @@ class Estimate(unittest.TestCase):
             it.cell_done("any")
             waits = waits[1:]
             self.assertEqual(it.seconds_left(), left)
-
-
-if __name__ == "__main__":
-    unittest.main()

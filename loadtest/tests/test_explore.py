@@ -67,7 +67,3 @@ class Explore(unittest.TestCase):
                 wanted = format(round(statistics.median_low(measured)), ",") if measured else "-"
                 with self.subTest(run=run, address=address, server=server):
                     self.assertEqual(cell, wanted, "loadtest/explore --page writes them")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -279,7 +279,3 @@ class OnPaper(unittest.TestCase):
         times = sorted(answer.ms for answer in report.answers)
         self.assertEqual((len(times), report.errored), (2000, 0))
         return h2load.percentiles(times, PAPER)
-
-
-if __name__ == "__main__":
-    unittest.main()

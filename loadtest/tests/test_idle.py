@@ -90,7 +90,3 @@ class Holding(unittest.TestCase):
         self.assertEqual(found.connections, 50)
         self.assertLess(found.each("pss"), 1024)
         self.assertEqual(found.each("stacks"), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

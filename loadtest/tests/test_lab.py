@@ -181,7 +181,3 @@ def network_namespace(pid):
         return os.readlink("/proc/%d/ns/net" % pid)
     except OSError:
         return None
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -280,7 +280,3 @@ class Fingerprint(unittest.TestCase):
                 speed = dict(machine._speed())
                 self.assertEqual(speed["turbo"], text)
                 self.assertEqual((speed["governor"], speed["mitigations"]), ("unknown", "unknown"))
-
-
-if __name__ == "__main__":
-    unittest.main()

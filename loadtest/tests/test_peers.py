@@ -167,7 +167,3 @@ os.kill(os.getpid(), signal.SIGKILL)
 def tearDownModule():
     for process in list(processes._running):
         processes.end(process)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -192,7 +192,3 @@ def left_after(seconds, people):
 
 def name_of(pid):
     return meter.read("/proc/%d/comm" % pid).strip()
-
-
-if __name__ == "__main__":
-    unittest.main()

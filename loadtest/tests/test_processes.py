@@ -83,7 +83,3 @@ with processes.tidied():
                     program.send_signal(number)
                     self.assertEqual(program.wait(5), status)
                 self.assertTrue(gone_within(1, child))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -168,7 +168,3 @@ class Programs(unittest.TestCase):
 
     def test_xray(self):
         self.run_briefly("xray", "--quick --server epoll", ["strace", "ss"])
-
-
-if __name__ == "__main__":
-    unittest.main()

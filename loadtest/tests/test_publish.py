@@ -120,7 +120,3 @@ class Ladder(unittest.TestCase):
                 "cells.tsv", "environment.txt", "table.md"])
             with open(os.path.join(folder, "table.md"), encoding="utf-8") as file:
                 self.assertIn("| prethreading copy |", file.read())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -137,7 +137,3 @@ class Browser(unittest.TestCase):
         if shutil.which("gnuplot"):
             self.assertGreater(page.value(
                 "document.querySelector('.chart svg').getBoundingClientRect().height"), 100)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -97,7 +97,3 @@ class Run(unittest.TestCase):
             self.assertIn("%d: " % status, statuses)
         self.assertEqual({(row["5xx"], row["errors"], row["wrong"]) for row in rows},
                          {("0", "", "")}, said)
-
-
-if __name__ == "__main__":
-    unittest.main()

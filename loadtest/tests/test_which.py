@@ -233,7 +233,3 @@ class Alive(unittest.TestCase):
             "%s -c 'import socket\ns = socket.create_server((\"127.0.0.1\", {port}))\n"
             "while True: s.accept()[0].close()'" % sys.executable)
         self.assertEqual((status, first.partition(": ")[2]), (1, "None of the seven can be named."), said)
-
-
-if __name__ == "__main__":
-    unittest.main()

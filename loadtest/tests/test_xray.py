@@ -385,7 +385,3 @@ while True:
             status, last = self.run_xray(self.program(text) if text else "nothing", WORK=work)
             self.assertEqual(status, 1)
             self.assertRegex(last, "^xray: .*" + words)
-
-
-if __name__ == "__main__":
-    unittest.main()

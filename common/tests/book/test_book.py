@@ -284,7 +284,3 @@ class Counts(Checker):
 
 
 del Checker  # no tests of its own
-
-
-if __name__ == "__main__":
-    unittest.main()

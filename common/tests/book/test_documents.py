@@ -68,7 +68,3 @@ class Documents(unittest.TestCase):
     def assert_none(self, faults):
         if faults:
             self.fail("\n" + "\n".join("%s:%d: %s" % fault for fault in faults))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -233,7 +233,3 @@ class Documents(unittest.TestCase):
         self.assertFalse(there, "no longer PENDING in figures.py")
         if figures.PENDING:
             self.skipTest("no run yet: %s" % ", ".join(figures.PENDING))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -59,7 +59,3 @@ def free_port():
 def read(*names):
     with open(os.path.join(*names), encoding="utf-8") as file:
         return file.read()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -300,7 +300,3 @@ class Container(unittest.TestCase):
         self.assertTrue(runs)
         for run in runs:
             self.assertIn("--cap-add SYS_PTRACE", run)
-
-
-if __name__ == "__main__":
-    unittest.main()

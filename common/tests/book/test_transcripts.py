@@ -193,7 +193,3 @@ class ATerminal(unittest.TestCase):
         disturb()
         self.terminal.interrupt()
         self.assertEqual(self.terminal.type("jobs")[1].strip(), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -42,7 +42,3 @@ class Wire(unittest.TestCase):
         for number, text in self.rules:
             self.assertRegex(text, r"(?m)^(RFC \d+, \d|Content Security Policy)", "rule " + number)
             self.assertEqual(text.count("```text\n"), 1, "rule " + number)
-
-
-if __name__ == "__main__":
-    unittest.main()

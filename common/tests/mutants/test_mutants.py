@@ -121,7 +121,3 @@ class Judging(unittest.TestCase):
     def test_a_patch_says_what_it_is(self):
         with self.assertRaises(mutants.Trouble):
             self.verdict(NO_FAULT.replace("Found by", "Found"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -57,7 +57,3 @@ class Stage(unittest.TestCase):
 
     def test_a_case_that_fails_without_it_too_finds_nothing_and_is_named(self):
         self.assertEqual(self.found_by(["a/case"], ["a/case"]), (None, {"a/case"}))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -313,7 +313,3 @@ class Seen(unittest.TestCase):
                 with self.subTest(path, scheme=scheme):
                     self.open(path)
                     self.assertEqual(self.violations(), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

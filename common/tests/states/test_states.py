@@ -22,7 +22,3 @@ class States(unittest.TestCase):
             said = program.communicate()[0]
             print(said, end="", file=sys.stderr)
             self.assertEqual(program.returncode, 0, said)
-
-
-if __name__ == "__main__":
-    unittest.main()

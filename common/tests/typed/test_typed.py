@@ -69,7 +69,3 @@ class AsTyped(unittest.TestCase):
         said, _ = process.communicate()
         print(*re.findall(r"(?m)^.* \(\d+ s\)$", said), sep="\n", flush=True)
         self.assertEqual(process.returncode, 0, said)
-
-
-if __name__ == "__main__":
-    unittest.main()
