@@ -1,5 +1,6 @@
 /* How chapters 1 to 5 serve one client: on a blocking descriptor that ticks, with Redis asked over
- * a pool. The test is the client; a thread serves. */
+ * a pool. The test is the client; a thread serves. What a client sees of deadlines and
+ * of Redis is tested from outside, in servers/. */
 #include "serve.h"
 #include "clock.h"
 #include "memory.h"
@@ -119,10 +120,6 @@ static void hear_until(const char *end_of)
 #define GET(path)      "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
-#define INCR   "*2\r\n$4\r\nINCR\r\n$18\r\nguestbook:visitors\r\n"
-#define GET_IT "*2\r\n$3\r\nGET\r\n$18\r\nguestbook:visitors\r\n"
-#define LRANGE "*4\r\n$6\r\nLRANGE\r\n$17\r\nguestbook:entries\r\n$3\r\n-21\r\n$2\r\n-1\r\n"
-
 /* ---- served -------------------------------------------------------------------------------- */
 
 Test(serve, a_client_is_served_until_it_leaves)
@@ -138,54 +135,6 @@ Test(serve, a_client_is_served_until_it_leaves)
     expect_part("the second", text, "HTTP/1.1 404 Not Found\r\n");
     expect_number("requests", board_slot_requests(worker.slot), 4);
     expect_number("connections", worker.slot->connections, 1);
-}
-
-Test(serve, a_client_that_says_nothing_and_leaves_is_served_too)
-{
-    begin();
-    shutdown(client, SHUT_WR);
-    expect_text("nothing", heard(), "");
-    end();
-}
-
-Test(serve, the_guestbook_asks_redis_and_waits_for_each_reply)
-{
-    PLAY(stand_in_listen(), ACCEPTS, HEARS(INCR), SAYS(":7\r\n"), HEARS(GET_IT),
-         DRIPS("$1\r\n7\r\n"), HEARS(LRANGE), SAYS("*0\r\n"), HEARS(INCR), SAYS(":8\r\n"),
-         HEARS(GET_IT), SAYS("$1\r\n8\r\n"), HEARS(LRANGE), SAYS("*0\r\n"), SULKS);
-    begin();
-    say(client, GET("/guestbook"));
-    hear_until("unit 7 nobody typed: , \n");
-    say(client, GET_LAST("/guestbook"));
-    expect_part("the second", heard(), "\r\n\r\nunit 8 nobody typed: , \n");
-    end();
-    redis_pool_close(&pool); /* over one connection, kept until now */
-    stand_in_end();
-    cr_assert(redis_pool_open(&pool, &server, 1));
-}
-
-Test(serve, without_redis_files_are_served_and_the_guestbook_is_a_503)
-{
-    begin();
-    say(client, GET("/guestbook") GET("/a.txt") GET_LAST("/guestbook"));
-    const char *text = heard();
-    end();
-    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    expect_part("the second", text, "\r\n\r\n0123456789HTTP/1.1 503 ");
-    expect_number("requests", board_slot_requests(worker.slot), 3);
-}
-
-Test(serve, a_silent_redis_is_a_504)
-{
-    PLAY(stand_in_listen(), ACCEPTS, HEARS(INCR), SULKS, ACCEPTS, HEARS(INCR), SAYS(":1\r\n"),
-         HEARS(GET_IT), HANGS_UP);
-    begin();
-    say(client, GET("/guestbook") GET_LAST("/guestbook"));
-    const char *text = heard();
-    end();
-    cr_expect(strncmp(text, "HTTP/1.1 504 ", 13) == 0, "%s", text);
-    expect_part("lost at its second question", text, "HTTP/1.1 503 ");
-    stand_in_end();
 }
 
 static struct redis *take(void)
@@ -246,102 +195,7 @@ Test(serve, a_reader_that_pauses_gets_all_of_a_large_file_though_somebody_waits)
     cr_expect(len > sizeof(large) && len < sizeof(large) + 1000, "%zu bytes", len);
 }
 
-/* ---- deadlines ----------------------------------------------------------------------------- */
-
-Test(serve, a_fresh_client_that_says_nothing_is_left_silently)
-{
-    options.timeout_ms = 400;
-    begin();
-    expect_text("nothing", heard(), "");
-    end();
-}
-
-Test(serve, an_idle_client_is_left_silently)
-{
-    options.keep_alive_ms = 100;
-    begin();
-    say(client, GET("/a.txt"));
-    hear_until("0123456789");
-    expect_text("nothing more", heard(), "");
-    end();
-}
-
-Test(serve, an_unfinished_request_is_a_408)
-{
-    options.timeout_ms = 300;
-    begin();
-    say(client, "GET / HTTP/1.1\r\n");
-    const char *text = heard();
-    cr_expect(strncmp(text, "HTTP/1.1 408 ", 13) == 0, "%s", text);
-    end();
-}
-
-/* The total counts, not the gap. */
-Test(serve, a_dripping_request_is_a_408)
-{
-    options.timeout_ms = 500;
-    begin();
-    int64_t begun = clock_now_ms();
-    for (int i = 0; i < PATIENCE_MS / DRIP_MS && !comes(client, POLLIN, 0); i++) {
-        send(client, "x", 1, MSG_NOSIGNAL);
-        poll(NULL, 0, DRIP_MS);
-    }
-    int64_t ms = clock_now_ms() - begun;
-    const char *text = heard();
-    cr_expect(strncmp(text, "HTTP/1.1 408 ", 13) == 0, "%s", text);
-    cr_expect(ms >= 490 && ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
-    end();
-}
-
-Test(serve, a_reader_that_does_not_read_is_left)
-{
-    static char large[3000000];
-    scratch_bytes("public/large", large, sizeof(large));
-    options.timeout_ms = 300;
-    narrow();
-    begin();
-    say(client, GET("/large"));
-    end();
-    expect_number("it does not count", board_slot_requests(worker.slot), 0);
-}
-
-Test(serve, a_client_that_does_not_stop_sending_is_left_after_its_refusal)
-{
-    options.timeout_ms = 2000; /* lingering has a tenth of it */
-    begin();
-    say(client, "rubbish\r\n\r\n");
-    int64_t begun = clock_now_ms();
-    while (send(client, "more", 4, MSG_NOSIGNAL) == 4 && clock_now_ms() - begun < PATIENCE_MS)
-        poll(NULL, 0, DRIP_MS);
-    int64_t ms = clock_now_ms() - begun;
-    cr_expect(ms < PATIENCE_MS / 2, "%lld ms", (long long)ms);
-    end();
-}
-
 /* ---- politeness ---------------------------------------------------------------------------- */
-
-Test(serve, an_idle_client_is_given_up_for_somebody_who_waits)
-{
-    options.keep_alive_ms = 1000000;
-    begin();
-    say(client, GET("/a.txt"));
-    hear_until("0123456789");
-    crowd = 1;
-    expect_text("silently", heard(), "");
-    end();
-}
-
-Test(serve, a_silent_fresh_client_is_given_up_for_somebody_who_waits)
-{
-    options.timeout_ms = 1000000;
-    crowd = 1;
-    int64_t begun = clock_now_ms();
-    begin();
-    expect_text("silently", heard(), "");
-    int64_t ms = clock_now_ms() - begun;
-    cr_expect(ms >= TICK_MS - 10 && ms < PATIENCE_MS / 2, "after %lld ms", (long long)ms);
-    end();
-}
 
 Test(serve, a_fresh_client_out_of_a_crowd_may_be_silent_for_two_seconds)
 {
