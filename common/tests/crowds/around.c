@@ -76,14 +76,8 @@ void need_threads(int count)
 static int count_threads(void)
 {
     const char *servers = getenv("SERVERS");
-    char path[64], line[256];
-    int count = 1, others = servers && strstr(servers, "san-thread") ? 2 : 1;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)server_pid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof(line), status))
-        sscanf(line, "Threads: %d", &count);
-    if (status)
-        fclose(status);
+    int others = servers && strstr(servers, "san-thread") ? 2 : 1;
+    int count = (int)process_number(server_pid, "\nThreads:");
     return count > others ? count - others : 0;
 }
 

@@ -69,18 +69,12 @@ static const char *const names[KINDS] = {"idle", "post", "asking", "slow"};
 
 static struct client **clients;
 
-/* Twenty entries of quotation marks, each of which is six bytes of the page, and on the second page
- * an ordinary one. */
 static void prepare(void)
 {
-    char entry[1100] = "2026-01-05T09:00:00Z\nAda\n";
     if (server_has_sanitizer())
         cr_skip_test("what a sanitizer needs is not the server's");
     start_redis("--tcp-backlog", "4096", "--maxclients", "8000");
-    memset(entry + strlen(entry), '"', 1000);
-    redis("RPUSH guestbook:entries %s", "2026-01-05T09:00:00Z\nAda\nhello");
-    for (int i = 0; i < 20; i++)
-        redis("RPUSH guestbook:entries %s", entry);
+    fill_guestbook_with_quotes();
 }
 
 static void begin_post(struct client *c)

@@ -250,10 +250,24 @@ int64_t server_cpu_ms(void)
     return ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
-static long field_of_rollup(const char *rollup, const char *name)
+/* Of a file in /proc, the number behind "\nNAME:". */
+static long number_in(const char *text, const char *name)
 {
-    const char *line = rollup ? strstr(rollup, name) : NULL;
+    const char *line = text ? strstr(text, name) : NULL;
     return line ? strtol(line + strlen(name), NULL, 10) : 0;
+}
+
+const char *read_process(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    const char *status = read_whole(path, NULL);
+    return status ? status : "";
+}
+
+long process_number(pid_t pid, const char *name)
+{
+    return number_in(read_process(pid), name);
 }
 
 long server_pss_kib(void)
@@ -265,7 +279,7 @@ long server_pss_kib(void)
     for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
         snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)processes[i]);
         const char *rollup = read_whole(path, NULL);
-        kib += field_of_rollup(rollup, "\nPss_Anon:") + field_of_rollup(rollup, "\nPss_Shmem:");
+        kib += number_in(rollup, "\nPss_Anon:") + number_in(rollup, "\nPss_Shmem:");
     }
     free(processes);
     check(kib > 0, "this kernel does not tell what they occupy (Pss_Anon, Linux 5.3)");
@@ -403,4 +417,13 @@ long long redis_number(const char *command, ...)
     redisReply *reply = redis_with(command, arguments);
     va_end(arguments);
     return reply->type == REDIS_REPLY_STRING ? atoll(reply->str) : reply->integer;
+}
+
+void fill_guestbook_with_quotes(void)
+{
+    char entry[1100] = "2026-01-05T09:00:00Z\nAda\n";
+    memset(entry + strlen(entry), '"', 1000);
+    redis("RPUSH guestbook:entries %s", "2026-01-05T09:00:00Z\nAda\nhello");
+    for (int i = 0; i < 20; i++)
+        redis("RPUSH guestbook:entries %s", entry);
 }

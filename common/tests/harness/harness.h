@@ -188,6 +188,11 @@ int list_children(pid_t, pid_t *children, int room, char *states); /* how many; 
 int count_children(void);                                          /* of the server */
 int list_threads(pid_t, pid_t *threads, int room);
 
+/* What /proc says of a process or thread, "" if it is gone; and of that the number behind a name,
+ * "\nThreads:", or 0. */
+const char *read_process(pid_t);
+long process_number(pid_t, const char *name);
+
 /* Chapters 3 and 5 make their workers when they have begun to listen, and while a client waits for
  * the last of them, one that idles has to make way: waits until so many, all there are, wait for
  * clients themselves. */
@@ -240,6 +245,10 @@ void thaw_redis(void);
 redisContext *open_redis(void);                   /* a connection of the test's own */
 redisReply *redis(const char *command, ...);      /* asks it something */
 long long redis_number(const char *command, ...); /* the same, for what answers with a number */
+
+/* Twenty entries of quotation marks, each of which is six bytes of the page, and on the second page
+ * an ordinary one. */
+void fill_guestbook_with_quotes(void);
 
 /* ---- a stand-in for Redis ------------------------------------------------------------------ */
 

@@ -348,14 +348,10 @@ static int64_t count_sleeps(pid_t pid, int *threads)
 {
     enum { ROOM = 64 };
     pid_t ids[ROOM];
-    char path[64];
     int64_t sleeps = 0;
     for (int i = list_threads(pid, ids, ROOM) - 1; i >= 0; i--) {
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)ids[i]);
-        const char *status = read_whole(path, NULL);
-        const char *line = status ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
-        sleeps += line ? atoll(strchr(line, ':') + 1) : 0;
-        *threads += line != NULL;
+        sleeps += process_number(ids[i], "\nvoluntary_ctxt_switches:");
+        *threads += *read_process(ids[i]) != '\0';
     }
     return sleeps;
 }

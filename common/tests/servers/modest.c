@@ -92,12 +92,10 @@ static void run_as_nobody(void)
 
 EVERY_SERVER(it_needs_no_rights)
 {
-    char path[64];
     start_redis();
     run_as_nobody();
     start_server();
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)server_pid);
-    const char *status = read_whole(path, NULL);
+    const char *status = read_process(server_pid);
     check(strstr(status, "\nUid:\t65534\t65534") &&
               strstr(status, "\nCapEff:\t0000000000000000\n") &&
               strstr(status, "\nCapBnd:\t0000000000000000\n"),
@@ -110,9 +108,7 @@ EVERY_SERVER(it_needs_no_rights)
 /* The user, the group, the other groups, and the rights, of which none is left. */
 static void check_is_nobodys(pid_t pid)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    const char *status = read_whole(path, NULL);
+    const char *status = read_process(pid);
     check(strstr(status, "\nUid:\t65534\t65534\t65534\t65534\n") &&
               strstr(status, "\nGid:\t65534\t65534\t65534\t65534\n") &&
               strstr(status, "\nGroups:\t65534 \n") &&

@@ -574,11 +574,8 @@ static void three_hundred_requests(void)
 /* Once there are threads, to enlarge the table they share stops all who open something. */
 static void there_is_room_for_all_descriptors_before_the_first_client(void)
 {
-    char path[64];
     start_server("--workers", "700");
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)server_pid);
-    const char *line = strstr(read_whole(path, NULL), "\nFDSize:");
-    int size = line ? atoi(line + strlen("\nFDSize:")) : 0;
+    int size = (int)process_number(server_pid, "\nFDSize:");
     int needed = 700 + (server_is("prethreading") ? 700 : 64) + count_descriptors(server_pid);
     check(size >= needed, "room for %d, of %d", size, needed);
 }

@@ -343,28 +343,15 @@ static void make_huge_file(void)
     close(fd);
 }
 
-static long peak_kib(pid_t pid)
-{
-    char path[64], line[256];
-    long kib = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof(line), status))
-        sscanf(line, "VmHWM: %ld", &kib);
-    if (status)
-        fclose(status);
-    return kib;
-}
-
 /* The most memory that the server or one of its children has ever used. */
 static long server_peak_kib(void)
 {
     enum { ROOM = 64 };
     pid_t children[ROOM];
-    long most = peak_kib(server_pid);
+    long most = process_number(server_pid, "\nVmHWM:");
     int count = list_children(server_pid, children, ROOM, NULL);
     for (int i = 0; i < count; i++) {
-        long peak = peak_kib(children[i]);
+        long peak = process_number(children[i], "\nVmHWM:");
         most = peak > most ? peak : most;
     }
     return most;

@@ -341,17 +341,6 @@ AGAINST(epoll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
 
 enum { READERS = 400 };
 
-/* Twenty entries of quotation marks, each of which is six bytes of the page, and on the second page
- * an ordinary one. */
-static void fill_guestbook_with_quotes(void)
-{
-    char entry[1100] = "2026-01-05T09:00:00Z\nAda\n";
-    memset(entry + strlen(entry), '"', 1000);
-    redis("RPUSH guestbook:entries %s", "2026-01-05T09:00:00Z\nAda\nhello");
-    for (int i = 0; i < 20; i++)
-        redis("RPUSH guestbook:entries %s", entry);
-}
-
 /* Asks for six long pages and reads none of them. Returns the first one's status. */
 static int ask_and_not_read(struct client *c)
 {
