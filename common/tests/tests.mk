@@ -50,9 +50,10 @@ N = 100000
 differential: $(NEED)-build $(OUT)/reader
 	@OUT=$(OUT) common/tests/differential/test_differential.py $(N) $(SEED)
 
-## tables       fills the tables of the documents in, from the stored runs
+## tables       fills the tables of the documents in, from the stored runs and by counting lines
 tables:
 	@common/tests/book/figures.py
+	@common/tests/book/budget.py
 
 ## mutants      would the suite notice? Plants a fault in a server, MUTANTS="markup two-lengths" or all
 #  SAMPLE=100 SEED=1: so many that a tool makes, drawn by that seed
