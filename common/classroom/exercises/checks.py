@@ -278,14 +278,15 @@ def read_all(file):
     return file.read().decode("utf-8", "replace")
 
 
-def make(target, san=""):
-    """Builds what make knows by that name, if it is not there or too old. Returns its path.
+def make(target, san="", anew=()):
+    """Builds what make knows by that name, if it is not there or too old. Returns its path. `anew`:
+    files that make shall take for new, whatever their dates say.
     Skipped, if it takes a library that is not there; Trouble, with the compiler's words, if it
     cannot be built."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}  # of the make around us
     done = subprocess.run(["make", "--no-print-directory", "-s", "-j%d" % (os.cpu_count() or 1),
-                           "SAN=" + san, target],
+                           *("--what-if=" + path for path in anew), "SAN=" + san, target],
                           cwd=exercises.TOP, env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
                           errors="replace", check=False)

@@ -106,7 +106,7 @@ class Exercise:
 
     def _mark(self, kind, text):
         with open(self.at(self.mine[:-1] + kind), "w", encoding="utf-8") as mark:
-            mark.write("%s\n%s" % (self._hash(), text))
+            mark.write("%s\n%s" % (self.hash(), text))
 
     def _marked(self, kind):
         """The text of such a mark; None if there is none, or the copy has changed since."""
@@ -114,9 +114,10 @@ class Exercise:
         if not os.path.exists(self.at(path)):
             return None
         hash, _, text = self._read(path).partition("\n")
-        return text.strip() if hash == self._hash() else None
+        return text.strip() if hash == self.hash() else None
 
-    def _hash(self):
+    def hash(self):
+        """That of the learner's copy, as it is now."""
         with open(self.at(self.mine), "rb") as mine:
             return hashlib.sha256(mine.read()).hexdigest()
 

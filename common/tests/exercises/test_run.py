@@ -41,6 +41,8 @@ def check(ex):
     if os.environ.get("BROKEN"):
         print(1 / 0)
     run = ex.run()
+    if os.environ.get("CHANGED"):
+        open(os.environ["CHANGED"], "w").close()
     ex.expect("right", "the number 42", lambda: run.stdout == "42\\n",
               saw=lambda: run.stdout.strip(), hint=2, read="printf(3)")
 '''
@@ -187,6 +189,21 @@ class Learner(unittest.TestCase):
             self.assertIn(words, printed)
         self.assertEqual(self.listed("01/number")[0], "done")
         self.write(".mine/01_iterative/number.c", START.replace("41", "40 + 2"))
+        self.assertEqual(self.listed("01/number")[0], "begun")
+
+    def test_a_verdict_is_of_what_the_copy_says_whatever_its_date(self):
+        self.run_exercise("01/number")
+        for number, status in ((42, 0), (41, 1)):
+            self.write("older.c", START.replace("41", str(number)))
+            os.utime(os.path.join(self.top, "older.c"), (1e9, 1e9))
+            os.rename(os.path.join(self.top, "older.c"), self.mine())
+            self.assertEqual(self.run_exercise("01/number")[0], status, number)
+            self.assertEqual(self.listed("01/number")[0], "begun" if status else "done")
+
+    def test_a_copy_that_changes_while_it_is_checked_gets_no_mark(self):
+        self.run_exercise("01/number")
+        self.write(".mine/01_iterative/number.c", START.replace("41", "42"))
+        self.assertEqual(self.run_exercise("01/number", CHANGED=self.mine())[0], 0)
         self.assertEqual(self.listed("01/number")[0], "begun")
 
     def test_what_was_missed_is_on_the_page_and_the_list_stays_as_it_is(self):
