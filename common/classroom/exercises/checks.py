@@ -230,6 +230,10 @@ class Exercise:
             return False
 
         if until(holds, within):
+            others = {name for server in self._servers for name in server.strangers()}
+            if others:
+                raise Missed("own program", "that only your program runs, and executes no other",
+                             ", ".join(sorted(others)))
             self._say("  ok      %s" % expected)
             return
         raise Missed(key, expected, self._what_was_seen(saw, error), hint, read)

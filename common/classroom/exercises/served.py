@@ -19,6 +19,7 @@ from outcome import Missed, Skipped, patient, schedule, until
 
 END_SECONDS = 8  # a server may finish what is in flight: 5 s
 SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
+HELPERS = re.compile("/(strace|addr2line|llvm-symbolizer[^/]*)$")  # ours, or a sanitizer's
 PF_EXITING = 0x4
 Call = namedtuple("Call", "pid name arguments result error")  # result: an int or None
 
@@ -28,6 +29,7 @@ class Server(servers.Server):
 
     def __init__(self, binary, redis, log, options, prefix=(), trace=None):
         super().__init__(binary, redis, None, log + ".out", options, prefix, errors=log + ".err")
+        self._own = os.stat(binary)
         self._trace = trace  # where strace writes
         self._status = None  # the one it ended with
 
@@ -66,6 +68,15 @@ class Server(servers.Server):
     def child_stats(self):
         """A meter.Stat of each of its child processes."""
         return [stat for stat in meter.everybody() if stat.parent == self.pid]
+
+    def strangers(self):
+        """What its processes run, if it is another program than this one: they have called exec."""
+        for pid in meter.family(self.pid, meter.everybody()):
+            with contextlib.suppress(OSError):  # it has ended
+                exe = "/proc/%d/exe" % pid
+                name = os.readlink(exe)
+                if not os.path.samestat(os.stat(exe), self._own) and not HELPERS.search(name):
+                    yield name
 
     def threads(self, pid=None):
         """How many it has, or another process of its own has."""

@@ -1,7 +1,7 @@
 """No wrong answer passes: each exercise has some, among them the hard-coded and the lazy one.
 
 wrong/0N.py has ANSWERS: {exercise: {what is wrong: [(text, what replaces it), ...]}}. The texts are of
-the solution, each is in it once; None stands for all of it. One of each exercise is tried, drawn by
+the solution, each is in it once; None stands for all of it. Each exercise gets one more. One of each exercise is tried, drawn by
 WRONG_SEED; with WRONG=3 in the environment three of them, and with WRONG=all all of them.
 """
 
@@ -19,6 +19,14 @@ import place  # first: it says where the rest lies
 import checks
 import exercises
 
+EXECUTES = """\
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    return argc ? execv("./%s", argv) : 1;
+}
+"""
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST = 3
 TRIED = os.environ.get("WRONG") or "1"
@@ -34,6 +42,8 @@ def answers(chapter):
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         found.update(module.ANSWERS)
+    for wrong in found.values():
+        wrong["it executes the chapter's server"] = [(None, EXECUTES % chapter[3:])]
     return found
 
 
