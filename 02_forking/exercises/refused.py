@@ -23,10 +23,15 @@ def check(ex):
               saw=lambda: "a connection that stays", hint=2, read="close(2)")
     ex.expect("lives", "a parent that lives", server.alive, hint=1)
 
-    statuses = [visit(ex, server) for _ in range(VISITORS)]
-    ex.did("made %d visits, one after the other" % VISITORS)
-    ex.expect("in turn", "200 and 503 in turn", lambda: statuses == [200, 503] * (VISITORS // 2),
-              saw=lambda: " ".join(map(str, statuses)), hint=3, read="fork(2)")
+    statuses = []
+
+    def in_turn():
+        statuses.extend(visit(ex, server) for _ in range(VISITORS))
+        return statuses == [200, 503] * (VISITORS // 2)
+
+    ex.expect("in turn", "200 and 503 in turn, for %d visitors, with %d slots on the board" % (
+        VISITORS, PLACES + 1), in_turn, saw=lambda: " ".join(map(str, statuses)), hint=3,
+              read="fork(2)")
     ex.expect("flat", "no more descriptors in the parent than before",
               lambda: server.descriptors() <= before,
               saw=lambda: "%d, after %d" % (server.descriptors(), before), within=1, hint=3,

@@ -83,7 +83,8 @@ class Server(servers.Server):
         return len(os.listdir("/proc/%d/task" % (pid or self.pid)))
 
     def thread_states(self):
-        """{thread id: a letter}, as ps(1) shows it: R runs, S sleeps, T is stopped, Z has ended."""
+        """{thread id: a letter}, as ps(1) shows it: R runs, S sleeps, T is stopped (t under strace),
+        Z has ended."""
         texts = {int(name): meter.read("/proc/%d/task/%s/stat" % (self.pid, name))
                  for name in os.listdir("/proc/%d/task" % self.pid)}
         return {thread: text.rpartition(") ")[2][0] for thread, text in texts.items() if text}
@@ -97,7 +98,7 @@ class Server(servers.Server):
         """For the time of a `with` none of its threads goes a step further: what comes meanwhile
         will be found all at once."""
         os.kill(self.pid, signal.SIGSTOP)
-        until(lambda: set(self.thread_states().values()) <= {"T", "Z"}, END_SECONDS)
+        until(lambda: set(self.thread_states().values()) <= set("TtZ"), END_SECONDS)
         try:
             yield
         finally:
@@ -241,11 +242,11 @@ WHOLE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (\S+)(?: (E[A-Z0-9]+))?.*$")
 class Traced(list):
     """The command that strace(1) is put before a server with, and where it writes. -D: the process
     that is started is the server itself, and strace a grandchild. A `?` before a name: where the
-    machine has no such call, it is not missed."""
+    machine has no such call, it is not missed. Other calls cost nothing: --seccomp-bpf."""
 
     def __init__(self, calls, trace):
         names = [name if name[0] in "?/%" else "?" + name for name in calls.split(",")]
-        super().__init__(["strace", "-D", "-f", "-q", "-s", "64", "-o", trace,
+        super().__init__(["strace", "-D", "-f", "--seccomp-bpf", "-q", "-s", "64", "-o", trace,
                           "-e", "trace=" + ",".join(names)])
         self.trace = trace
 

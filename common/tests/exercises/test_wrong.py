@@ -27,6 +27,22 @@ int main(int argc, char **argv)
     return argc ? execv("./%s", argv) : 1;
 }
 """
+IS_WATCHED = """\
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline bool is_traced(void)
+{
+    char line[256];
+    int tracer = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (fgets(line, sizeof(line), status))
+        sscanf(line, "TracerPid: %d", &tracer);
+    fclose(status);
+    return tracer != 0;
+}
+"""
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST = 3
 TRIED = os.environ.get("WRONG") or "1"
@@ -69,7 +85,7 @@ def build(exercise, source, folder):
     """Compiles it as `make collect` does. Returns the program."""
     path = os.path.join(folder, exercise.name)
     with open(path + ".c", "w", encoding="utf-8") as file:
-        file.write(source)
+        file.write((IS_WATCHED if "is_traced()" in source else "") + source)
     san = checks.sanitizers(exercise)
     command = subprocess.run(
         ["make", "--no-print-directory", "-s", "compile-command", "SAN=" + san, "SOURCE=%s.c" % path,

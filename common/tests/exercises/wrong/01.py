@@ -8,7 +8,8 @@ LOOP = """\
         size_t from = len < 3 ? 0 : len - 3; /* the empty line may have begun in the last piece */
         len += (size_t)n;
 """
-SEARCH = "        const char *end = memmem(head + from, len - from, \"\\r\\n\\r\\n\", 4);\n"
+ROOM = "        ssize_t n = receive(client, head + len, sizeof(head) - len);\n"
+RECV = "        n = recv(client, bytes, room, 0);\n"
 PREDICTION = "    return least(held, least(backlog, somaxconn) + 1);\n"
 REUSE = ("    check(options, setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), "
          "\"SO_REUSEADDR\");\n")
@@ -154,6 +155,31 @@ ANSWERS = {
              "            return end + 4 - head;\n        }\n")],
         "it never sleeps": [("        n = recv(client, bytes, room, 0);\n",
                              "        n = recv(client, bytes, room, MSG_DONTWAIT);\n")],
+        "few calls while strace looks, and right while it does not": [
+            (ROOM, ROOM.replace("sizeof(head) - len", "is_traced() ? sizeof(head) - len : 1")),
+            ("        if (end)\n            return end + 4 - head;\n",
+             "        if (end || is_traced())\n            return end ? end + 4 - head : (long)len;\n")],
+        "a message for each byte": [(RECV, """\
+    {
+        static int calls;
+        struct iovec byte = {bytes, room ? 1 : 0};
+        struct mmsghdr message = {.msg_hdr = {.msg_iov = &byte, .msg_iovlen = 1}};
+        n = calls++ ? recvmmsg(client, &message, 1, 0, NULL) : recv(client, bytes, 1, 0);
+        n = n == 1 && calls > 1 ? (ssize_t)message.msg_len : n;
+    }
+""")],
+        "a pipe, and each byte out of it": [("#include <errno.h>\n", "#include <errno.h>\n#include <fcntl.h>\n"), (RECV, """\
+    {
+        static int ends[2], inside;
+        if (!ends[1]) {
+            n = pipe(ends) ? -1 : recv(client, bytes, 1, 0);
+        } else {
+            n = inside ? inside : splice(client, NULL, ends[1], NULL, room, 0);
+            inside = n > 0 ? (int)n - 1 : 0;
+            n = n > 0 ? read(ends[0], bytes, 1) : n;
+        }
+    }
+""")],
         "one long wait": [
             (LOOP, "    usleep(100000);\n" + LOOP),
             ("    return -1;\n}\n\nstatic void answer", "    return 0;\n}\n\nstatic void answer")],

@@ -121,6 +121,9 @@ ANSWERS = {
             "        while (waitpid(-1, NULL, WNOHANG) > 0)\n            ;\n")],
         "one child for a signal": [("            children[i] = 0;\n    errno", "        {\n"
                                     "            children[i] = 0;\n            break;\n        }\n    errno")],
+        "the parent waits while strace looks": [
+            (BLOCK, ""), (RESTORE, "    if (pid > 0 && is_traced() && waitpid(pid, NULL, 0) > 0)\n"
+                                   "        children[place] = 0;\n")],
         "the parent waits": [(RESTORE, RESTORE + "    if (pid > 0)\n        waitpid(pid, NULL, 0);\n")],
     },
 }

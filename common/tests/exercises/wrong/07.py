@@ -36,6 +36,15 @@ ANSWERS = {
         "looks at everybody ten times a second": [*EDGE_ONCE, (EDGE_WAITS, EDGE_LOOKS % 100)],
         "looks at everybody all the time": [*EDGE_ONCE, (EDGE_WAITS, EDGE_LOOKS % 0)],
         "looks at everybody every two seconds": [*EDGE_ONCE, (EDGE_WAITS, EDGE_LOOKS % 2000)],
+        "looks at everybody for a second": [
+            *EDGE_ONCE, (EDGE_WAITS, "    static int64_t until;\n" + EDGE_LOOKS.replace(
+                "%d", "clock_now_ms() < until ? 0 : -1")
+                + "    if (count > 0)\n        until = clock_now_ms() + 1000;\n"),
+            ('#include "http.h"\n', '#include "clock.h"\n#include "http.h"\n')],
+        "by level, but while strace looks": [
+            *EDGE_ONCE, (EDGE_WAITS, EDGE_LOOKS.replace("%d", "is_traced() ? 0 : -1")),
+            (".events = EPOLLIN | EPOLLOUT | EPOLLET,",
+             ".events = is_traced() ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN,")],
         "by level": [(".events = EPOLLIN | EPOLLOUT | EPOLLET,", ".events = EPOLLIN,")],
         "half the buffer means that there is no more": [
             ("            understand(client);\n        } else",
@@ -48,6 +57,9 @@ ANSWERS = {
              "    if (client->over"), *EDGE_ONCE],
     },
     "interest": {
+        "poll, which tells the kernel all of it each time": [(None, '#include "../06_poll/main.c"\n')],
+        "busy while Redis is asked and strace looks": [
+            (UNWATCH, UNWATCH.replace("(((struct", "(!is_traced() && ((struct"))],
         "tells the kernel nothing while Redis is asked": [(UNWATCH, "")],
         "tells the kernel nothing, and naps": [
             (UNWATCH, ""),
