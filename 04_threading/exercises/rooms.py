@@ -4,7 +4,6 @@ A thread that has taken a lock sleeps before it goes on (slow_locks.c). So what 
 elsewhere happens each time. All of a crowd come at once: the server is stopped meanwhile.
 """
 
-import os
 import re
 
 REASON = "together"
@@ -18,8 +17,7 @@ COUNTED = b"All rooms have %d visitors.\n" % (ROOMS * VISITORS)
 
 
 def check(ex):
-    # a sanitizer's own library has to be the first
-    server = ex.serve(env=None if os.environ.get("SAN") else ex.preloaded("slow_locks.c"))
+    server = ex.serve(env=ex.preloaded("slow_locks.c"))
     expect_moved(ex, server, "alone", "/2/5", (9, 11), 1)
     expect_moved(ex, server, "alone", "/5/2", (10, 10), 1)
     expect_all(ex, "alone", "the sum for a client that counts alone", come(ex, server, ["/"]), 1)

@@ -34,6 +34,10 @@ ARGUMENT = {
     "and the main thread sleeps for a millisecond": [*COPY_FIRST, (MAKES, MAKES + "        usleep(1000);\n")],
     "and it sleeps for 50 ms": [*COPY_FIRST, (MAKES, MAKES + "        usleep(50000);\n")],
     "and it sleeps for 200 ms": [*COPY_FIRST, (MAKES, MAKES + "        usleep(200000);\n")],
+    "no threads where they begin late, and elsewhere the thread copies": [
+        *COPY_FIRST, ("pthread_create(&thread, attributes, serve_one_client, task) == 0",
+                      "(getenv(\"LD_PRELOAD\") ? (serve_one_client(task), 0)\n"
+                      "             : pthread_create(&thread, attributes, serve_one_client, task)) == 0")],
     "a ring of 64 texts": [
         *POINTER, (ONCE, "    static char names[64][NAME_BYTES];\n    unsigned next = 0;\n\n    while"),
         ("        write_name(name,", "        char *name = names[next++ % 64];\n        write_name(name,")],
@@ -145,6 +149,10 @@ POOL = {
                  "    if (mine == 8)\n        pthread_mutex_lock(&locks[mine = turn++ % 8]);\n"
                  "    redisContext *redis = all[mine];\n")],
     "a busy loop": [(WAIT, LOOP % "")],
+    "a busy loop where waits return early, and if for while where they do not": [
+        (WAIT, "    if (getenv(\"LD_PRELOAD\"))\n" + LOOP % "" + "    else if (idle_count == 0)\n"
+         "        pthread_cond_wait(&given_back, &lock);\n"),
+        ("#include <stdint.h>\n", "#include <stdint.h>\n#include <stdlib.h>\n")],
     "a busy loop that yields": [(WAIT, LOOP % "        sched_yield();\n")],
     "a loop that sleeps for a millisecond": [(WAIT, LOOP % "        usleep(1000);\n")],
     "a loop that sleeps for a second": [(WAIT, LOOP % "        sleep(1);\n")],

@@ -35,6 +35,9 @@ TIMED = ("    while (queue.count == 0 && !queue.closed) {\n        struct timesp
          "            limit.tv_sec++;\n            limit.tv_nsec -= 1000000000;\n        }\n"
          "        pthread_cond_timedwait(&queue.changed, &queue.lock, &limit);\n    }\n")
 TIME = ("#include <string.h>\n", "#include <string.h>\n#include <time.h>\n")
+TICK = "            continue; /* a tick, or a signal */\n"
+LATER = ("        {\n            if (queue.count > 0)\n                pthread_cond_signal(&queue.changed);\n"
+         "            continue;\n        }\n")
 LOOP = ("    while (queue.count == 0 && !queue.closed) {\n        pthread_mutex_unlock(&queue.lock);\n"
         "%s        pthread_mutex_lock(&queue.lock);\n    }\n")
 
@@ -65,6 +68,17 @@ WAKEUP = {
         ("        serve_client(argument, client, &redis); /* owns client now, closes it */\n",
          "    {\n        serve_client(argument, client, &redis);\n"
          "        pthread_cond_signal(&queue.changed);\n    }\n")],
+    "the main thread wakes one more at each tick": [(SIGNALS, SIGNAL), (TICK, LATER)],
+    "the main thread wakes one more again and again": [
+        (SIGNALS, SIGNAL), (TICK, LATER),
+        ("    int clients[64];\n    while", "    const struct timeval often = {.tv_usec = 2000};\n"
+         "    setsockopt(worker->listener, SOL_SOCKET, SO_RCVTIMEO, &often, sizeof(often));\n"
+         "    int clients[64];\n    while")],
+    "a busy loop where waits return early, and if for while where they do not": [
+        (WAIT, "    if (getenv(\"LD_PRELOAD\"))\n" + LOOP % ""
+         + "    else if (queue.count == 0 && !queue.closed)\n"
+           "        pthread_cond_wait(&queue.changed, &queue.lock);\n"),
+        ("#include <string.h>\n", "#include <stdlib.h>\n#include <string.h>\n")],
     "more workers": [("WORKERS = 4", "WORKERS = 8"), (SIGNALS, SIGNAL)],
     "a broadcast, and if for while": [(SIGNALS, BROADCAST),
                                       ("    while (queue.count == 0 &&", "    if (queue.count == 0 &&")],
