@@ -24,7 +24,7 @@ PATIENCE = {"exercises": place.ALONE,  # it fails by waiting to the end for what
 
 HINT = r"<details><summary>Hint %d</summary>\n\n.+?\n\n</details>\n"
 TASK = re.compile(exercises.HEADING.pattern
-                  + r"\n(?:\*It teaches .+?\. It needs .+?\.\*\n\n)?"
+                  + r"\n\*It teaches .+?\. It needs .+?\.\*\n\n"
                   r"(?P<task>.+?)\n\n    make exercise EX=(?P<key>\S+)\n\n"
                   + "".join(HINT % number for number in (1, 2, 3))
                   + r"<details><summary>When it passes</summary>\n\n"
