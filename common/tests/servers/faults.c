@@ -470,6 +470,20 @@ static bool hit_the_score(void)
     return injected && !memchr(at, '\n', (size_t)(injected - at));
 }
 
+/* The bits above, as a reader knows them. Two results may be used at a time. */
+static const char *in_words(unsigned seen)
+{
+    static const char *const words[] = {"what it asked for", "503", "504", "403", "an end"};
+    static char texts[2][64];
+    static int turn;
+    char *text = texts[turn++ % 2];
+    strcpy(text, seen ? "" : "something else");
+    for (int bit = 0; bit < 5; bit++)
+        if (seen & 1u << bit)
+            sprintf(text + strlen(text), "%s%s", *text ? " or " : "", words[bit]);
+    return text;
+}
+
 static void check_row(const struct fault *fault)
 {
     enum { TRIES = 5 };
@@ -477,8 +491,8 @@ static void check_row(const struct fault *fault)
     unsigned seen = visit_under(fault);
     for (int i = 1; i < TRIES && hit_the_score(); i++)
         seen = visit_under(fault);
-    check(seen & fault->may, "%s: the client saw %u, may see %u\n%s", row_name(fault), seen,
-          fault->may, strace_log());
+    check(seen & fault->may, "%s: the client saw %s; it may see %s\n%s", row_name(fault),
+          in_words(seen), in_words(fault->may), strace_log());
     /* the one that was not closed, because the fault took the call's place */
     bool kept_open = strcmp(fault->injected[0].calls, "close") == 0;
     check_well(fault, descriptors + kept_open);
