@@ -2,20 +2,21 @@
 
 import time
 
-import diag
+from outcome import clock, schedule
 
 REASON = "total"
 
 LONG = 500  # seconds: no busy machine needs them for a head
-SHORT = 0.6, 0.6, 0.6, 0.6, 3  # one after the other, until no byte came late
+SHORT = 1, 1, 1, 3  # one after the other, until no byte came late
 TICK = 0.2  # after which recv() ends without a byte, see net_listen()
-EVERY = 0.05
+PACES = 0.02, 0.09  # seconds between two bytes: a server that counts bytes has no right time for both
+EARLY, LATE = 0.95, 2  # of --timeout
 PAUSE = 2.4
 PIECES = 30
-LATE = 3  # bytes that the server may take after its time; one is right
 
 
 def check(ex):
+    chance = ex.chance()
     server = ex.serve("--timeout", "%g" % LONG)
     answered(ex, "honest", "a head whose end comes %g s later is answered with 200" % PAUSE, server,
              [b"GET / HTTP/1.1\r\n", b"Host: here\r\n\r\n"],
@@ -29,15 +30,19 @@ def check(ex):
         silent = ex.hold(server, 1)[0]
         ex.expect("silent", "408 for a client that falls silent",
                   lambda client=silent: client.hear().status == 408, hint=1, read="socket(7)")
-        slow, late, longest = trickle(ex, server, seconds)
+        slow = [Trickle(ex, server, seconds, pace) for pace in chance.sample(PACES, len(PACES))]
+        longest = max(each.longest for each in slow)
         if longest < TICK:
             break
         ex.did("tried again: this machine is busy, and once no byte came for %.1f s" % longest)
-    ex.expect("total", "an end for a client that sends a byte every %g s, with --timeout %g"
-              % (EVERY, seconds), lambda: late < LATE and slow.is_closed(5),
-              saw=lambda: "that %d bytes were taken after that time" % late, hint=1,
-              read="clock_gettime(2)")
-    ex.expect("told", "that it is told why: 408", lambda: slow.hear().status == 408, hint=2)
+    for each in slow:
+        ex.expect("total", "an end for a client that sends a byte every %g s, after %g s" % (
+            each.pace, seconds), lambda slow=each: slow.ended and slow.took >= EARLY * seconds,
+                  saw=lambda slow=each: "%s after %.1f s" % (
+                      "an end" if slow.ended else "that it is still heard", slow.took), hint=1,
+                  read="clock_gettime(2)")
+        ex.expect("told", "that it is told why: 408",
+                  lambda client=each.client: client.hear().status == 408, hint=2)
     ex.expect("next", "the next one is served", lambda: ex.client(server).get().status == 200,
               within=5, hint=3, read="recv(2)")  # on a busy machine one may speak too late
 
@@ -58,30 +63,22 @@ def answered(ex, key, expected, server, pieces, between):
     ex.expect(key, expected, is_good, saw=lambda: answers[-1], hint=3, read="recv(2)")
 
 
-def trickle(ex, server, seconds):
+class Trickle:
     """A client that sends a byte at a time, until it is sent away or has been heard for too long.
-    Returns it, how many bytes the server took after its time, and the longest pause between two.
-    Order decides and not this clock: a server that is past its time takes the byte that wakes it,
-    and no further one."""
-    last = time.monotonic()
-    client = ex.client(server)
-    client.say(b"GET / HTTP/1.1\r\nX: ")
-    ex.wait(lambda: is_taken(server, client))  # so the server's time has begun by now
-    begun = time.monotonic()
-    late, longest = 0, 0.0
-    while late < LATE and not client.is_closed():
-        time.sleep(EVERY)  # here the check is the clock
-        over = time.monotonic() - begun > seconds
-        client.say(b"x")
-        longest, last = max(longest, time.monotonic() - last), time.monotonic()
-        ex.wait(lambda: client.is_closed() or is_taken(server, client))
-        late += over and is_taken(server, client)
-    longest = max(longest, time.monotonic() - last)  # it may have been sent away for its silence
-    ex.did("sent a byte every %g s, for %.1f s" % (EVERY, time.monotonic() - begun))
-    return client, late, longest
+    The time in which this check or the server had no core does not count as too long."""
 
+    def __init__(self, ex, server, seconds, pace):
+        def spent():
+            return clock() - schedule(server.pid)[1]
 
-def is_taken(server, client):
-    """Has the server taken all that this client sent?"""
-    return any(each.state == diag.ESTABLISHED and each.client == client.port() and not each.unread
-               for each in diag.connections(server.port))
+        begun, begun_spent = time.monotonic(), spent()
+        last, self.longest, self.pace = begun, 0, pace
+        self.client = ex.client(server)
+        self.client.say(b"GET / HTTP/1.1\r\nX: ")
+        while not self.client.is_closed() and spent() - begun_spent < LATE * seconds:
+            time.sleep(pace)  # here the check is the clock
+            self.client.say(b"x")
+            self.longest, last = max(self.longest, time.monotonic() - last), time.monotonic()
+        self.took = time.monotonic() - begun
+        self.ended = self.client.is_closed()
+        ex.did("sent a byte every %g s, for %.1f s" % (pace, self.took))

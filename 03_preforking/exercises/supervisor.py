@@ -1,5 +1,6 @@
 """03/supervisor: are workers that die replaced, and how fast?"""
 
+import contextlib
 import os
 import signal
 import time
@@ -35,8 +36,15 @@ def check(ex):
     team.expect("all replaced", "%d new ones" % wanted, besides=victims, hint=1)
     expect_sleep(ex, "all at once", "all replaced together", sleep.seconds(), TOGETHER_SECONDS, 1)
 
-    storm(ex, server, plugin, wanted)
+    os.remove(plugin)
+    ex.did("took the plug-in away, and killed all of them")
+    storm(ex, server, wanted, kill_newborn=False)
+    open(plugin, "w").close()
+    ex.did("put the plug-in back")
     team.expect("recovers", "%d workers again" % wanted, within=10, hint=3)
+    ex.did("killed all of them, and each new one at once")
+    storm(ex, server, wanted, kill_newborn=True)
+    team.expect("recovers", "%d workers once more" % wanted, within=10, hint=3)
     ex.expect("serves", "a page from one of them", ex.client(server).get)
 
     workers = server.children()
@@ -103,19 +111,23 @@ def grown_ones(ex, server, team):
     expect_sleep(ex, "at once", "each replaced at once", slept, AT_ONCE_SECONDS, 3)
 
 
-def storm(ex, server, plugin, wanted):
-    """Without the plug-in no worker lives."""
-    os.remove(plugin)
-    before = forks(server)
-    for worker in server.children():
-        os.kill(worker, signal.SIGKILL)
-    ex.did("took the plug-in away, and killed all of them")
-    most = MOST_FORKS * wanted
+def storm(ex, server, wanted, kill_newborn):
+    """For some seconds no worker lives for long."""
+    before, most, over = forks(server), MOST_FORKS * wanted, time.monotonic() + WATCH_SECONDS
+    kill(server)
+    while time.monotonic() < over:
+        time.sleep(0.01)
+        if kill_newborn:
+            kill(server)
     ex.expect("no storm", "at most %d forks in %d seconds" % (most, WATCH_SECONDS),
-              lambda: not ex.wait(lambda: forks(server) - before > most, WATCH_SECONDS / PATIENCE),
-              saw=lambda: "more", hint=3, read="fork(2)")
-    open(plugin, "w").close()
-    ex.did("put the plug-in back")
+              lambda: forks(server) - before <= most,
+              saw=lambda: "%d" % (forks(server) - before), hint=3, read="fork(2)")
+
+
+def kill(server):
+    for worker in server.children():
+        with contextlib.suppress(ProcessLookupError):  # it has died by itself
+            os.kill(worker, signal.SIGKILL)
 
 
 def born(pid):

@@ -94,6 +94,15 @@ ANSWERS = {
             return 408;
         visitor->deadline = clock_now_ms() + patience_ms;
 """)],
+        "twenty calls a second": [
+            (DEADLINE, "    int calls = 0;\n" + DEADLINE),
+            ("            return 431;\n", """\
+            return 431;
+        if (++calls > patience_ms / 50)
+            return 408;
+        visitor->deadline = clock_now_ms() + patience_ms;
+""")],
+        "three times its time": [(DEADLINE, DEADLINE.replace("+ patience", "+ 3 * patience"))],
         "a new deadline for each call": [
             ("        ssize_t n = receive(visitor);\n",
              "        visitor->deadline = clock_now_ms() + patience_ms;\n"

@@ -56,6 +56,9 @@ ANSWERS = {
         "a lock wakes one": [(FLOCK, "        [FLOCK] = {1, 0},\n")],
         "a lock wakes all": [(FLOCK, "        [FLOCK] = {workers, 0},\n")],
         "poll wakes one": [(POLL, "{1, 0}")],
+        "one way, under four names": [
+            ("    enum way way = choose_way(options.name);\n", "    choose_way(options.name);\n    enum way way = ACCEPT;\n"),
+            (FLOCK, "        [FLOCK] = {1, 0},\n"), (SPREAD, "{1, 0}"), (POLL, "{1, 0}")],
         "nobody waits": [(SPREAD, "{1, 0}")],
         "half of them wait": [(SPREAD, "{1, 50}")],
         "all but one wait": [(SPREAD, "{1, 100 - 100 / workers}")],
@@ -99,6 +102,10 @@ ANSWERS = {
         "a constant": [(WANTED, "    unsigned wanted = 4;\n")],
         "a fixed wait for all": [(JUDGED, "            (void)next_backoff;\n            backoff_ms = 500;\n"
                                           "            not_before = clock_now_ms() + backoff_ms;\n")],
+        "a wait only if the plug-in is missing": [(JUDGED, """\
+            backoff_ms = prepare() ? 0 : next_backoff(backoff_ms);
+            not_before = clock_now_ms() + backoff_ms;
+""")],
         "a short wait for all": [(JUDGED, "            (void)next_backoff;\n            backoff_ms = 200;\n"
                                           "            not_before = clock_now_ms() + backoff_ms;\n")],
         "a sleep in the loop": [(WAIT, "        usleep(400000);\n")],
