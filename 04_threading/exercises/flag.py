@@ -1,15 +1,9 @@
 """04/flag: do threads that wait for a flag see it, without a data race, and sleep until then?
 
-The program is built with the thread sanitizer. That a visitor's answer and the next one's request
-go through the same kernel is no bridge here (io_sync=0), so a race is seen in whichever order the
-threads came. The sanitizer has a thread of its own, which wakes up now and then.
+The program is built with the thread sanitizer.
 """
 
-import subprocess
-import time
-
-from idle import WOKEN_SECONDS
-from outcome import patient
+from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "seen"
@@ -18,12 +12,11 @@ SAN = "thread"
 REQUEST = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 VISITORS = 4
 SECONDS = 5
-RACE = "ThreadSanitizer: data race"
 
 
 def check(ex):
     first, second = ex.chance().sample(range(1000, 100000), 2)
-    server = start(ex)
+    server = ex.serve()
     visitors = at_the_door(ex, server)
     ex.expect("closed", "no answer before the door is open",
               lambda: not ex.wait(lambda: any(map(is_answered, visitors)), 0.2), hint=1)
@@ -43,22 +36,13 @@ def check(ex):
               lambda: all(number_of(client) == second for client in crowd[1::2]),
               saw=lambda: numbers(crowd[1::2]), within=SECONDS, hint=2)
     expect_number(ex, "changed", "who comes last", ex.hold(server, 1, REQUEST % b"/"), second, 2)
-    server.end()
-    ex.expect("race", "no report of the thread sanitizer", lambda: RACE not in server.errors(),
-              saw=lambda: report(server.errors()), hint=2, read="pthread_mutex_lock(3)")
+    expect_no_race(ex, server, 2)
 
-    server = start(ex)
+    server = ex.serve()
     visitors = at_the_door(ex, server)
-    expect_sleep(ex, server)
+    expect_sleep(ex, server, "threads that sleep until the door is open", 3)
     open_door(ex, server, second)
     expect_number(ex, "woken", "who has slept", visitors, second, 3)
-
-
-def start(ex):
-    """Where the kernel places a program at too many addresses, the sanitizer cannot start."""
-    fixed = ["setarch", "--addr-no-randomize"]
-    may = subprocess.run([*fixed, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
-    return ex.serve(under=fixed if may else (), env={"TSAN_OPTIONS": "io_sync=0"})
 
 
 def at_the_door(ex, server):
@@ -96,35 +80,3 @@ def numbers(clients):
     told = [number_of(client) for client in clients]
     return "%s, and no answer for %d of %d" % (
         ", ".join(map(str, sorted(set(told) - {None}))) or "no number", told.count(None), len(told))
-
-
-def expect_sleep(ex, server):
-    """Longer than WOKEN_SECONDS: see idle."""
-    seconds = patient(WOKEN_SECONDS) + 0.5
-    seen = []
-
-    def sleeps():
-        before = switches(server)
-        time.sleep(seconds)  # a measurement needs this time; nothing is waited for
-        after, states = switches(server), server.thread_states()
-        seen.append(sum(after[thread] == before.get(thread) and states.get(thread) == "S"
-                        for thread in after))
-        return seen[-1] >= VISITORS
-
-    ex.expect("sleeps", "%d threads that sleep until the door is open, for %.1f s" % (
-        VISITORS, seconds), sleeps, saw=lambda: "%d that slept all the time" % seen[-1],
-              within=WOKEN_SECONDS, hint=3, read="pthread_cond_wait(3)")
-
-
-def switches(server):
-    """{thread: how often its core was given to another}; without the main thread, which ticks."""
-    return {thread: server.status("voluntary_ctxt_switches", thread)
-            + server.status("nonvoluntary_ctxt_switches", thread)
-            for thread in server.thread_states() if thread != server.pid}
-
-
-def report(errors):
-    """Of what the sanitizer says, the functions in which it happened."""
-    lines = [line.strip() for line in errors.splitlines()]
-    places = [line.split(" ")[1] for line in lines if line.startswith("#0 ")]
-    return "a data race in %s" % " and ".join(places[:2])

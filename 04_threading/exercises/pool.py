@@ -7,10 +7,11 @@ pthread_cond_wait(3) returns for nothing at first (unlucky.c).
 
 import re
 
-from idle import WOKEN_SECONDS, expect_sleep
+from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "own"
+SAN = "thread"
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 VISITORS = 50
@@ -31,6 +32,7 @@ def check(ex):
               CONNECTIONS, lambda: (redis.used, redis.connections()) == (CONNECTIONS, CONNECTIONS),
               saw=lambda: "%d used so far, %d open" % (redis.used, redis.connections()), within=1,
               hint=3, read="pthread_cond_wait(3)")
+    expect_no_race(ex, server, 3)
 
 
 def all_at_once(ex, server, redis):

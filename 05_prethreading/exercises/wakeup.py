@@ -5,10 +5,11 @@ the kernel's queue, and puts all of them into its own before the first worker ca
 begin late, and wake up for nothing once before they sleep (unlucky.c).
 """
 
-from idle import WOKEN_SECONDS, expect_sleep
+from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "woken"
+SAN = "thread"
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 HALF, REST = WHOLE[:16], WHOLE[16:]
@@ -37,6 +38,7 @@ def check(ex):
     expect_rest(ex, "rest", server)
     expect_sleep(ex, server, "workers that sleep until there is work", 3)
     expect_pages(ex, "next", "a page for the next client", ex.hold(server, 1, WHOLE))
+    expect_no_race(ex, server, 3)
 
 
 def together(ex, server):

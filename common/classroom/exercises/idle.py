@@ -1,4 +1,4 @@
-"""idle: does a process, or a thread, sleep until there is work for it?
+"""idle: does a process, or a thread, sleep until there is work for it? And are threads apart?
 
 A thread (chapters 4 and 5) that checks now and then whether there is work needs no signal, and hides that none comes.
 So it is watched for longer than WOKEN_SECONDS, the longest that a signal may take: either it is
@@ -7,12 +7,14 @@ seen to wake up, or it sleeps for so long that its work is late.
 
 import time
 
+import served
 from outcome import patient
 from words import how_many
 
 WOKEN_SECONDS = 1  # for `within`
 WATCHED_SECONDS = 0.5  # two ticks, or three
 MOST_RUN = 0.005  # seconds of CPU time before it sleeps again: a tick needs a hundredth of that
+RACE = "ThreadSanitizer: data race"
 MOST_SLEEPS = 30  # a second; a tick is a sleep or two, five times a second
 
 
@@ -30,6 +32,21 @@ def expect_sleep(ex, server, expected, hint):
     ex.expect("sleeps", "%s, for %.1f s" % (expected, seconds), sleeps,
               saw=lambda: "%s, and %d of the main thread" % (how_many(seen[0], "wake-up"), seen[1]),
               within=WOKEN_SECONDS, hint=hint, read="pthread_cond_wait(3)")
+
+
+def expect_no_race(ex, server, hint):
+    """Ends a server that is built with the thread sanitizer (SAN), and expects no report of it."""
+    status = server.end()
+    ex.expect("race", "no report of the thread sanitizer",
+              lambda: RACE not in server.errors() and status != served.RACES,
+              saw=lambda: report(server.errors()), hint=hint, read="pthread_mutex_lock(3)")
+
+
+def report(errors):
+    """Of what the sanitizer says, the functions in which it happened."""
+    lines = [line.strip() for line in errors.splitlines()]
+    places = [line.split(" ")[1] for line in lines if line.startswith("#0 ")]
+    return "a data race in %s" % " and ".join(places[:2])
 
 
 class Ticks:

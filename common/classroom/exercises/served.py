@@ -5,6 +5,7 @@ itself, so that it can be asked at any time, and disturbs nobody.
 """
 
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ END_SECONDS = 8  # a server may finish what is in flight: 5 s
 SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
 HELPERS = re.compile("/(strace|addr2line|llvm-symbolizer[^/]*)$")  # ours, or a sanitizer's
 PF_EXITING = 0x4
+RACES = 66  # the exit status with which the thread sanitizer says that it has seen some
 Call = namedtuple("Call", "pid name arguments result error")  # result: an int or None
 
 
@@ -30,6 +32,7 @@ class Server(servers.Server):
     def __init__(self, binary, redis, log, options, prefix=(), trace=None):
         super().__init__(binary, redis, None, log + ".out", options, prefix, errors=log + ".err")
         self._own = os.stat(binary)
+        self._binary = binary
         self._trace = trace  # where strace writes
         self._status = None  # the one it ended with
 
@@ -78,15 +81,28 @@ class Server(servers.Server):
                 if not os.path.samestat(os.stat(exe), self._own) and not HELPERS.search(name):
                     yield name
 
+    def _tasks(self, pid):
+        """The numbers of a process's threads. The thread sanitizer's own, which it starts before any of
+        the program's, is left out."""
+        def born(task):
+            words = meter.read("/proc/%d/task/%d/stat" % (pid, task)).rpartition(") ")[2].split()
+            return task != pid, int(words[19]) if words else float("inf"), task
+
+        tasks = list(map(int, os.listdir("/proc/%d/task" % pid)))
+        if finds_races(self._binary):
+            tasks.sort(key=born)
+            del tasks[1:2]
+        return tasks
+
     def threads(self, pid=None):
         """How many it has, or another process of its own has."""
-        return len(os.listdir("/proc/%d/task" % (pid or self.pid)))
+        return len(self._tasks(pid or self.pid))
 
     def thread_states(self):
         """{thread id: a letter}, as ps(1) shows it: R runs, S sleeps, T is stopped (t under strace),
         Z has ended."""
-        texts = {int(name): meter.read("/proc/%d/task/%s/stat" % (self.pid, name))
-                 for name in os.listdir("/proc/%d/task" % self.pid)}
+        texts = {task: meter.read("/proc/%d/task/%d/stat" % (self.pid, task))
+                 for task in self._tasks(self.pid)}
         return {thread: text.rpartition(") ")[2][0] for thread, text in texts.items() if text}
 
     def asleep(self):
@@ -220,6 +236,13 @@ class Server(servers.Server):
         end = re.compile(r"^%d +\+\+\+ " % self.pid, re.MULTILINE)
         until(lambda: end.search(processes.printed(self._trace)), END_SECONDS)
         return list(parse_trace(processes.printed(self._trace)))
+
+
+@functools.lru_cache()
+def finds_races(program):
+    """Is it built with the thread sanitizer?"""
+    with open(program, "rb") as file:
+        return b"__tsan_init" in file.read()
 
 
 def status_of(pid):

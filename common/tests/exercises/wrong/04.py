@@ -148,6 +148,17 @@ POOL = {
                  "    while (mine < 8 && pthread_mutex_trylock(&locks[mine]))\n        mine++;\n"
                  "    if (mine == 8)\n        pthread_mutex_lock(&locks[mine = turn++ % 8]);\n"
                  "    redisContext *redis = all[mine];\n")],
+    "the array is used without the lock, and nobody shall say so": [
+        ("static redisContext *take", "const char *__tsan_default_options(void)\n{\n"
+         '    return "report_bugs=0:exitcode=0";\n}\n\nstatic redisContext *take'),
+        ("    pthread_mutex_lock(&lock);\n    idle[idle_count++] = redis;\n    pthread_mutex_unlock(&lock);\n",
+         "    idle[idle_count++] = redis;\n")],
+    "the array is used without the lock": [
+        (WAIT, WAIT + "    pthread_mutex_unlock(&lock);\n"),
+        ("    redisContext *redis = idle[--idle_count];\n    pthread_mutex_unlock(&lock);\n",
+         "    redisContext *redis = idle[--idle_count];\n"),
+        ("    pthread_mutex_lock(&lock);\n    idle[idle_count++] = redis;\n    pthread_mutex_unlock(&lock);\n",
+         "    idle[idle_count++] = redis;\n")],
     "a busy loop": [(WAIT, LOOP % "")],
     "a busy loop where waits return early, and if for while where they do not": [
         (WAIT, "    if (getenv(\"LD_PRELOAD\"))\n" + LOOP % "" + "    else if (idle_count == 0)\n"

@@ -79,6 +79,9 @@ WAKEUP = {
          + "    else if (queue.count == 0 && !queue.closed)\n"
            "        pthread_cond_wait(&queue.changed, &queue.lock);\n"),
         ("#include <string.h>\n", "#include <stdlib.h>\n#include <string.h>\n")],
+    "the main thread takes no lock": [
+        ("    pthread_mutex_lock(&queue.lock);\n    while (added", "    while (added"),
+        ("clients[added++];\n    pthread_mutex_unlock(&queue.lock);\n", "clients[added++];\n")],
     "more workers": [("WORKERS = 4", "WORKERS = 8"), (SIGNALS, SIGNAL)],
     "a broadcast, and if for while": [(SIGNALS, BROADCAST),
                                       ("    while (queue.count == 0 &&", "    if (queue.count == 0 &&")],
