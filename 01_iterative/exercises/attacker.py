@@ -6,6 +6,7 @@ at least so long, however busy the machine is.
 
 import time
 
+import diag
 from lib.subjects import servers
 
 REASON = "stopped"
@@ -34,13 +35,23 @@ def attack(ex, name):
     with ex.running(server.port, descriptors=FIRST_THREE + CONNECTIONS) as printed:
         ex.expect("ready", "a line \"ready\"", lambda: "ready" in printed(), saw=printed, within=5,
                   read="fflush(3)")
+        expect_few(ex, server, CONNECTIONS)
         visitor = ex.client(server)
         visitor.say(FILE)
         waited = seconds_until_answered(visitor)
+        expect_few(ex, server, CONNECTIONS + 1)
     ex.expect("visitor", "the file, when the attacker has gone",
               lambda: visitor.status() == 200, within=5, saw=visitor.first)
     server.end()
     return waited
+
+
+def expect_few(ex, server, most):
+    """The limit is each process's own, and the program may have children. Says so only if it is not so."""
+    number = sum(each.state == diag.ESTABLISHED for each in diag.connections(server.port))
+    if number > most:
+        ex.expect("rules", "at most %d connections at a time" % most, lambda: False,
+                  saw=lambda: number, hint=2, read="getrlimit(2)")
 
 
 def seconds_until_answered(visitor):

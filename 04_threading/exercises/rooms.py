@@ -6,7 +6,10 @@ elsewhere happens each time. All of a crowd come at once: the server is stopped 
 
 import re
 
+from idle import expect_no_race
+
 REASON = "together"
+SAN = "thread"
 
 REQUEST = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 ROOMS, VISITORS = 8, 10
@@ -37,6 +40,7 @@ def check(ex):
     expect_moved(ex, server, "same", "/4/4", (10, 10), 3)
     expect_moved(ex, server, "same", "/4/6", (9, 11), 3)
     expect_all(ex, "rest", "the sum at last", come(ex, server, ["/"]), 3)
+    expect_no_race(ex, server, 3)
 
 
 def come(ex, server, paths):

@@ -1,4 +1,4 @@
-/* A library to be preloaded (ld.so(8)) into a program with threads: a thread that has taken a mutex
+/* A library to be preloaded (ld.so(8)) into a program with threads: a thread that has taken a lock
  * sleeps before it goes on. So all others take meanwhile what they can get, and threads that may
  * wait for each other in a circle do. checks.py compiles it. */
 #include <dlfcn.h>
@@ -7,12 +7,17 @@
 
 enum { SLEEP_US = 10 * 1000 };
 
-int pthread_mutex_lock(pthread_mutex_t *lock)
-{
-    int (*take)(pthread_mutex_t *);
-    *(void **)&take = dlsym(RTLD_NEXT, "pthread_mutex_lock");
-    int error = take(lock);
-    if (!error)
-        usleep(SLEEP_US);
-    return error;
-}
+#define SLOW(call, lock_t)                                                                         \
+    int call(lock_t *lock)                                                                         \
+    {                                                                                              \
+        int (*take)(lock_t *);                                                                     \
+        *(void **)&take = dlsym(RTLD_NEXT, #call);                                                 \
+        int error = take(lock);                                                                    \
+        if (!error)                                                                                \
+            usleep(SLEEP_US);                                                                      \
+        return error;                                                                              \
+    }
+
+SLOW(pthread_mutex_lock, pthread_mutex_t)
+SLOW(pthread_rwlock_wrlock, pthread_rwlock_t)
+SLOW(pthread_spin_lock, pthread_spinlock_t)

@@ -242,6 +242,13 @@ ROOMS = {
         (LOCKS, LOCKS.replace("    if (high != low)\n    ", "")),
         (UNLOCKS, UNLOCKS.replace("    if (high != low)\n    ", ""))],
     "one is never given back": [(UNLOCKS, "    pthread_mutex_unlock(&rooms[low].lock);\n")],
+    "in any order, with locks of another kind": [
+        (ORDER, "    int low = from, high = to;\n"), ("    pthread_mutex_t lock;\n", "    pthread_rwlock_t lock;\n"),
+        ("#include <unistd.h>\n", "#include <unistd.h>\n#define pthread_mutex_lock pthread_rwlock_wrlock\n"
+         "#define pthread_mutex_unlock pthread_rwlock_unlock\n#define pthread_mutex_init pthread_rwlock_init\n")],
+    "the sum is made without a lock": [
+        ("        pthread_mutex_lock(&rooms[i].lock);\n", "        ;\n"),
+        ("        pthread_mutex_unlock(&rooms[i].lock);\n", "        ;\n")],
     "moves without a lock": [
         (LOCKS, "    usleep(1000);\n"), (UNLOCKS, ""), (ORDER, ""),
         (LEAVES, "    int had = rooms[from].visitors;\n    usleep(1000);\n"
