@@ -79,7 +79,7 @@ class Run:
         self._others = meter.others_percent()
         self.redis = self._open_redis()
         self._relays = []  # their pids
-        self._page = None
+        self._page_bytes = None
         self._capacity = {}
         self._by_close = {name for name in self.commands if self._ends_by_close(name)}
 
@@ -203,7 +203,7 @@ class Run:
             return peers.Command(subject, self.commands[subject], place.cores, log, where.where)
         return subjects.open_subject(
             subject, place.cores, log, redis=(where or self.redis).where, options=options,
-            body=self._page_for(subject), root=self.root, prefix=(*place.prefix, *under),
+            body=self._page_of(subject), root=self.root, prefix=(*place.prefix, *under),
             address=place.address)
 
     def meter(self, server, spot):
@@ -226,23 +226,19 @@ class Run:
             self.redis.settle()
         return self._capacity[key]
 
-    def _page_for(self, subject):
-        """For the floor: a file with our servers' response, for it to answer with. For others
-        nothing."""
-        if subject == "floor" and self._page is None:
+    def _page_of(self, subject):
+        """For the floor: how many bytes our servers answer with. For others nothing."""
+        if subject == "floor" and self._page_bytes is None:
             log = os.path.join(self.folder, "raw", "page.log")
             any_server = servers.path_of(servers.NAMES[-1])
             place = self.hosts.place("server")
-            with servers.Server(any_server, self.redis.where, None, log, prefix=place.prefix,
+            with servers.Server(any_server, self.redis.where, (), log, prefix=place.prefix,
                                 address=place.address) as server:
                 try:
-                    page = self.hosts.fetch(server.url + self.path)
+                    self._page_bytes = len(self.hosts.fetch(server.url + self.path))
                 except OSError as error:
                     raise Trouble("no %s to answer with: %s" % (self.path, error)) from error
-            self._page = os.path.join(self.folder, "page")
-            with open(self._page, "wb") as file:
-                file.write(page)
-        return self._page
+        return self._page_bytes
 
     # ---- measuring --------------------------------------------------------------------------
 
@@ -280,8 +276,6 @@ class Run:
         """Leaves nothing behind in a Redis that is not ours."""
         if self.options.redis:
             self.redis.forget()
-        if self._page:
-            os.remove(self._page)
 
     # ---- what the report says of it ---------------------------------------------------------
 

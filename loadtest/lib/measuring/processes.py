@@ -99,12 +99,16 @@ def wait(process, seconds=None):
 
 
 def end(process, asked=None):
-    """SIGTERM, to the process `asked` if it is another, patience, then SIGKILL for the rest of its
-    group. Returns the exit status; -N means that signal N ended it."""
+    """The end of its input, if that is a pipe of ours, or else SIGTERM, to the process `asked` if it
+    is another. Then patience, and SIGKILL for the rest of its group. Returns the exit status; -N
+    means that signal N ended it."""
+    if process.stdin:
+        process.stdin.close()
     if process.returncode is None:
         if not has_ended(process):
-            with contextlib.suppress(ProcessLookupError):  # `asked` may be gone
-                os.kill(asked or process.pid, signal.SIGTERM)  # terminate() might reap it
+            if not process.stdin:
+                with contextlib.suppress(ProcessLookupError):  # `asked` may be gone
+                    os.kill(asked or process.pid, signal.SIGTERM)  # terminate() might reap it
             wait(process, PATIENCE_SECONDS)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -62,14 +62,14 @@ def end(server, name):
     return ["asked to stop, it ended with %s" % servers.how_it_ended(status)]
 
 
-def open_subject(name, cores, log, *, redis=None, options=(), body=None, root=machine.TOP,
+def open_subject(name, cores, log, *, redis=None, options=(), body=600, root=machine.TOP,
                  prefix=(), address=None):
     """A context manager that starts the subject on `cores`, and ends it at the end of `with`. Ours
-    ask `redis`. The floor answers with the file `body`, and has none of our options. Ours and the
+    ask `redis`. The floor answers with `body` bytes, and has none of our options. Ours and the
     peers serve the files of `root`/public. Ours and the floor may be on another host, where
     `prefix` leads to, and listen on its `address`."""
     if name == "floor":
-        return peers.Floor(cores, log, body, prefix=prefix, address=address)
+        return peers.Floor(cores, log, body, prefix, address)
     if is_ours(name):
         options = [*options, *name.split()[1:], *([] if root == machine.TOP else ["--root", root])]
         return servers.Server(binary_of(name), redis, cores, log, options, prefix, address)

@@ -46,10 +46,8 @@ def why_not():
     return None
 
 
-class Lab:
+class Lab(places.Here):
     """The hosts, for the time of a `with`."""
-
-    most_generators = None  # as in places.Here
 
     def __init__(self):
         self._keeper = None
@@ -80,7 +78,6 @@ class Lab:
         for process in reversed(self._started):
             processes.end(process)
         processes.end(self._keeper)
-        self._keeper.stdin.close()
         self._keeper.stdout.close()
 
     def address(self, host):
@@ -125,37 +122,36 @@ class Lab:
         self._started.append(process)
         return process
 
-    def redis(self, folder):
-        """A Redis on `redis`, its data and log in `folder`, until the lab ends."""
+    def redis(self, folder, _port=None):
+        """A Redis on `redis`, its log in `folder`, until the lab ends."""
         address = self.address("redis")
         command = [redis.SERVER, "--bind", address, "--port", str(redis.USUAL_PORT),
                    "--protected-mode", "no",  # only our own hosts can reach it
-                   "--tcp-backlog", "65535", "--dir", folder, "--save", "", "--appendonly", "no"]
-        log = os.path.join(folder, "redis.log")
-        store = _DistantRedis("%s:%d" % (address, redis.USUAL_PORT), self.prefix("redis"))
-        starting = servers.Started("Redis", (), log,
-                                   launch=functools.partial(self.run_in, "redis"))
-        starting.start(command)
-        starting.await_ready(store.answers)
-        return store
+                   "--tcp-backlog", "65535", "--maxclients", "20000", "--save", "",
+                   "--appendonly", "no"]
+        self._begin("redis", "Redis", command, folder, "redis.log", "Ready to accept connections")
+        return _DistantRedis("%s:%d" % (address, redis.USUAL_PORT), self.prefix("redis"))
+
+    def _begin(self, host, name, command, folder, log, ready):
+        """Starts it in `folder`, as a servers.Started. It is ready when its log says so."""
+        log = os.path.join(folder, log)
+        it = servers.Started(name, (), log, launch=functools.partial(self.run_in, host))
+        it.folder = folder
+        it.start(command)
+        it.await_ready(lambda: ready in processes.printed(log))
+        return it
 
     @contextlib.contextmanager
     def balancer(self, instances, folder):
         """nginx on `lb` before some instances, given as "ADDRESS:PORT". Its configuration and log
         are in `folder`. It asks over a new connection each time, which is nginx's default."""
-        folder, listen = os.path.abspath(folder), "%s:%d" % (self.address("lb"), BALANCER_PORT)
-        conf, pid, log = (os.path.join(folder, "nginx." + name) for name in ("conf", "pid", "log"))
-        with open(conf, "w", encoding="utf-8") as file:
-            file.write(nginx_conf(folder, listen, instances,
-                                  min(machine.raise_descriptor_limit(), 1 << 17)))
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(pid)  # left by one that was killed
-        nginx = servers.Started("nginx before %d" % len(instances), (), log,
-                                launch=functools.partial(self.run_in, "lb"))
+        listen = "%s:%d" % (self.address("lb"), BALANCER_PORT)
+        conf = nginx_conf(".", listen, instances, min(machine.raise_descriptor_limit(), 1 << 17))
+        nginx = self._begin("lb", "nginx before %d" % len(instances), [
+            "sh", "-c", 'printf %s "$1" >nginx.conf && exec nginx -e stderr -p ./ -c nginx.conf',
+            "sh", conf], folder, "nginx.log", "start worker process")
         nginx.url = "http://" + listen
-        nginx.start(["nginx", "-e", "stderr", "-p", folder, "-c", conf])
-        try:  # nginx writes its pid when it listens, and removes the file at its end
-            nginx.await_ready(lambda: os.path.exists(pid))
+        try:
             yield nginx
         finally:
             nginx.end()
@@ -215,12 +211,6 @@ class _DistantRedis(redis.Redis):
     def __init__(self, where, prefix):
         super().__init__(where, is_ours=True)
         self._cli = prefix + self._cli
-
-    def answers(self):
-        try:
-            return self.ask("PING") == "PONG"
-        except Trouble:
-            return False
 
 
 def nginx_conf(folder, listen, instances, descriptors):

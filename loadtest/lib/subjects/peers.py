@@ -199,14 +199,13 @@ def is_shell(pid):
 
 
 class Floor(EndsWithUs):
-    """The least a server can do (loadtest/floor.c). It answers every request with the bytes of the
-    file `file`, 65,536 at most, or with so many letters. It listens on loopback, or on `address`,
-    which may be on a host that `prefix` leads to (see servers.Server)."""
+    """The least a server can do (loadtest/floor.c). It answers every request with so many letters,
+    65,536 at most. It listens on loopback, or on `address`, which may be on a host that `prefix`
+    leads to (see servers.Server)."""
 
-    def __init__(self, cores, log, file=None, body=600, prefix=(), address=None):
+    def __init__(self, cores, log, body=600, prefix=(), address=None):
         super().__init__("floor", cores, log, command=[
-            *prefix, FLOOR, *(["--file", file] if file else ["--body", str(body)]),
-            *(["--bind", address] if address else [])])
+            *prefix, FLOOR, "--body", str(body), *(["--bind", address] if address else [])])
 
 
 class Peer(EndsWithUs):
