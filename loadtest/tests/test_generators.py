@@ -132,8 +132,8 @@ class Reports(unittest.TestCase):
         self.assertIn("-t1", wrk.command("http://h/", 1, 1, 4))  # not more threads than clients
         self.assertEqual(httperf.command("http://127.0.0.1:81/a/b", 250, 500, 5)[1:7],
                          ["--server", "127.0.0.1", "--port", "81", "--uri", "/a/b"])
-        self.assertEqual(h2load.command("http://h/", 100, 5, "log", 200)[-6:],
-                         ["-c", "100", "-r", "1", "--rate-period=5ms", "http://h/"])
+        self.assertEqual(h2load.command("http://h/", 100, 5, "log", 200, None, 2)[-8:], [
+            "-t", "1", "-c", "100", "-r", "1", "--rate-period=5ms", "http://h/"])
         kept = h2load.command("http://h/", 3000, 5, "log", 3000, 100, 2)
         self.assertIn("--rps=30", kept)
         self.assertEqual(kept[kept.index("-t") + 1], "2")

@@ -114,14 +114,14 @@ def capacity(url, clients, seconds, cores, save_as, prefix=()):
 
 def command(url, requests, timeout_seconds, log, rate, clients=None, threads=1):
     words = ["h2load", "--h1", "-n", str(requests), "--log-file=" + log,
-             "-N", "%dms" % (1000 * timeout_seconds), "-t", str(threads)]
+             "-N", "%dms" % (1000 * timeout_seconds)]
     if clients:  # each connection begins at another moment of the first period
         connections, period_ms = opening(rate, clients)
         words += ["--rps=%g" % (rate / clients)]
     else:
         connections, period_ms = pace(rate)
-    return [*words, "-c", str(clients or requests), "-r", str(connections),
-            "--rate-period=%dms" % period_ms, url]
+    return [*words, "-t", str(min(threads, connections)), "-c", str(clients or requests),
+            "-r", str(connections), "--rate-period=%dms" % period_ms, url]
 
 
 def pace(rate):
