@@ -151,6 +151,7 @@ class Shot:
         self.place = run.hosts.place("load", self.spot.dials.cores)
         self.url = server.url + run.path_of(self.spot.subject)
         self.asks_redis = run.asks_redis(self.spot)
+        self._watch = run.meter(server, self.spot)
         self._open = None
 
     @property
@@ -163,7 +164,7 @@ class Shot:
         """Now the cell begins: what was before does not count."""
         self._open = contextlib.ExitStack()
         self.cell.hosts = self._open.enter_context(self.run.hosts.watch())
-        self._watch = self._open.enter_context(self.run.meter(self.server, self.spot))
+        self._open.enter_context(self._watch)
 
     def end(self):
         if self._open:

@@ -20,7 +20,7 @@ from lib.measuring import machine, processes
 from lib.reporting import table
 from lib.reporting.report import Report
 from lib.run import PAGE, Run
-from lib.subjects import companions, lab, peers, places, redis, relay, servers
+from lib.subjects import companions, lab, peers, places, redis, relay, remote, servers
 
 # How each tool tells its version, and the pattern that finds it there, if not after its name.
 GENERATORS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "httperf": ("--version",),
@@ -221,6 +221,9 @@ class Experiment:
         parser.add_argument("--lab", action="store_true",
                             help="give server, Redis and load generator a host each, in network "
                             "namespaces that are made for the run (root only)")
+        parser.add_argument("--inventory", metavar="FILE", type=os.path.abspath,
+                            help="give each a machine of its own: the hosts `server` and `redis` of "
+                            "an ssh_config(5); see loadtest/four-machines.md")
         parser.add_argument("--generators", metavar="N", type=positive,
                             help="cores for the load generator, to see whether more of them change "
                             "a figure (all that are left)")
@@ -242,16 +245,19 @@ class Experiment:
         options = parser.parse_args()
         if options.flush and not options.redis:
             parser.error("--flush is for a Redis given with --redis")
-        if options.lab and options.redis:
-            parser.error("--lab has a Redis of its own")
-        if options.lab and not self.in_a_lab:
-            parser.error("--lab is for programs that ask for pages")
+        options.apart = "--lab" if options.lab else options.inventory and "--inventory"
+        if options.apart and options.redis:
+            parser.error("%s has a Redis of its own" % options.apart)
+        if options.apart and not self.in_a_lab:
+            parser.error("%s is for programs that ask for pages" % options.apart)
+        if options.lab and options.inventory:
+            parser.error("--lab and --inventory are different places")
         parts = urlsplit(options.url or "")
         options.elsewhere = "http://" + parts.netloc if parts.netloc else None
         if options.elsewhere:
             if not self.elsewhere:
                 parser.error("%s starts the servers that it measures" % self.name)
-            if options.lab or options.against:
+            if options.apart or options.against:
                 parser.error("a server that somebody else has started is measured alone")
             options.url = options.url[len(options.elsewhere):] or "/"
             options.servers = [parts.netloc]
@@ -263,6 +269,8 @@ def open_hosts(options, crowded):
     """Where everything runs: a context manager. It is a lab; or this machine as it is; or, if the
     machine's own settings would turn so many clients away, a network apart, if there can be one."""
     apart = crowded and os.geteuid() == 0 and not options.redis and not options.elsewhere
+    if options.inventory:
+        return remote.Remote(options.inventory)
     place = lab.Lab if options.lab else places.Apart if apart else places.Here
     return place()
 
@@ -271,9 +279,10 @@ def check_tools(tools, options):
     """Trouble if one is missing."""
     needed = list(tools)
     if not options.elsewhere or options.redis:
-        needed += [redis.CLI] if options.redis else [redis.CLI, redis.SERVER]
-    if options.lab:
-        needed += ["curl"]
+        needed += [redis.CLI]
+    if not (options.elsewhere or options.redis or options.inventory):
+        needed += [redis.SERVER]
+    needed += ["curl"] * bool(options.apart) + ["ssh"] * bool(options.inventory)
     if options.command or companions.lines(options.servers):
         needed += ["ss"]
     missing = [tool for tool in needed if not shutil.which(tool)]

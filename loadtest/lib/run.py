@@ -88,12 +88,12 @@ class Run:
             return True
         reason = subjects.why_not(name)
         if not reason and name in peers.NAMES:
-            if self.options.lab:
-                reason = "of the peers there is only the floor in the lab"
+            if self.options.apart:
+                reason = "of the peers there is only the floor on another host"
             elif self.path == PAGE:
                 reason = "it has files only; `--url /index.html` asks for one"
         if not reason and name in companions.NAMES:
-            reason = "a companion is not in the lab" if self.options.lab else None if (
+            reason = "a companion is not on another host" if self.options.apart else None if (
                 self.path == PAGE) else "it has no page but %s" % PAGE
         self.left_out += ["%s is left out: %s." % (name, reason)] if reason else []
         return not reason
@@ -176,7 +176,7 @@ class Run:
             return
         place = self.hosts.place("redis")
         with relay.SlowRedis(store, spot.dials.delay_ms, place.cores, self.folder,
-                             place.prefix, place.address or "127.0.0.1") as slow:
+                             place.prefix, place.address or "127.0.0.1", place.launch) as slow:
             self._relays = [slow.pid]
             yield slow
             self._relays = []
@@ -204,12 +204,12 @@ class Run:
         return subjects.open_subject(
             subject, place.cores, log, redis=(where or self.redis).where, options=options,
             body=self._page_of(subject), root=self.root, prefix=(*place.prefix, *under),
-            address=place.address)
+            address=place.address, launch=place.launch)
 
     def meter(self, server, spot):
         """Measures what a load costs this server, for the time of a `with`."""
-        return meter.Meter(server.pid, self.hosts.cores(spot.dials.cores), self.hosts.pids(),
-                           server.other_pids, [*self.redis.pids, *self._relays])
+        return self.hosts.meter(server, self.hosts.cores(spot.dials.cores),
+                                [*self.redis.pids, *self._relays])
 
     def capacity(self, shot, kept):
         """How many requests a second a server answers if as many are asked as it can: in a closed
@@ -233,7 +233,7 @@ class Run:
             any_server = servers.path_of(servers.NAMES[-1])
             place = self.hosts.place("server")
             with servers.Server(any_server, self.redis.where, (), log, prefix=place.prefix,
-                                address=place.address) as server:
+                                address=place.address, launch=place.launch) as server:
                 try:
                     self._page_bytes = len(self.hosts.fetch(server.url + self.path))
                 except OSError as error:
@@ -335,7 +335,7 @@ class Run:
 
     def facts(self):
         """Pairs for environment.txt and the report."""
-        facts = machine.environment() + [
+        facts = self.hosts.environment() + [
             ("Redis", self.redis.version()), ("load generators", self.experiment.versions()),
             ("pinned", self.pinned()),
             ("others", "%.0f %% of all cores before the run" % self._others),

@@ -57,7 +57,7 @@ import markdown
 import project
 
 RESULTS = os.path.join(book.TOP, "loadtest", "results")
-PAGES = re.compile(r"(?:0\d_\w+/|common/|loadtest/)?(?:README|OPERATING|programs)\.md")  # whose text is looked at
+PAGES = re.compile(r"(?:0\d_\w+/|common/|loadtest/)?(?:README|OPERATING|programs|four-machines)\.md")  # whose text is looked at
 
 # Runs that documents name, and that nobody has made yet. Their cells stay as they are. Once a run
 # is stored, its name has to go from here.

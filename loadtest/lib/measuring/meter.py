@@ -369,6 +369,11 @@ def verdict(pinned, busy, used, others=0.0):
     return NOBODY if pinned.server else NOT_SEEN
 
 
+def taken(cores):
+    """For verdict(): for how much of the time each was not idle."""
+    return machine.Cores(*((core.busy or 0) + (core.steal or 0) for core in cores))
+
+
 def off(clients, rate, mean_ms):
     """How far a figure is from Little's law, as a share. The law says that a system holds as many
     clients as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
@@ -483,8 +488,8 @@ class Meter:
         shares = shares._replace(server=at_least(
             used["server"] / max(1, len(self._pinned.server)), shares.server))
         others = sum(programs_percent(before[core], after[core]) for core in before)
-        others = max(0.0, others - used["server"] - used["client"] - used["redis"]) if all(
-            self._pinned) and self._redis else 0.0
+        others = max(0.0, others - used["server"] - used["client"] - used["redis"]) if (
+            self._redis or not self._pinned.redis) else 0.0
         user = None if machine.shared(self._pinned) else shares.server.user
         return Reading(
             seconds=ended - began,
@@ -498,6 +503,5 @@ class Meter:
             kernel=more_of(record, record_before),
             used=used,
             others=others,
-            verdict=verdict(self._pinned, machine.Cores(*(
-                (core.busy or 0) + (core.steal or 0) for core in shares)), used, others),
+            verdict=verdict(self._pinned, taken(shares), used, others),
             shared=machine.shared(self._pinned))

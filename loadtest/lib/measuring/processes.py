@@ -103,7 +103,8 @@ def end(process, asked=None):
     is another. Then patience, and SIGKILL for the rest of its group. Returns the exit status; -N
     means that signal N ended it."""
     if process.stdin:
-        process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
     if process.returncode is None:
         if not has_ended(process):
             if not process.stdin:

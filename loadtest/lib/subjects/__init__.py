@@ -19,7 +19,7 @@ import subprocess
 from urllib.parse import urlsplit
 
 from lib import Trouble
-from lib.measuring import machine
+from lib.measuring import machine, processes
 from lib.subjects import companions, peers, servers
 
 
@@ -63,16 +63,17 @@ def end(server, name):
 
 
 def open_subject(name, cores, log, *, redis=None, options=(), body=600, root=machine.TOP,
-                 prefix=(), address=None):
+                 prefix=(), address=None, launch=processes.start):
     """A context manager that starts the subject on `cores`, and ends it at the end of `with`. Ours
     ask `redis`. The floor answers with `body` bytes, and has none of our options. Ours and the
     peers serve the files of `root`/public. Ours and the floor may be on another host, where
-    `prefix` leads to, and listen on its `address`."""
+    `prefix` or `launch` leads to, and listen on its `address`."""
     if name == "floor":
-        return peers.Floor(cores, log, body, prefix, address)
+        return peers.Floor(cores, log, body, prefix, address, launch)
     if is_ours(name):
         options = [*options, *name.split()[1:], *([] if root == machine.TOP else ["--root", root])]
-        return servers.Server(binary_of(name), redis, cores, log, options, prefix, address)
+        return servers.Server(binary_of(name), redis, cores, log, options, prefix, address,
+                              launch=launch)
     return peers.Peer(name, os.path.join(root, "public"), cores, log)
 
 

@@ -200,11 +200,11 @@ def is_shell(pid):
 
 class Floor(EndsWithUs):
     """The least a server can do (loadtest/floor.c). It answers every request with so many letters,
-    65,536 at most. It listens on loopback, or on `address`, which may be on a host that `prefix`
-    leads to (see servers.Server)."""
+    65,536 at most. It listens on loopback, or on `address`, which may be on a host that `prefix` or
+    `launch` leads to (see servers.Server)."""
 
-    def __init__(self, cores, log, body=600, prefix=(), address=None):
-        super().__init__("floor", cores, log, command=[
+    def __init__(self, cores, log, body=600, prefix=(), address=None, launch=processes.start):
+        super().__init__("floor", cores, log, launch=launch, command=[
             *prefix, FLOOR, "--body", str(body), *(["--bind", address] if address else [])])
 
 

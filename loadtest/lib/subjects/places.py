@@ -1,5 +1,5 @@
-"""places: where things run: on this machine, on loopback, perhaps on a loopback of our own, or on
-the four hosts of a lab.
+"""places: where things run: on this machine, on loopback, perhaps on a loopback of our own, on the
+four hosts of a lab, or on other machines.
 
 All have the same interface: a place for each role (load, lb, server, redis), a Redis, and how busy
 each host was. So a measurement asks the place, and does not have to know which kind it is.
@@ -9,10 +9,10 @@ import contextlib
 import ctypes
 import os
 import urllib.request
-from typing import NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple
 
 from lib import Trouble
-from lib.measuring import machine
+from lib.measuring import machine, meter, processes
 from lib.subjects import redis
 
 
@@ -20,11 +20,12 @@ class Place(NamedTuple):
     cores: Tuple[int, ...]  # empty: on any core
     prefix: Tuple[str, ...]  # words before its command, so that it runs there
     address: Optional[str]  # to listen on; None: loopback, the default
+    launch: Callable = processes.start  # what starts it
 
 
 class Here:
     """This machine, for the time of a `with`: the server alone on its core, the rest on others.
-    lab.Lab has the same interface."""
+    lab.Lab and remote.Remote have the same interface."""
 
     most_generators = None  # cores for the load generator; None: all that are left
 
@@ -55,6 +56,14 @@ class Here:
     def pids(self):
         """The pid of a process on each other host."""
         return []
+
+    def meter(self, server, cores, store):
+        """A meter.Meter for a server on these cores. `store`: the pids of Redis and its relay."""
+        return meter.Meter(server.pid, cores, self.pids(), server.other_pids, store)
+
+    def environment(self):
+        """What a report must say of the machine, as pairs."""
+        return machine.environment()
 
     def watch(self):
         """A context manager that gives a dict, filled when it ends: {host: percent of a core that

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 
 from lib import Trouble
-from lib.measuring import machine
+from lib.measuring import machine, processes
 from lib.subjects import peers
 
 
@@ -19,11 +19,13 @@ class SlowRedis(peers.EndsWithUs):
     """The relay before `redis`, for the time of a `with`: give the servers its `where`.
 
     It listens as Redis does, on a Unix socket or on a port of `address`, so that the kind of
-    connection stays the same; on another host (see lab), if `prefix` leads there. What it says
-    goes to slow_redis-MS.log in `folder`."""
+    connection stays the same; on another host (see lab and remote), if `prefix` or `launch` leads
+    there. What it says goes to slow_redis-MS.log in `folder`."""
 
-    def __init__(self, redis, ms, cores, folder, prefix=(), address="127.0.0.1"):
-        super().__init__("slow_redis", cores, os.path.join(folder, "slow_redis-%d.log" % ms))
+    def __init__(self, redis, ms, cores, folder, prefix=(), address="127.0.0.1",
+                 launch=processes.start):
+        super().__init__("slow_redis", cores, os.path.join(folder, "slow_redis-%d.log" % ms),
+                         launch=launch)
         self.where = None
         self._words = [*prefix, path(), "--delay", str(ms), "--redis", redis.where]
         self._address = None if redis.where.startswith("unix:") else address

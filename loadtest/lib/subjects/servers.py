@@ -44,8 +44,8 @@ class Started:
 
     @property
     def pid(self):
-        """The root of its process tree."""
-        return self._process and self._process.pid
+        """The root of its process tree, on the host where it runs."""
+        return self._process and getattr(self._process, "there", self._process.pid)
 
     def must_live(self):
         """Trouble if it has ended by itself."""
@@ -107,8 +107,8 @@ class Server(Started):
     process becomes the server's."""
 
     def __init__(self, binary, redis, cores, log, options=(), prefix=(), address=None,
-                 errors=None):
-        super().__init__(os.path.basename(binary), cores, log, errors, command=[
+                 errors=None, launch=processes.start):
+        super().__init__(os.path.basename(binary), cores, log, errors, launch, [
             *prefix, binary, "--port", "0", "--redis", redis, *options,
             *(["--bind", address] if address else [])])
 
