@@ -37,8 +37,6 @@ def add_options(parser):
 
 
 def check_options(options, parser):
-    if settings(options) != [Dials()] and options.elsewhere:
-        parser.error("--delay, --work and --cores are for servers that are started here")
     if not all(isinstance(ms, int) for ms in options.delay_ms or []):
         parser.error("--delay is in whole ms")
     wanted, usable = max(options.cores or [1]), len(machine.usable_cores())

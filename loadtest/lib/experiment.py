@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-from urllib.parse import urlsplit
 
 from lib import Trouble, cells, rounds, subjects
 from lib.generators import load
@@ -67,7 +66,6 @@ class Experiment:
     per_client = 20  # requests that each client should have
     most_seconds = 0  # if a cell may take longer than usual, until each client had its requests
     in_a_lab = True  # does it ask the server wherever the place runs it?
-    elsewhere = True  # can it measure a server that it did not start?
     crowded = False  # are there more clients at once than a listener's queue usually holds?
     columns = cells.COLUMNS  # the columns of cells.tsv
     raw = staticmethod(cells.raw)  # a cell's figures, one for each of them
@@ -212,12 +210,11 @@ class Experiment:
         parser.add_argument("--against", metavar="REV", action="append", default=[],
                             help="also measure our servers of another revision, or with a stored "
                             "change (new-redis); may be repeated")
-        parser.set_defaults(url=None, elsewhere=None, command={}, page={},
+        parser.set_defaults(url=None, command={}, page={},
                             delay_ms=None, dials=False)
         if self.path:
-            parser.add_argument("--url", metavar="PATH", type=path_or_url, default=self.path,
-                                help="what the clients ask for (%s); http://HOST:PORT/PATH "
-                                "measures only that server, which must be running" % self.path)
+            parser.add_argument("--url", metavar="PATH", type=a_path, default=self.path,
+                                help="what the clients ask for (%s)" % self.path)
         parser.add_argument("--lab", action="store_true",
                             help="give server, Redis and load generator a host each, in network "
                             "namespaces that are made for the run (root only)")
@@ -252,15 +249,6 @@ class Experiment:
             parser.error("%s is for programs that ask for pages" % options.apart)
         if options.lab and options.inventory:
             parser.error("--lab and --inventory are different places")
-        parts = urlsplit(options.url or "")
-        options.elsewhere = "http://" + parts.netloc if parts.netloc else None
-        if options.elsewhere:
-            if not self.elsewhere:
-                parser.error("%s starts the servers that it measures" % self.name)
-            if options.apart or options.against:
-                parser.error("a server that somebody else has started is measured alone")
-            options.url = options.url[len(options.elsewhere):] or "/"
-            options.servers = [parts.netloc]
         self.check_options(options, parser)
         return options
 
@@ -268,7 +256,7 @@ class Experiment:
 def open_hosts(options, crowded):
     """Where everything runs: a context manager. It is a lab; or this machine as it is; or, if the
     machine's own settings would turn so many clients away, a network apart, if there can be one."""
-    apart = crowded and os.geteuid() == 0 and not options.redis and not options.elsewhere
+    apart = crowded and os.geteuid() == 0 and not options.redis
     if options.inventory:
         return remote.Remote(options.inventory)
     place = lab.Lab if options.lab else places.Apart if apart else places.Here
@@ -277,10 +265,8 @@ def open_hosts(options, crowded):
 
 def check_tools(tools, options):
     """Trouble if one is missing."""
-    needed = list(tools)
-    if not options.elsewhere or options.redis:
-        needed += [redis.CLI]
-    if not (options.elsewhere or options.redis or options.inventory):
+    needed = [*tools, redis.CLI]
+    if not (options.redis or options.inventory):
         needed += [redis.SERVER]
     needed += ["curl"] * bool(options.apart) + ["ssh"] * bool(options.inventory)
     if options.command or companions.lines(options.servers):
@@ -326,7 +312,6 @@ numbers = listed(positive)
 milliseconds = listed(checked(lambda text: float(text) if "." in text else int(text),
                               lambda ms: 0 <= ms < 1000, "not a time from 0 to 999 ms"))
 seconds = checked(float, lambda number: 0.05 <= number <= 3600, "not a time from 0.05 to 3600 s")
-path_or_url = checked(str, re.compile(r"/.*|http://[^/?#\s]+(/.*)?").fullmatch,
-                      "neither a path with a slash before it nor http://HOST/PATH")
+a_path = checked(str, lambda text: text.startswith("/"), "not a path with a slash before it")
 redis_address = checked(str, re.compile(r"unix:/.*|.+:\d+").fullmatch,
                         "neither unix:/PATH nor host:port")

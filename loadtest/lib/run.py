@@ -84,7 +84,7 @@ class Run:
         self._by_close = {name for name in self.commands if self._ends_by_close(name)}
 
     def _can_be_measured(self, name):
-        if self.options.elsewhere or name in self.options.command:
+        if name in self.options.command:
             return True
         reason = subjects.why_not(name)
         if not reason and name in peers.NAMES:
@@ -107,8 +107,6 @@ class Run:
     def _open_redis(self):
         """The Redis that all servers ask: our own, on the core of the clients, or the given one."""
         if not self.options.redis:
-            if self.options.elsewhere:
-                return redis.Nobody()
             return self.hosts.redis(self.folder, *([redis.free_port()] if self.commands else []))
         store = redis.Redis(self.options.redis)
         if store.holds_guestbook() and not self.options.flush:
@@ -156,9 +154,8 @@ class Run:
 
     def asks_redis(self, spot):
         """Can its work be counted there?"""
-        known = self.options.redis if self.options.elsewhere else (
+        return self.path_of(spot.subject) == PAGE and (
             subjects.is_ours(spot.subject) or spot.subject in self.commands)
-        return bool(known) and self.path_of(spot.subject) == PAGE
 
     def counts_since(self, before, spot):
         """What a cell has added to Redis' counts. Other servers may count visitors in their own
@@ -182,8 +179,6 @@ class Run:
             self._relays = []
 
     def open_subject(self, spot, where, log):
-        if self.options.elsewhere:
-            return subjects.Elsewhere(self.options.elsewhere)
         if not spot.instances:
             return self._open_instance(spot, where, log)
         logs = [log.replace(".log", "-%d.log" % number) for number in range(spot.instances)]
@@ -286,11 +281,6 @@ class Run:
     def pinned(self):
         """What runs where, as a sentence."""
         server, client, _ = self.cores
-        if self.options.elsewhere:
-            return ("The server at %s was there already; of the core it has, its memory and its "
-                    "host nothing is known here.%s" % (
-                        self.options.elsewhere, " The load generator was pinned to %s." %
-                        machine.named(client) if client else ""))
         if server and self.options.redis:
             return ("The server was pinned to %s, the load generator to %s; Redis (%s) was there "
                     "already and is where it is." % (machine.named(server), machine.named(client),

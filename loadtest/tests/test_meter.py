@@ -203,7 +203,6 @@ class Verdicts(unittest.TestCase):
                 (self.THREE, (40, 30, 95), (35, 25, 93), 0, meter.REDIS),
                 (machine.Cores((0, 1), (1,), (1,)), (95, 95, 95), (150, 30, 9), 0, meter.SERVER),
                 (machine.Cores((), (1,), (1,)), (None, 95, 95), (0, 93, 0), 0, meter.CLIENT),
-                (machine.Cores((), (1,), (1,)), (None, 50, 50), (0, 48, 0), 0, meter.NOT_SEEN),
                 (machine.Cores((), (), ()), (None, None, None), (50, 50, 0), 0, meter.NOT_PINNED)):
             with self.subTest(busy=busy, used=used):
                 self.assertEqual(meter.verdict(pinned, machine.Cores(*busy), dict(zip(

@@ -1,7 +1,6 @@
 """Where things run: here, in a lab, or somewhere else; and that no program leaves a lab behind."""
 
 import contextlib
-import http.server
 import io
 import os
 import re
@@ -10,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 from unittest import mock
@@ -18,9 +16,9 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
-from lib import experiment, subjects
+from lib import experiment
 from lib.measuring import machine, meter
-from lib.subjects import lab, places, redis, servers
+from lib.subjects import lab, redis, servers
 from proc import runs
 from test_lab import gone_within, machine_s_own, network_namespace
 
@@ -41,18 +39,11 @@ class Options(unittest.TestCase):
             except SystemExit:
                 return said.getvalue().splitlines()[-1]
 
-    def test_a_path_is_asked_of_our_own_and_a_whole_url_is_somebody_else_s(self):
-        for url, base, path, names in (
-                ("/index.html", None, "/index.html", servers.NAMES),
-                ("http://10.1.2.3:8000/a?b", "http://10.1.2.3:8000", "/a?b", ["10.1.2.3:8000"]),
-                ("http://[::1]:80", "http://[::1]:80", "/", ["[::1]:80"])):
-            options = self.parse("--url", url)
-            self.assertEqual((options.elsewhere, options.url, options.servers), (base, path, names))
-
     def test_what_does_not_go_together_is_refused_in_one_line(self):
-        for words, said in ((["--url", "http://h:1/", "--lab"], "is measured alone"),
-                            (["--url", "index.html"], "neither a path"), (["--flush"], "--redis"),
-                            (["--lab", "--redis", "h:1"], "has a Redis of its own"),
+        for words, said in ((["--lab", "--inventory", "machines"], "different places"),
+                            (["--url", "index.html"], "not a path"), (["--flush"], "--redis"),
+                            (["--lab", "--redis", "h:1"], "--lab has a Redis of its own"),
+                            (["--inventory", "f", "--redis", "h:1"], "--inventory has a Redis of its own"),
                             (["--servers", "epoll,nobody"], "none of"), (["--levels", "0"], "number from 1")):
             self.assertIn(said, self.parse(*words))
         self.assertEqual(self.parse("--servers", "epoll,poll --workers 5").servers,
@@ -76,38 +67,6 @@ class Apart(unittest.TestCase):
             cwd=os.path.join(machine.TOP, "loadtest"), stdout=subprocess.PIPE, check=True)
         self.assertEqual(done.stdout.split(), [b"65535"])
         self.assertEqual(machine_s_own(), before)
-
-
-class Elsewhere(unittest.TestCase):
-    def test_only_the_load_generator_s_core_is_known(self):
-        with meter.Meter(None, machine.choose_cores()) as watch:
-            pass
-        reading = watch.reading
-        self.assertEqual((reading.cpu_us, reading.cpu_user_us, reading.peak_pss), (None,) * 3)
-        self.assertIsNone(reading.busy.server)
-
-    @unittest.skipUnless(shutil.which("h2load"), "there is no h2load")
-    def test_it_is_measured_and_not_ended(self):
-        class Ok(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b"ok")
-
-            def log_message(self, *_):
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ok) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            self.addCleanup(server.shutdown)
-            url = "http://127.0.0.1:%d/" % server.server_port
-            done = ramp("--url", url, "--from", "50", "--to", "50", "--steps", "1",
-                        "--step-seconds", "0.2")
-            self.addCleanup(remove_results, done)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("| 127.0.0.1:%d " % server.server_port, done.stdout)
-        self.assertIn("was there already", done.stdout)
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)

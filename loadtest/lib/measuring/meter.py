@@ -338,7 +338,6 @@ SERVER, CLIENT, BOTH, REDIS = "server full", "client full", "both full", "Redis 
 NOBODY = "nobody full"  # all wait: for one another, a distant Redis, a disk
 OTHERS = "others' work"
 NOT_PINNED = "not pinned"  # all share the cores: the limit cannot be told
-NOT_SEEN = "not seen"  # the server is on another machine, and the client was not the limit
 
 
 def verdict(pinned, busy, used, others=0.0):
@@ -366,7 +365,7 @@ def verdict(pinned, busy, used, others=0.0):
         return SERVER
     if is_full("redis"):
         return REDIS
-    return NOBODY if pinned.server else NOT_SEEN
+    return NOBODY
 
 
 def taken(cores):
@@ -442,7 +441,7 @@ class Meter:
     def __init__(self, pid, cores, hosts=(), others=(), redis=()):
         self.reading = None
         self._pid = pid
-        self._pinned = cores if pid else cores._replace(server=())
+        self._pinned = cores
         self._hosts = hosts or [*filter(None, [pid]), "self"]
         self._tree = Tree(pid, others=others)
         self._redis = [*redis]

@@ -8,8 +8,7 @@
     nginx           a peer
     node            a companion: the guestbook in another language
 
-Each of them can also be behind the balancer of a lab, several times. A server that is already
-running, at an address, can be measured, too.
+Each of them can also be behind the balancer of a lab, several times.
 """
 
 import contextlib
@@ -115,28 +114,6 @@ class Balanced:
         """Ends them all. Returns the first exit status that is not 0, or 0."""
         self._balancer.end()
         return next(filter(None, [each.end() for each in self._instances]), 0)
-
-
-class Elsewhere:
-    """A server at `url` that was not started by us. Only its responses are known."""
-
-    pid, other_pids = None, []
-
-    def __init__(self, url):
-        self.name = urlsplit(url).netloc
-        self.url = url
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        pass
-
-    def must_live(self):
-        """Nothing is known of its process."""
-
-    def end(self):
-        return 0
 
 
 def _change(revision):

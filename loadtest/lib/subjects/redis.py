@@ -131,30 +131,6 @@ class Redis:
                 *(calls.get(command, 0) for command in ("get", "lrange"))]
 
 
-class Nobody:
-    """The unknown Redis of a server that was not started by us."""
-
-    where, pids = None, []
-
-    def version(self):
-        return "not known"
-
-    def seed(self, entries):
-        pass
-
-    def forget(self):
-        pass
-
-    def counts(self):
-        return None
-
-    def settle(self):
-        pass
-
-    def counts_since(self, before):
-        return None
-
-
 def command_calls(info):
     """The calls in the reply to INFO commandstats: a dict from command to number."""
     if "# Commandstats" not in info:
