@@ -17,8 +17,9 @@ import unittest
 import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
 
+import programs
 from lib import Trouble
 from lib.measuring import machine, processes
 from lib.seeing import lanes, picture, trace
@@ -211,6 +212,11 @@ class Seven(unittest.TestCase):
             [lane] = sample(name).lanes
             self.assertEqual(long_bars(lane), [(ARRIVAL, "")] + 3 * [(SEVERAL, "AB")] + [(ARRIVAL, "")])
 
+    def test_the_table_counts_processes_and_threads(self):
+        header, rows = programs.load("xray").totals([shot_of(name) for name in ("forking", "threading", "epoll")])
+        self.assertEqual(header[-2:], ["processes", "threads"])
+        self.assertEqual([row[-2:] for row in rows], [["3", "3"], ["1", "3"], ["1", "1"]])
+
     def test_a_part_of_it_is_cut_and_named_anew(self):
         seen = sample("forking")
         part = seen.between(seen.clients[1].accepted + 0.005, seen.clients[1].accepted + 0.006)
@@ -259,6 +265,26 @@ class Pictures(unittest.TestCase):
         svg = picture.draw([xray.Shot("it", guests, seen, 1.1, 0.7, None)], self.plan)
         self.assertRegex(svg, r'<rect class="unknown"[^>]*><title>io_uring_enter\(4, 1, 1, 0\) = 1\n')
         self.assertIn("in a call of another kind", svg)
+
+    def test_count_threads_that_had_nothing_to_do_if_there_are_many(self):
+        guests = [xray.Guest("A", False, [xray.Span(1.1, 1.8, "200")])]
+        for idle, drawn in ((2, True), (3, False)):
+            seen = watched("7 0.1 listen(3, 9) = 0 <0.1>", "7 1.0 accept4(3, NULL, NULL, 0) = 5 <0.1>",
+                           '7 1.2 recvfrom(5, "", 9, 0) = 1 <0.5>',
+                           *("%d 0.5 futex(0x1, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <2.0>" % (8 + at)
+                             for at in range(idle)))
+            shot = xray.Shot("it", guests, seen, 1.1, 0.7, None)
+            for text in (picture.draw([shot], self.plan), "\n".join(picture.in_letters(shot))):
+                self.assertEqual("child %d" % idle in text, drawn)
+                self.assertEqual("and 3 more, which" in text, not drawn)
+
+    def test_have_a_letter_for_each_slice_of_the_time_in_a_terminal(self):
+        for name, letter in (("iterative", "R"), ("poll", r"\*")):
+            row = picture.in_letters(shot_of(name))[0]
+            self.assertRegex(row, "^ +process  #?%s{10}\\S{53,54}$" % letter)
+        first, second = picture.in_letters(shot_of("forking"))[1:3]
+        self.assertRegex(first, r"^ +child 1  #*R{40,}\S* +$")  # it ended before the second
+        self.assertRegex(second, r"^ +child 2   +#*R{40,}\S*$")
 
     def test_move_once_for_five_seconds_and_not_for_those_who_want_none(self):
         svg = picture.draw(self.shots, self.plan, moving=True)

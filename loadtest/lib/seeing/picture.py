@@ -1,8 +1,8 @@
 """picture: swim lanes as SVG, still or replayed by a cursor; and as trace events.
 
 One time axis for all servers of a picture. Each has its name and its total, a thin line for each
-client, and a lane for each process or thread, with a bar for each call that waited. On a narrow
-screen (the width of the picture, where it is an <img>) letters grow, and what is small is left out.
+client, and a lane for each process or thread, with a bar for each call that waited. If more than a
+few threads had nothing to do with the clients, they are counted instead of drawn. On a narrow screen (the width of the picture, where it is an <img>) letters grow, and what is small is left out.
 """
 
 import html
@@ -11,7 +11,7 @@ import os
 import textwrap
 
 from lib.seeing import lanes
-from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, UNKNOWN
+from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
 
 WIDTH, LEFT, RIGHT, MARGIN = 760, 112, 744, 16
 LEAD_SHARE, LEAD_SECONDS = 0.04, 0.025  # shown before the first client and after the last one
@@ -22,6 +22,7 @@ NOTE_LETTERS = 74  # in a line that a narrow screen can show, too
 SECONDS = 5  # how long the moving picture moves. Longer, and it would have to have a way to stop it
 PLAIN_WIDTH = 24  # of a bar that is worth a line of its legend
 TICKS = 7  # at most
+MOST_IDLE = 2  # lanes of threads that had nothing to do
 CALL_LETTERS = 160  # of a call with its arguments
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "picture.css"),
@@ -136,8 +137,12 @@ class Block:
         for guest in shot.guests:
             self._guest(guest, watched.clients)
         self.height += 5
-        for lane in watched.lanes:
+        drawn, idle = divided(watched.lanes)
+        for lane in drawn:
             self._lane(lane)
+        if idle:
+            self.parts.append(text(LEFT, self.height + self._bar, idle, "note"))
+            self.height += self._row + 4
         self.height += 8
 
     def _guest(self, guest, clients):
@@ -179,6 +184,42 @@ class Block:
         if words:
             self.parts.append(text(x + width / 2, self.height + self._bar / 2 + 3.5, words,
                                    "in " + bar.kind))
+
+
+def divided(watched):
+    """The lanes to draw; and words for the others, if there are any."""
+    busy = [lane for lane in watched if not is_idle(lane)]
+    few = len(watched) - len(busy)
+    return (busy, "and %d more, which had nothing to do with these clients" % few) if few > MOST_IDLE else (
+        watched, "")
+
+
+def is_idle(lane):
+    return all(bar.kind in (None, OTHERS, NAP) and not bar.serves and bar.thing.kind not in (ARRIVAL, REDIS)
+               for bar in lane.bars)
+
+
+# ---- in a terminal --------------------------------------------------------------------------
+
+LETTERS = {ARRIVAL: "_", REDIS: "R", SEVERAL: "*", OTHERS: ".", BYTES: "b", ROOM: "r", NAP: ".", UNKNOWN: "?"}
+KEY = ("R waits for Redis, * for clients and Redis in one call, b for a client's bytes, r for room, "
+       "_ for a new client, . for another thread or a time, # runs")
+COLUMNS = 64
+
+
+def in_letters(shot):
+    """The lanes as lines: a letter for each slice of the time, for what the thread did in its middle."""
+    step = shot.total / COLUMNS
+    drawn, idle = divided(shot.watched.between(shot.begin, shot.begin + shot.total).lanes)
+
+    def letter(lane, time):
+        if time < lane.born or lane.died and time > lane.died:
+            return " "
+        return next((LETTERS[bar.kind] for bar in lane.bars if bar.kind and bar.start <= time < bar.end), "#")
+
+    return ["%20s  %s" % (lane.name[-20:], "".join(letter(lane, shot.begin + (at + 0.5) * step)
+                                                   for at in range(COLUMNS))) for lane in drawn] + [
+        " " * 22 + each for each in [*filter(None, [idle]), *textwrap.wrap(KEY, COLUMNS)]]
 
 
 # ---- words ----------------------------------------------------------------------------------
