@@ -35,6 +35,7 @@ class Tables(unittest.TestCase):
         for server, number, row in (
                 ("epoll", 600, ["epoll", "600", "10.0", "0.0", "0.0", "10.0", "1.0", "2.0"]),
                 ("preforking", 600, ["preforking", "600 (1)", *"-----"]), ("preforking", 100, None),
+                ("gunicorn-sync", 100, ["gunicorn-sync", "100 (2)", *"-----"]),
                 ("preforking", 1000, None)):
             found = cost.memory_row(run, server, number, notes)
             self.assertEqual(found and found[:len(row)], row and (row if server == "epoll" else row[:7]))
