@@ -52,7 +52,7 @@ $(INSTRUMENTS): %: %.o
 #  What is not there after deps-companions is left out: `loadtest/compare --servers epoll,node,go` names it.
 companions: deps-companions
 	@mkdir -p $(PLAIN)/loadtest/companions
-	-@cd loadtest/companions && GO111MODULE=off GOPATH=/usr/share/gocode go build -o $(abspath $(PLAIN))/loadtest/companions/go guestbook.go
+	-@cd loadtest/companions && GO111MODULE=off GOPATH=/usr/share/gocode go build -o $(abspath $(PLAIN))/loadtest/companions/go guestbook.go work.go
 	-@javac -d $(PLAIN)/loadtest/companions loadtest/companions/*.java
 
 .PHONY: load soak explore instruments companions results publish-mine $(EXPERIMENTS) $(BESIDE_PEERS)

@@ -1,5 +1,4 @@
-/* java: the guestbook's page with the JDK's own HttpServer. Its requests are carried out by a pool of
- * five threads, or, with --virtual, by a virtual thread for each (JDK 21). `make companions` compiles it. */
+/* java: the page with the JDK's own HttpServer, in a pool of five threads, or with --virtual in a thread for each. */
 import com.sun.net.httpserver.HttpServer;
 import java.io.*;
 import java.net.InetSocketAddress;
@@ -34,6 +33,7 @@ public class Guestbook {
             entries.add(Map.of("time", part[0], "day", part[0].substring(0, 10),
                 "clock", part[0].substring(11, 16), "name", part[1], "remarks", part[2]));
         }
+        Work.compute();
         return Map.of("server", "java", "page", "1", "counted", true, "entries", entries,
             "visitors", String.format(Locale.US, "%,d", Long.parseLong(visitors)), "older_page", "2",
             "nobody", found.isEmpty(), "older", found.size() > 20);

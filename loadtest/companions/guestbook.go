@@ -1,5 +1,4 @@
-// go: the guestbook's page with net/http, html/template and redigo. Each client has a goroutine, whose
-// code blocks, while the kernel's thread below it does not. `make companions` builds it.
+// go: the page with net/http, html/template and redigo. A client's goroutine blocks, but no thread of the kernel does.
 package main
 
 import (
@@ -26,6 +25,7 @@ func guestbook(conn redis.Conn) map[string]any {
 	for i := len(visitors) - 3; i > 0; i -= 3 {
 		visitors = visitors[:i] + "," + visitors[i:]
 	}
+	compute()
 	return map[string]any{"server": "go", "page": 1, "counted": true, "visitors": visitors, "entries": entries,
 		"nobody": len(found) == 0, "older": len(found) > 20, "older_page": 2}
 }

@@ -1,9 +1,7 @@
 # puma: the guestbook's page as a Rack application, with redis-rb. Puma decides who runs it: here two
 # processes, each with up to five threads, which is Puma's default. A thread has one client at a time.
 #
-#   REDIS_URL=redis://HOST:PORT puma --bind tcp://127.0.0.1:N --workers 2 guestbook.ru
-#
-# Started where templates/ is.
+#   REDIS_URL=redis://HOST:PORT puma --bind tcp://127.0.0.1:N --workers 2 guestbook.ru       started where templates/ is
 require "cgi"
 require "connection_pool"
 require "redis"
@@ -31,6 +29,8 @@ class Guestbook
     redis.incr("guestbook:visitors")
     visitors = redis.get("guestbook:visitors")
     found = redis.lrange("guestbook:entries", -21, -1) # the last one is the newest
+    finish = spent + ENV.fetch("WORK_US", "0").to_i # as with --work of the seven
+    nil while spent < finish
     render(@template, {
       "server" => "puma", "page" => "1", "counted" => [{}],
       "visitors" => visitors.gsub(/\B(?=(\d{3})+$)/, ","),
@@ -39,6 +39,8 @@ class Guestbook
       "older" => found.size > 20 ? [{}] : [], "older_page" => "2"
     })
   end
+
+  def spent = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :microsecond)
 
   def render(text, values)
     text.gsub(TAG) do

@@ -145,7 +145,8 @@ class Run:
         """Can a cell be measured? A command may not be able to do all of it."""
         command, dials = self.commands.get(spot.subject), spot.dials
         return not command or not (
-            spot.generator == "wrk" and spot.subject in self._by_close or dials.work_ms
+            spot.generator == "wrk" and spot.subject in self._by_close
+            or dials.work_ms and spot.subject not in companions.NAMES
             or dials.delay_ms is not None and "{redis" not in command)
 
     def path_of(self, subject):
@@ -187,15 +188,18 @@ class Run:
 
     def _open_instance(self, spot, where, log):
         options = ["--backlog", str(spot.backlog)] if spot.backlog else []
-        return self.open(spot.subject, log, where, options + spot.dials.options(),
-                         cores=spot.dials.cores)
+        return self.open(spot.subject, log, where, options, dials=spot.dials)
 
-    def open(self, subject, log, where=None, options=(), under=(), cores=1):
+    def open(self, subject, log, where=None, options=(), under=(), dials=cells.Dials()):
         """A context manager: the subject, from its start to its end. Ours ask `where`, this run's
         Redis or another. `under`: a command that starts it, strace's or valgrind's."""
-        place = self.hosts.place("server", cores)
+        place = self.hosts.place("server", dials.cores)
         if subject in self.commands:
-            return peers.Command(subject, self.commands[subject], place.cores, log, where.where)
+            line = (companions.line(subject, dials.work_ms) if subject in companions.NAMES
+                    else self.commands[subject])
+            where = where or self.redis.on_a_port()
+            return peers.Command(subject, line, place.cores, log, where.where)
+        options = [*options, *dials.options()]
         return subjects.open_subject(
             subject, place.cores, log, redis=(where or self.redis).where, options=options,
             body=self._page_of(subject), root=self.root, prefix=(*place.prefix, *under),

@@ -16,11 +16,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 
 from lib.measuring import machine, meter, processes
+from lib.seeing import xray
 from lib.subjects import companions, peers, redis, servers
 from proc import gone_within
 
 MOST_LINES = 60
 PAGES = 3  # that each is asked for, in each state of the guestbook
+WORK_MS = 50
 ENTRY = "2026-01-05T09:05:00Z\n<b>Bj\u00f6rn</b>\n\"O'Reilly\" & {{visitors}}\nof <i>two</i> lines = `1` / 2"
 
 
@@ -57,6 +59,11 @@ class Table(unittest.TestCase):
             rows = machine.output_of([os.path.join(machine.TOP, "common/tools/deps"), "--list", group])
             self.assertRegex(rows, r"(?m)^(ok|missing) companions,%s " % group)
             self.assertIn(group, companions.VERSIONS)
+
+    def test_work_is_microseconds_in_the_environment(self):
+        for line in (companions.line("node", 0.5), xray.Program("node").line(xray.Plan(work=0.5))):
+            self.assertIn("export WORK_US=500 && exec ", line)
+        self.assertNotIn("WORK_US", companions.line("node"))
 
     def test_what_cannot_be_measured_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -125,6 +132,20 @@ class Companions(unittest.TestCase):
             with self.subTest(name):
                 self.check(name)
 
+    def test_a_page_computes_as_long_as_it_is_asked(self):
+        for name in companions.NAMES:
+            with self.subTest(name):
+                if companions.missing(name):
+                    self.skipTest(companions.missing(name))
+                log = os.path.join(self.folder, name + "-work.log")
+                with peers.Command(name, companions.line(name, WORK_MS), None, log, self.store.where) as server:
+                    tree, used = meter.Tree(server._process.pid), []
+                    for _ in range(2):  # the first pages are compiled, too
+                        used.append(meter.cpu_seconds(tree.stats()))
+                        list(fetch(server.url))
+                    each = 1000 * (meter.cpu_seconds(tree.stats()) - used[1]) / PAGES
+                self.assertTrue(WORK_MS / 2 < each < 2 * WORK_MS, each)  # others may be at work here
+
     def test_they_stand_beside_the_seven(self):
         there = [name for name in companions.NAMES if not companions.missing(name)][:2]
         if not there:
@@ -132,6 +153,7 @@ class Companions(unittest.TestCase):
         names = ",".join(["epoll", *there])
         for command, row in ((["compare", "--quick", "--levels", "20", "--servers", names], r"^\| %s "),
                              (["compare", "--quick", "--delay", "10", "--servers", names], r"^\| %s "),
+                             (["compare", "--quick", "--work", "10", "--servers", names], r"^\| %s +\| +\d{1,3} "),
                              (["xray", "--quick", "--server", names], r"^\| %s ")):
             with self.subTest(command=command), tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run(

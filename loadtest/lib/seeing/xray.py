@@ -157,17 +157,20 @@ class Program:
 
     def __init__(self, text):
         is_ours = text in servers.NAMES
+        self._is_companion = text in companions.NAMES
         own = "cd %s && exec %s" % tuple(map(shlex.quote, (
             machine.TOP, servers.path_of(text)))) if is_ours else (
-                companions.line(text) if text in companions.NAMES else text)
+                companions.line(text) if self._is_companion else text)
         self._line = own + " --port 0 --redis {redis}" if is_ours else peers.command_line(own)
-        self.name = text if is_ours or text in companions.NAMES else peers.name_of(text)
+        self.name = text if is_ours or self._is_companion else peers.name_of(text)
         self._help = help_of(own) if own != self._line else ""
 
     def knows(self, option):
-        return "--%s " % option in self._help
+        return "--%s " % option in self._help or self._is_companion and option == "work"
 
     def line(self, plan):
+        if self._is_companion:
+            return companions.line(self.name, plan.work)
         usual = re.search(r"--workers .*\((\d+)\)", self._help)
         options = {}
         if self.knows("workers") and not (usual and int(usual.group(1)) > MOST_KEPT):

@@ -58,9 +58,10 @@ VERSIONS = {
 }
 
 
-def line(name):
-    """The command line that starts it, for peers.Command."""
-    return "cd %s && exec %s" % (shlex.quote(machine.TOP), COMMANDS[name])
+def line(name, work_ms=0):
+    """The command line that starts it, for peers.Command. `work_ms`: of CPU time that a page computes."""
+    return "cd %s && %sexec %s" % (
+        shlex.quote(machine.TOP), "export WORK_US=%d && " % (1000 * work_ms) if work_ms else "", COMMANDS[name])
 
 
 def lines(names):
