@@ -60,6 +60,15 @@ class Table(unittest.TestCase):
             self.assertRegex(rows, r"(?m)^(ok|missing) companions,%s " % group)
             self.assertIn(group, companions.VERSIONS)
 
+    def test_the_page_has_the_versions_of_its_run(self):
+        facts = machine.read(os.path.join(machine.TOP, "loadtest/results/companions-work/environment.txt"))
+        [known] = re.findall(r"^companions: (.*)$", facts, re.MULTILINE)
+        text = machine.read(os.path.join(machine.TOP, "loadtest/companions/README.md"))
+        rows = re.findall(r"^\| \[([\w-]+)\]\(\S+\) \| \D+ ([\d.]+)", text, re.MULTILINE)
+        self.assertEqual({"java-virtual", *dict(rows)}, {*companions.NAMES})
+        for name, version in rows:
+            self.assertRegex(known, r"(?<![\d.])%s(?!\d)" % re.escape(version), name)
+
     def test_work_is_microseconds_in_the_environment(self):
         for line in (companions.line("node", 0.5), xray.Program("node").line(xray.Plan(work=0.5))):
             self.assertIn("export WORK_US=500 && exec ", line)

@@ -16,6 +16,8 @@ from lib.seeing import lanes, trace, traits
 from lib.subjects import companions, peers, redis, servers
 
 WHERE = "unix:/tmp/redis.sock"
+COMPANIONS = {"node": "7", "asyncio": "7", "gunicorn-sync": "3", "gunicorn-gthread": "35", "php": "373", "puma": "375",
+              "go": "74", "java": "5", "erlang": "74"}  # the chapters that are named, in their order
 SCENE = traits.Scene(since=1, begin=2, moment=5, words="sent a line", held=2, answered=2)
 REDIS = '%d 1.1 connect(4, {sun_path="/tmp/redis.sock"}, 9) = 0 <0.1>'
 FORK = "7 %s clone(child_stack=NULL, flags=SIGCHLD) = %d <0.01>"
@@ -167,6 +169,14 @@ class Lines(unittest.TestCase):
         self.check(None, LISTEN, "7 2.1 io_uring_enter(4, 1, 1, 0) = 1 <5.0>")
 
 
+class Page(unittest.TestCase):
+    def test_the_companions_page_says_the_same(self):
+        text = machine.read(os.path.join(machine.TOP, "loadtest/companions/README.md"))
+        found = {name: "".join(re.findall(r"\d", says)) for name, says in re.findall(
+            r"^\| \[([\w-]+)\]\(.*\| ([^|]*) \|$", text, re.MULTILINE)}
+        self.assertEqual(found, COMPANIONS)
+
+
 @unittest.skipUnless(shutil.which("strace") and shutil.which("ss") and shutil.which(redis.SERVER)
                      and os.access(servers.path_of("epoll"), os.X_OK),
                      "needs strace, ss, redis-server and the servers")
@@ -209,9 +219,7 @@ class Alive(unittest.TestCase):
 
     def test_the_companions(self):
         """PHP's nginx is one process beside its master. Erlang's and Go's runtimes hide a loop."""
-        for name, chapters in (("node", "7"), ("asyncio", "7"), ("gunicorn-sync", "3"),
-                               ("gunicorn-gthread", "35"), ("php", "373"), ("puma", "375"), ("go", "74"),
-                               ("java", "5"), ("erlang", "74")):
+        for name, chapters in COMPANIONS.items():
             with self.subTest(name):
                 if companions.missing(name):
                     self.skipTest("%s: %s" % (name, companions.missing(name)))

@@ -57,7 +57,8 @@ import markdown
 import project
 
 RESULTS = os.path.join(book.TOP, "loadtest", "results")
-PAGES = re.compile(r"(?:0\d_\w+/|common/|loadtest/)?(?:README|OPERATING|programs|four-machines)\.md")  # whose text is looked at
+PAGES = re.compile(  # whose text is looked at
+    r"(?:0\d_\w+/|common/|loadtest/(?:companions/)?)?(?:README|OPERATING|programs|four-machines)\.md")
 
 # Runs that documents name, and that nobody has made yet. Their cells stay as they are. Once a run
 # is stored, its name has to go from here.

@@ -51,7 +51,7 @@ PAGES = ["README.md", "common/README.md", "common/after.md", "common/SETUP.md", 
          "common/ADD_A_PAGE.md", "common/classroom/TEACHING.md",
          "common/classroom/grader/README.md",
          "common/classroom/exercises/README.md", "loadtest/README.md", "loadtest/programs.md",
-         "loadtest/four-machines.md", "common/book/README.md", "common/tests/README.md", *CHAPTERS]
+         "loadtest/companions/README.md", "loadtest/four-machines.md", "common/book/README.md", "common/tests/README.md", *CHAPTERS]
 TRANSCRIPTS = {"common/README.md", "common/after.md", *CHAPTERS}
 CLONE = "git clone ADDRESS zerohttpd; cd zerohttpd"  # makes the copy, too
 COMMAND_SECONDS = 3600

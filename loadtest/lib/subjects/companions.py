@@ -2,20 +2,8 @@
 
 The programs are in loadtest/companions/. They show one page, GET /guestbook, and ask Redis for it
 as the seven do: INCR, GET and LRANGE, one after the other. Each is started by a command line (see
-peers.Command), so it is measured like any server of somebody else's.
-
-What had to be chosen is chosen here and in the programs, and nothing else was tuned:
-
-- Where a number of workers has to be said, it is five. Debian's PHP-FPM and Puma come with that
-  number at most, and gunicorn's documentation, which wants twice the cores and one more, comes to
-  it on two cores. PHP-FPM starts all five at once. gthread and Puma get two processes with five
-  threads each.
-- No server writes an access log, as the seven do not.
-- An accept queue holds 1,024 clients where the usual one is shorter: Erlang's holds 5, Java's 50.
-  nginx, which has two connections for each client, may have 4,096.
-- No server waits for an acknowledgement before it sends more (Nagle's algorithm). Java's would
-  wait with a page, and Erlang's eredis with the command of another client.
-- Java's server would close the connections of all idle clients but 200.
+peers.Command), so it is measured like any server of somebody else's. README.md there says what was
+chosen for them, and why.
 """
 
 import os
