@@ -1,13 +1,15 @@
 """handed_in: what students hand in, read and never unpacked.
 
 A folder has an entry for each student, named after him or her: an archive (.zip, .tar, .tar.gz or
-.tgz), or a folder. That is a `.mine`, or holds one, or holds such archives, as Moodle's do. Only
-files are read whose chapter and name are those of an exercise. A file in no folder needs no chapter
-if only one exercise has its name. The starting files that make has built are left out: an archive
-of the whole project has them. Nothing is written, no link is followed, and what is marked as done
-does not count. What was not understood is in the notes.
+.tgz), or a folder. That is a `.mine`, or holds one, or holds such archives. The names that Moodle and
+Canvas give to hand-ins are understood, and a mapping may give others. Only files are read whose name
+is that of an exercise, and whose folder is its chapter's; or any folder that is no chapter's, if only
+one exercise has that name. A browser's "queue (1).c" is queue.c. The starting files, and those that
+make has built of them, are left out: an archive of the whole project has them. Nothing is written, no
+link is followed, and what is marked as done does not count. What was not understood is in the notes.
 """
 
+import csv
 import gzip
 import io
 import os
@@ -24,16 +26,24 @@ MOST_NOTES = 5
 MOST_NAMED = 8  # files that are no exercises
 MOST_ARCHIVE = 16 << 20  # of an archive, when it is not compressed any more
 
-# sources: a dict from "01/reader" to bytes; notes: what is odd, in words
-HandedIn = namedtuple("HandedIn", "student sources notes")
+# Anna Ash_4711_assignsubmission_file, ashanna_LATE_4711_815_mine.zip
+NAMES = [re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_\w+$"),
+         re.compile(r"(?P<name>[^_]+)(_LATE)?_(?P<id>\d+)_\d+_(?P<file>[^_].*)$")]
+AGAIN = re.compile(r" ?\(\d+\)(?=\.c$)|-\d+(?=\.c$)")  # of a browser and of Canvas
+CHAPTER = re.compile(r"0\d_")
+NOBODYS = ("exercises", "solutions")  # the folders of the project's own files
+
+# sources: a dict from "01/reader" to bytes; notes: what is odd, in words; id: a school's, or ""
+HandedIn = namedtuple("HandedIn", "student sources notes id", defaults=[""])
 
 
 class Unreadable(Exception):
     """The folder, and why."""
 
 
-def read(folder, known):
-    """A list of HandedIn, by name, of the exercises that are known."""
+def read(folder, known, students=None, say=print):
+    """A list of HandedIn, by name, of the exercises that are known. students: what read_students()
+    gave. What is nobody's hand-in is said."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -42,24 +52,67 @@ def read(folder, known):
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        name = plain(ARCHIVE.sub("", entry.name))
-        one = found.setdefault(name, HandedIn(name, {}, []))
-        if entry.is_dir(follow_symlinks=False):
-            read_folder(one, entry.path, known)
-        elif entry.is_file(follow_symlinks=False) and ARCHIVE.search(entry.name):
-            read_archive(one, entry.path, known)
-        else:
-            one.notes.append("neither a folder nor a .zip, .tar, .tar.gz or .tgz: not read")
+        who, alone = person(entry.name, students or {})
+        is_file = entry.is_file(follow_symlinks=False)
+        is_archive = is_file and ARCHIVE.search(entry.name)
+        if not (is_archive or is_file and alone or entry.is_dir(follow_symlinks=False)):
+            say("%s is not read: neither a folder nor a .zip, .tar, .tar.gz or .tgz" %
+                plain(entry.name))
+            continue
+        one = found.setdefault(who, HandedIn(who[0], {}, [], who[1]))
+        read_entry(one, entry.path, alone, known)
     if not found:
         raise Unreadable("%s is empty: there shall be a folder or an archive for each student" %
                          folder)
-    return [one._replace(notes=one.notes[:MOST_NOTES]) for one in found.values()]
+    names = [name for name, _ in found]
+    return [one._replace(student="%s %s" % who if names.count(who[0]) > 1 else who[0],
+                         notes=one.notes[:MOST_NOTES]) for who, one in sorted(found.items())]
+
+
+def read_one(path, known):
+    """The HandedIn of the one student whose folder or archive this is."""
+    one = HandedIn(plain(ARCHIVE.sub("", os.path.basename(os.path.abspath(path)))), {}, [])
+    if not os.path.exists(path):
+        raise Unreadable("%s is not there" % path)
+    read_entry(one, path, os.path.basename(path), known)
+    return one
+
+
+def read_entry(one, path, name, known):
+    """A folder, an archive, or a file of that name."""
+    if os.path.isdir(path):
+        read_folder(one, path, known)
+    elif ARCHIVE.search(path):
+        read_archive(one, path, known)
+    else:
+        read_file(one, path, key_of([name], known))
+
+
+def read_students(path):
+    """{name of a hand-in: (name, id)} of a CSV file with the columns handed, id and name."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return {plain(row["handed"]): (plain(row["name"]), row["id"])
+                    for row in csv.DictReader(file)}
+    except (OSError, UnicodeDecodeError, KeyError) as error:
+        raise Unreadable("%s is no CSV file with the columns handed, id and name: %s" % (
+            path, error)) from error
+
+
+def person(entry, students):
+    """((name, id), the .c file that Canvas has named so, or None) of an entry."""
+    whole = plain(ARCHIVE.sub("", entry))
+    match = next(filter(None, (each.match(whole) for each in NAMES)), None)
+    words = match.groupdict() if match else {"name": whole, "id": ""}
+    file = words.get("file")
+    who = students.get(whole) or students.get(words["name"]) or (words["name"], words["id"])
+    return who, file if file and file.endswith(".c") else None
 
 
 def plain(text):
     """Without what a terminal, or a path, would take for something else. What looks alike is alike:
     a Mac writes an accent as a character of its own."""
-    return re.sub(r"[^\w .,@+-]", "?", unicodedata.normalize("NFC", text))
+    return re.sub(r"[^\w .,@+'\u2019-]", "?", unicodedata.normalize("NFC", text))
 
 
 def keep(one, key, bytes):
@@ -69,32 +122,47 @@ def keep(one, key, bytes):
         one.notes.append("%s is there twice: the first one counts" % key)
 
 
-def names(exercise, known):
-    """What its program may be called."""
-    alone = [each.name for each in known].count(exercise.name) == 1
-    return [(exercise.chapter, exercise.name + ".c")] + [(exercise.name + ".c",)] * alone
+def key_of(words, known):
+    """The key of the exercise that a path means; None if it means none."""
+    if words[-4:-2] == ["build", "exercises"] or words[-2:-1] and words[-2] in NOBODYS:
+        return None
+    name = AGAIN.sub("", words[-1].lower())
+    alike = [each for each in known if name == each.name + ".c"]
+    if words[-2:-1] and CHAPTER.match(words[-2]):
+        alike = [each for each in alike if each.chapter == words[-2]]
+    return alike[0].key if len(alike) == 1 else None
 
 
 def read_folder(one, folder, known):
-    for exercise in known:
-        words = names(exercise, known)
-        for path in (os.path.join(folder, *each) for each in [(".mine", *words[0]), *words]):
-            if not os.path.lexists(path):
-                continue
-            is_plain = os.path.isfile(path) and not leads_elsewhere(path, folder)
-            if is_plain and os.access(path, os.R_OK):
-                with open(path, "rb") as file:
-                    keep(one, exercise.key, file.read(MOST_SOURCE + 1))
-            else:
-                one.notes.append("%s is not read: no plain file" % exercise.key)
-            break
-    archives = [entry.path for entry in os.scandir(folder)
-                if ARCHIVE.search(entry.name) and entry.is_file(follow_symlinks=False)]
-    for path in sorted(archives):
-        read_archive(one, path, known)
-    if not (one.sources or one.notes or archives):
-        note_others(one, [os.path.relpath(os.path.join(where, name), folder)
-                          for where, _, names in os.walk(folder) for name in names])
+    others, before = [], len(one.notes)
+    for path in sorted(files_in(folder), key=lambda path: (".mine" not in path.split(os.sep), path)):
+        whole, key = os.path.join(folder, path), key_of(path.split(os.sep), known)
+        if key:
+            read_file(one, whole, key)
+        elif ARCHIVE.search(path) and os.path.isfile(whole) and not os.path.islink(whole):
+            read_archive(one, whole, known)
+        else:
+            others.append(path)
+    if not one.sources and len(one.notes) == before:
+        note_others(one, others)
+
+
+def files_in(folder):
+    """The paths of its files, without those that make has built."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if each not in (".git", "build")]
+        for name in names:
+            yield os.path.relpath(os.path.join(where, name), folder)
+
+
+def read_file(one, path, key):
+    if not key:
+        note_others(one, [os.path.basename(path)])
+    elif os.path.isfile(path) and not os.path.islink(path) and os.access(path, os.R_OK):
+        with open(path, "rb") as file:
+            keep(one, key, file.read(MOST_SOURCE + 1))
+    else:
+        one.notes.append("%s is not read: no plain file" % key)
 
 
 def note_others(one, names):
@@ -107,20 +175,12 @@ def plain_path(path):
     return "/".join(map(plain, path.split("/")))
 
 
-def leads_elsewhere(path, folder):
-    """Is a part of the path, below the folder, a link?"""
-    return os.path.realpath(path) != os.path.join(os.path.realpath(folder),
-                                                  os.path.relpath(path, folder))
-
-
 def read_archive(one, path, known):
-    files = {words: each.key for each in known for words in names(each, known)}
     others, before = [], len(one.sources)
     try:
         for name, content in members(path):
             words = [word for word in name.replace("\\", "/").split("/") if word != "."]
-            is_start = words[-4:-2] == ["build", "exercises"]
-            key = None if is_start else files.get(tuple(words[-2:]))
+            key = key_of(words, known)
             if not all(words[:1]) or ".." in words:
                 one.notes.append("%s is not read: it leads out of its folder" %
                                  plain_path(name[-80:]))

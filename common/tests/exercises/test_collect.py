@@ -103,10 +103,15 @@ class Place(unittest.TestCase):
 
 
 class Reading(Place):
-    def read(self):
-        known = [each for each in exercises.every() if each.key in
-                 (KEY, "01/reader", "05/drain", "07/drain")]
-        return {one.student: one for one in handed_in.read(self.folder, known)}
+    def setUp(self):
+        super().setUp()
+        self.known = [each for each in exercises.every() if each.key in
+                      (KEY, "01/reader", "05/drain", "07/drain")]
+        self.said = []
+
+    def read(self, students=None):
+        return {one.student: one for one in handed_in.read(self.folder, self.known, students,
+                                                           self.said.append)}
 
     def test_a_folder_is_a_mine_or_holds_one(self):
         self.hand_in("anna/.mine/" + FILE, "1")
@@ -165,8 +170,9 @@ class Reading(Place):
         os.symlink("../real/01_iterative", os.path.join(self.folder, "folder", "01_iterative"))
         os.symlink("real", os.path.join(self.folder, "student"))
         work = self.read()
-        for name in ("file", "pipe", "folder", "student", "secret.txt"):
+        for name in ("file", "pipe", "folder"):
             self.assertEqual(work[name].sources, {}, name)
+        self.assertEqual([], [name for name in ("student", "secret.txt") if name in work])
         self.assertEqual(work["real"].sources, {KEY: b"1"})
 
     def test_what_is_too_large_is_not_read(self):
@@ -200,23 +206,70 @@ class Reading(Place):
                          {name: one.sources for name, one in self.read().items()})
 
     def test_moodle_puts_archives_into_folders(self):
-        folder = "Anna Ash_4711_assignsubmission_file"
+        folder, name = "Anna O'Ash_4711_assignsubmission_file", "Anna O'Ash"
         self.hand_in(folder + "/mine.tar.gz", archive([(named(".mine/" + FILE), b"1")]))
         self.hand_in(folder + "/again.zip", zipped({".mine\\01_iterative\\reader.c": b"2"}))
         self.hand_in("Ben.zip", zipped({"Ben/.mine/" + FILE: b"3"}))
         work = self.read()
-        self.assertEqual({KEY: b"1", "01/reader": b"2"}, work[folder].sources)
+        self.assertEqual({KEY: b"1", "01/reader": b"2"}, work[name].sources)
+        self.assertEqual("4711", work[name].id)
         self.assertEqual({KEY: b"3"}, work["Ben"].sources)
-        self.assertEqual([], work[folder].notes + work["Ben"].notes)
+        self.assertEqual([], work[name].notes + work["Ben"].notes)
+
+    def test_two_of_one_name_are_two(self):
+        self.hand_in("Anna Ash_1_assignsubmission_file/" + FILE, "1")
+        self.hand_in("Anna Ash_2_assignsubmission_file/" + FILE, "2")
+        self.assertEqual({"Anna Ash 1": {KEY: b"1"}, "Anna Ash 2": {KEY: b"2"}},
+                         {name: one.sources for name, one in self.read().items()})
+
+    def test_canvas_puts_all_files_into_one_folder(self):
+        self.hand_in("ashanna_17_501_queue-1.c", "1")
+        self.hand_in("ashanna_LATE_17_502_reader.c", "2")
+        self.hand_in("benben_18_503_mine.zip", zipped({".mine/" + FILE: b"3"}))
+        self.hand_in("benben_18_504_readme.txt", "4")
+        work = self.read()
+        self.assertEqual({"ashanna": ("17", {KEY: b"1", "01/reader": b"2"}), "benben": ("18", {KEY: b"3"})},
+                         {name: (one.id, one.sources) for name, one in work.items()})
+
+    def test_a_stray_file_is_no_student(self):
+        self.hand_in("anna/" + FILE, "1")
+        self.hand_in("notes.txt", "who has handed in late")
+        self.assertEqual(["anna"], list(self.read()))
+        self.assertEqual(["notes.txt is not read: neither a folder nor a .zip, .tar, .tar.gz or .tgz"],
+                         self.said)
+
+    def test_a_mapping_says_who_has_handed_in(self):
+        path = self.hand_in("class.csv", "\ufeffhanded,id,name\nteam1,s17,Anna Ash\nBen,s18,\"Ben, B.\"\n")
+        self.hand_in("team1.zip", zipped({FILE: b"1"}))
+        self.hand_in("Ben_4711_assignsubmission_file/" + FILE, "2")
+        work = self.read(handed_in.read_students(path))
+        self.assertEqual({"Anna Ash": "s17", "Ben, B.": "s18"},
+                         {name: one.id for name, one in work.items()})
+        with self.assertRaisesRegex(handed_in.Unreadable, "handed, id and name"):
+            handed_in.read_students(self.hand_in("other.csv", "name,points\nAnna,1\n"))
+
+    def test_odd_names_of_files_are_found(self):
+        self.hand_in("anna/queue (1).c", "1")
+        self.hand_in("ben/\u0417\u0430\u0434\u0430\u0447\u0438/Queue.c", "2")
+        self.hand_in("carl.zip", zipped({"\u89e3\u7b54/queue.c": b"3"}))
+        self.hand_in("dora/02_forking/queue.c", "of which chapter?")
+        self.hand_in("emil/course/01_iterative/exercises/queue.c", "the starting file")
+        self.assertEqual({"anna": {KEY: b"1"}, "ben": {KEY: b"2"}, "carl": {KEY: b"3"}, "dora": {},
+                          "emil": {}}, {name: one.sources for name, one in self.read().items()})
+
+    def test_one_student_alone(self):
+        path = self.hand_in("submission/.mine/" + FILE, "1")
+        for each in (os.path.join(self.folder, "submission"), path):
+            self.assertEqual({KEY: b"1"}, handed_in.read_one(each, self.known).sources)
 
     def test_what_was_not_understood_is_named(self):
         self.hand_in("anna/src/que.c", "1")
-        self.hand_in("ben.zip", zipped({"Abgabe/queue.c": b"1"}))
+        self.hand_in("ben.zip", zipped({"Abgabe/que.c": b"1"}))
         self.hand_in("carl.tar.gz", archive([]))
         os.mkdir(os.path.join(self.folder, "dora"))
         notes = {name: one.notes for name, one in self.read().items()}
         self.assertEqual({"anna": ["it has no exercise, only src/que.c"],
-                          "ben": ["it has no exercise, only Abgabe/queue.c"],
+                          "ben": ["it has no exercise, only Abgabe/que.c"],
                           "carl": ["it is empty"],
                           "dora": ["it is empty"]}, notes)
 
