@@ -13,9 +13,11 @@ course:
 	@common/classroom/course/course '$(DIR)'
 
 ## collect      checks what students have handed in, under limits: FROM=handed-in/ EX=01/reader JSON=1
-#  FROM holds a `.mine` or a .tar.gz of it for each student. EX: only this exercise.
+#  FROM holds a `.mine` or a .tar.gz of it for each student. EX: only this exercise. CLASS=class.csv
+#  says who is who. The results stay in collected/, a folder for each run.
 collect: $(NEED)-exercise
-	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') '$(FROM)'
+	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') \
+	    $(if $(CLASS),--class '$(CLASS)') '$(FROM)'
 
 ## grade        any server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll SEED=1 JSON=1
 grade: $(NEED)-test

@@ -1,6 +1,9 @@
 """cell: one program of one student, compiled and checked. `make collect` starts one for each.
 
-    cell.py FOLDER EXERCISE MOST_TASKS MOST_MIB      prints the outcome; FOLDER/log has the details
+    cell.py FOLDER EXERCISE MOST_TASKS MOST_MIB HIDDEN SEED
+
+It prints the outcome as JSON, and how many expectations held. FOLDER/log has the details. Nothing
+that is in the folder HIDDEN can be read: the other hand-ins.
 
 It belongs to a copy of the project, which the student's user can read and not change. FOLDER holds
 the source. It is compiled and run as another user (see jail), each time in a cage that ends
@@ -8,6 +11,8 @@ whatever is left of it. The check itself is the copy's, runs with our rights, an
 status how it went: nothing that the program writes can be taken for that.
 """
 
+import contextlib
+import json
 import os
 import shlex
 import stat
@@ -38,13 +43,15 @@ class Ended(Exception):
 
 
 class Cell:
-    def __init__(self, folder, exercise, most_tasks, most_memory):
+    def __init__(self, folder, exercise, most_tasks, most_memory, hidden, seed):
         self._folder = folder
         self._exercise = exercise
         self._san = checks.sanitizers(exercise)
         self._jail = jail.build()
         self._most_tasks = most_tasks
         self._most_memory = most_memory
+        self._hidden = hidden
+        self._seed = seed
         self._log = os.path.join(folder, "log")
 
     def outcome(self):
@@ -56,6 +63,13 @@ class Cell:
             with open(self._log, "a", encoding="utf-8") as log:
                 log.write(why + "\n")
             return outcome
+
+    def expectations(self):
+        """How many held, of how many, and which one did not, as checked.py has noted it."""
+        with contextlib.suppress(OSError), open(os.path.join(self._folder, "expectations"),
+                                                encoding="utf-8") as file:
+            return json.load(file)
+        return {}
 
     def _compile(self):
         """The path of the program, out of the student's reach; None if there is none."""
@@ -76,15 +90,16 @@ class Cell:
         words = [sys.executable, "-B", os.path.join(TOP, "common/classroom/course/checked.py"),
                  self._exercise.key, program,
                  *self._jail.before(limits, self._most_tasks + SPARE_TASKS)]
-        return self._run(words, CHECK_SECONDS, dict([checks.LEAKS]))
+        return self._run(words, CHECK_SECONDS, dict([checks.LEAKS], SEED=self._seed))
 
     def _run(self, words, seconds, more):
         """In a cage, and with nothing of our environment that may be secret."""
         kept = {name: os.environ[name] for name in ("PATH", "PATIENCE") if name in os.environ}
-        environment = {**kept, "LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "DEPS": "no", **more}
-        status, why = cage.run([*self._jail.around(self._folder), *words], self._folder, self._log,
-                               patient(seconds), self._most_tasks + SPARE_TASKS, environment,
-                               self._most_memory)
+        environment = {**kept, "LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "DEPS": "no",
+                       **more}
+        around = self._jail.around(self._folder, [self._hidden])
+        status, why = cage.run([*around, *words], self._folder, self._log, patient(seconds),
+                               self._most_tasks + SPARE_TASKS, environment, self._most_memory)
         if why:
             raise Ended(OVER, "stopped: %s" % why)
         return status
@@ -116,11 +131,12 @@ def copy_program(source, target):
     return True
 
 
-def main(folder, key, most_tasks, most_mib):
+def main(folder, key, most_tasks, most_mib, hidden, seed):
     cage.adopt_orphans()
     exercise, = exercises.find(key, exercises.every())
     with processes.tidied():
-        print(Cell(folder, exercise, int(most_tasks), int(most_mib) << 20).outcome())
+        cell = Cell(folder, exercise, int(most_tasks), int(most_mib) << 20, hidden, seed)
+        print(json.dumps({"outcome": cell.outcome(), **cell.expectations()}))
 
 
 if __name__ == "__main__":

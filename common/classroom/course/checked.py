@@ -3,10 +3,13 @@
     checked.py EXERCISE PROGRAM WORD...
 
 The WORDs come before the program whenever the check starts it. The exit status is the verdict: 10
-passed, 11 not yet, 12 a limit of a process's ended the program, 13 skipped.
+passed, 11 not yet, 12 a limit of a process's ended the program, 13 skipped. How many expectations
+held is noted beside the program, in a file `expectations`.
 """
 
+import ast
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -27,6 +30,24 @@ class Caged(checks.Exercise):
     """A check of a program that runs as another user."""
 
     ended = ()  # the exit statuses of runs
+
+    def __init__(self, program, say):
+        super().__init__(program, say)
+        self.held = set()  # the keys of expectations
+        self.seed = os.environ.pop("SEED", "")
+
+    def chance(self):
+        """The program must not find the seed in its environment."""
+        os.environ["SEED"] = self.seed
+        try:
+            return super().chance()
+        finally:
+            del os.environ["SEED"]
+
+    def expect(self, key, *arguments, **more):
+        self.held.discard(key)  # one may be expected again
+        super().expect(key, *arguments, **more)
+        self.held.add(key)
 
     def __enter__(self):
         super().__enter__()
@@ -79,6 +100,19 @@ def prlimit_as(rights):
     return prlimit
 
 
+def note(exercise, ex, missed=None):
+    """The check stops at the first expectation that does not hold: those behind it are known from
+    its source alone."""
+    with open(exercise.at(exercise.check), encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    every = {call.args[0].value for call in ast.walk(tree) if isinstance(call, ast.Call)
+             and getattr(call.func, "attr", "") == "expect" and isinstance(call.args[0], ast.Constant)}
+    of = len(every | ex.held | {missed.key}) if missed else len(ex.held)
+    with open(os.path.join(os.path.dirname(ex.program), "expectations"), "w",
+              encoding="utf-8") as file:
+        json.dump({"held": len(ex.held), "of": of, "missed": missed and missed.expected}, file)
+
+
 def judge(exercise, program, cage):
     module = checks.load(exercise)
     if "setpriv" in cage:
@@ -88,6 +122,7 @@ def judge(exercise, program, cage):
         try:
             module.check(ex)
         except checks.Missed as missed:
+            note(exercise, ex, missed)
             say("  expected: %s\n  saw:      %s" % (missed.expected, missed.saw))
             over = ex.limit()
             say("stopped: %s" % over if over else "not yet: %s" % missed.key)
@@ -95,6 +130,7 @@ def judge(exercise, program, cage):
         except checks.Skipped as skipped:
             say("skipped: %s" % skipped)
             return SKIPPED
+        note(exercise, ex)
     say("passed")
     return PASSED
 

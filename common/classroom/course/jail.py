@@ -34,15 +34,21 @@ class Jail:
         self.sandbox = sandbox  # the words that make one; [] if there is none
         self.user = user  # a number, or None
 
-    def around(self, folder):
-        """The words before a check, which may write to `folder` alone."""
+    def around(self, folder, hidden=()):
+        """The words before a check, which may write to `folder` alone. It sees nothing of what is
+        `hidden`, or lies beside `folder`."""
         words = list(self.sandbox)
-        for place in filter(os.path.isdir, EMPTY if words else []):
+        if not words:
+            return []
+        for place in filter(os.path.isdir, EMPTY):
             words += ["--perms", "1777", "--size", str(MOST_IN_MEMORY), "--tmpfs", place]
-        if words:
-            around = os.path.dirname(project_copy.TOP)  # bwrap makes no folder that others may enter
-            words += ["--ro-bind", around, around, "--bind", folder, folder]
-        return words
+        for project in filter(None, [topmost(project_copy.TOP)]):
+            words += ["--ro-bind", project, project]
+        for place in [*hidden, os.path.dirname(folder)]:
+            around = (project_copy.TOP + os.sep).startswith(place + os.sep)
+            if os.path.isdir(place) and place not in EMPTY and not around:
+                words += ["--perms", "0711", "--tmpfs", place]
+        return [*words, "--bind", folder, folder]
 
     def before(self, limits, most_tasks):
         """The words before a command of the student's."""
@@ -66,8 +72,15 @@ class Jail:
             yield "a user of its own: it has your rights, and may read, change and delete your " \
                 "files (make collect, as root, gives it one)"
         if not self.sandbox:
-            yield "a sandbox: it sees your processes, reaches your network, and writes where every" \
+            yield "a sandbox: it sees your processes and other hand-ins, reaches your network, and writes where every" \
                 " user may (bubblewrap makes one, if this machine lets it)"
+
+
+def topmost(path):
+    """The folder below one of the EMPTY ones that a path leads through; None if it leads through
+    none. This is shown again, because bwrap makes no folder that other users may enter."""
+    return next((os.path.join(empty, os.path.relpath(path, empty).split(os.sep)[0])
+                 for empty in EMPTY if path.startswith(empty + os.sep)), None)
 
 
 def tasks():

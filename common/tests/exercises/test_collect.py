@@ -1,5 +1,6 @@
 """`make collect`: what students hand in is checked by our checks, and does us no harm."""
 
+import csv
 import gzip
 import io
 import json
@@ -23,6 +24,7 @@ import checks
 import exercises
 import handed_in
 import jail
+import marks
 
 KEY = "01/queue"  # it prints a number, and the check compares it
 FILE, READER = "01_iterative/queue.c", "01_iterative/reader.c"
@@ -303,17 +305,64 @@ class Sandbox(Place):
         sizes = [int(line) for line in done.stdout.split()[1:] if line.isdecimal()]
         self.assertEqual([jail.MOST_IN_MEMORY] * len(places), sizes)
 
+    def test_a_hand_in_sees_no_other(self):
+        """Neither those that are checked meanwhile, nor those that are still to come."""
+        os.makedirs(os.path.join(place.TOP, "build"), exist_ok=True)
+        elsewhere = tempfile.mkdtemp(dir=os.path.join(place.TOP, "build"))
+        self.addCleanup(shutil.rmtree, elsewhere)
+        for name in ("cells/own/queue.c", "cells/other/queue.c"):
+            self.hand_in(name, "1")
+        with open(os.path.join(elsewhere, "ben.c"), "w", encoding="ascii") as file:
+            file.write("2")
+        own = os.path.join(self.folder, "cells", "own")
+        around = jail.build().around(own, [elsewhere])
+        if not around:
+            self.skipTest("this machine lets nobody make a sandbox")
+        done = subprocess.run([*around, "find", elsewhere, os.path.dirname(own), "-name", "*.c"],
+                              check=True, stdout=subprocess.PIPE, encoding="utf-8")
+        self.assertEqual([os.path.join(own, "queue.c")], done.stdout.splitlines())
+
+
+class Marks(Place):
+    WORK = [handed_in.HandedIn("Anna O'Ash", {}, [], "4711"), handed_in.HandedIn("=cmd()", {}, [])]
+    RESULTS = {("Anna O'Ash", KEY): {"outcome": "passed", "held": 2, "of": 2, "missed": None, "seed": 1},
+               ("Anna O'Ash", "02/cap"): {"outcome": "not yet", "held": 4, "of": 7, "missed": "503",
+                                          "seed": 2},
+               ("=cmd()", KEY): {"outcome": "does not compile", "seed": 3}}
+
+    def rows(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8", newline="") as file:
+            return list(csv.reader(file))
+
+    def test_a_class(self):
+        marks.write(self.folder, self.WORK, self.RESULTS)
+        self.assertEqual([
+            ["Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments"],
+            ["Participant 4711", "Anna O'Ash", "1", "2", "01/queue: passed; 02/cap: not yet, 4 of 7 "
+             "expectations held; then was expected: 503 (seed 2)"],
+            ["", "'=cmd()", "0", "2", "01/queue: does not compile"]], self.rows("moodle.csv"))
+        self.assertEqual([["Anna O'Ash", "4711", "", "", "", "1"], ["'=cmd()", "", "", "", "", "0"]],
+                         self.rows("canvas.csv")[2:])
+
+    def test_one_student(self):
+        path = os.path.join(self.folder, "results.json")
+        marks.write_gradescope(path, {pair: each for pair, each in self.RESULTS.items()
+                                      if pair[0] == "Anna O'Ash"})
+        found = json.loads(text_of(path))
+        self.assertEqual((1, ["passed", "failed"]),
+                         (found["score"], [each["status"] for each in found["tests"]]))
+
 
 @place.with_git
 class Collecting(Place):
     """Once, with a student for each kind of program."""
 
-    def collect(self, *options):
+    def collect(self, *options, status=0):
         done = subprocess.run([os.path.join(COURSE, "collect"), *options, self.folder],
                               env=place.ENVIRONMENT, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                               check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
     def test_each_gets_what_is_due(self):
@@ -346,6 +395,9 @@ class Collecting(Place):
         if outcomes.get("endless") == "does not compile":  # the compiler was told first
             due["endless"] = "does not compile"
         self.assertEqual(outcomes, due, logs_in(logs))
+        starts, = [one["exercises"][KEY] for one in found["students"] if one["student"] == "starts"]
+        self.assertTrue(starts["missed"] and starts["held"] < starts["of"] and starts["seed"], starts)
+        self.assertEqual(found, json.loads(text_of(os.path.join(logs, "class.json"))))
         for one in found["students"]:
             self.assertIn("leads out", one["notes"][0])
             self.assertTrue(os.path.exists(one["exercises"][KEY]["log"]))
@@ -384,6 +436,16 @@ class Collecting(Place):
         page = text_of(os.path.join(self.folder, ".logs.html"))
         link, = re.findall(r'href="([^"]*ben[^"]*)" title="does not compile"', page)
         self.assertIn("error", text_of(os.path.join(self.folder, link)))
+
+
+    def test_one_student_has_a_status(self):
+        self.hand_in("queue.c", "int main(")
+        path = os.path.join(self.folder, "results.json")
+        words = "--one", "--only", KEY, "--logs", os.path.join(self.folder, ".logs"), "--gradescope", path
+        self.collect(*words, status=1)
+        self.assertEqual(0, json.loads(text_of(path))["score"])
+        os.remove(os.path.join(self.folder, "queue.c"))
+        self.collect(*words, status=1)
 
 
 def can_be_counted():
