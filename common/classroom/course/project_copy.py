@@ -15,7 +15,8 @@ import subprocess
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/exercises/wrong/*",
-           "common/tests/mutants/*", "common/classroom/ANSWERS.md", "common/classroom/QUIZ.md"]
+           "common/tests/mutants/*", "common/classroom/ANSWERS.md", "common/classroom/QUIZ.md",
+           "common/classroom/quiz.gift"]
 BUILT = ["build/plain/common/*.[od]", "build/plain/0[1-9]_*/main.[od]", "build/plain/loadtest/*",
          "build/plain/0[1-9]_*/exercises/*.[od]", "build/exercises/0[1-9]_*/*", "build/san-*/common/*.o"]
 

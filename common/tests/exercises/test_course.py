@@ -63,12 +63,23 @@ class Course(unittest.TestCase):
                     self.assertEqual(found, [], block)
 
     def test_the_teacher_s_answers_are_not_there(self):
-        for name in ("ANSWERS.md", "QUIZ.md"):
+        for name in ("ANSWERS.md", "QUIZ.md", "quiz.gift"):
             path = os.path.join("common", "classroom", name)
             self.assertNotIn(path, files_of(self.copy))
             named = [each for each in files_of(self.copy) if each.endswith(".md")
                      and name in squeezed(os.path.join(self.copy, each))]
             self.assertEqual(named, [], "%s is named" % name)
+
+    def test_each_question_of_the_quiz_has_one_right_answer(self):
+        path = os.path.join(place.TOP, "common", "classroom", "quiz.gift")
+        if not os.path.exists(path):
+            self.skipTest("a course's copy has no quiz")
+        with open(path, encoding="utf-8") as file:
+            questions = re.findall(r"^::(.+?):: ([^{}]+) \{(#\d+(?::\d+)?|[^{}]*)\}$", file.read(), re.M)
+        self.assertEqual(40, len({title for title, _, _ in questions}))
+        for title, _, answers in questions:
+            if not answers.startswith("#"):
+                self.assertRegex(answers, r"\A\n=[^=~#\n]+\n(~[^=~#\n]+\n){2,}\Z", title)
 
     def test_its_history_is_one_commit(self):
         if not shutil.which("git"):
