@@ -12,8 +12,9 @@
  *    CALLS_ITSELF=mine, though SERVERS holds it under that of its model, and may
  *    know no --workers, NO_WORKERS=1. What only our seven promise (statistics,
  *    some fields) is asked of it in cases of their own, and fails no other case.
- *    LIMITS=, a program's words, starts it, and the tests' folders are made in
- *    FOLDERS=, so that somebody can see to it.
+ *    LIMITS=, a program's words, starts it. The tests' folders are made in
+ *    FOLDERS=, where another user may come to Redis: what SERVERS holds is then
+ *    a script that turns into PROGRAM= as that user.
  *  - Waiting means waiting for an event. Its limit is there for the case that
  *    the event never comes; PATIENCE=3 makes all limits three times as long,
  *    for servers with sanitizers and machines with other things to do.
@@ -36,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -203,6 +205,10 @@ void await_workers(int count);
  * changes with every other process that runs it. */
 int64_t server_cpu_ms(void);
 long server_pss_kib(void);
+
+/* prlimit(2) of a process of the server's, which may be another user's: in a container not even the
+ * superuser may set that user's limits, or ask for them. */
+int limit_of(pid_t, enum __rlimit_resource, const struct rlimit *set, struct rlimit *before);
 
 /* Starts a program, as the leader of a process group, that dies with the test at the latest. */
 pid_t spawn(const char *const *words, int out, int err);

@@ -210,6 +210,7 @@ void start_stand_in(void)
         peers[i].fd = -1;
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     check(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+              chmod(address.sun_path, getenv("FOLDERS") ? 0777 : 0700) == 0 &&
               listen(listener, PEERS) == 0 && pipe2(wake, O_CLOEXEC) == 0 &&
               pthread_create(&thread, NULL, play, NULL) == 0,
           "%s", strerror(errno));

@@ -567,7 +567,7 @@ EVERY_SERVER(nothing_forges_a_line_of_the_log_or_a_field)
     };
     enum { COUNT = sizeof(lines_of_requests) / sizeof(lines_of_requests[0]) };
     const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    check(mkdir(place("root/public/sub"), 0755) == 0, "%s", strerror(errno));
     start_redis();
     start_server("--verbose", "--root", root);
     for (size_t i = 0; i < COUNT; i++) {

@@ -39,7 +39,7 @@ EVERY_SERVER(the_penguin_arrives_to_the_last_byte)
 EVERY_SERVER(a_part_of_the_largest_file_names_its_whole_size)
 {
     char root[] = "/dev/shm/zerohttpd-XXXXXX", make[200], unmake[100];
-    if (!mkdtemp(root))
+    if (!mkdtemp(root) || chmod(root, 0755) != 0)
         cr_skip_test("there is no /dev/shm");
     snprintf(make, sizeof(make),
              "cp -r public templates %s && truncate -s 9223372036854775807 %s/public/huge.bin",
@@ -271,7 +271,7 @@ EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
 EVERY_SERVER(a_folder_without_its_slash_moves_there)
 {
     const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    check(mkdir(place("root/public/sub"), 0755) == 0, "%s", strerror(errno));
     write_file("root/public/sub/index.html", "inside", 6);
     start_server("--root", root);
     check_file(get("/sub/"), place("root/public/sub/index.html"));
@@ -299,7 +299,7 @@ EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)
         {"/sub[1]?", "/sub%5B1%5D/?"},
     };
     const char *root = make_root();
-    check(mkdir(place("root/public/sub[1]"), 0700) == 0, "%s", strerror(errno));
+    check(mkdir(place("root/public/sub[1]"), 0755) == 0, "%s", strerror(errno));
     start_server("--root", root);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct answer *answer = get(rows[i].target);
@@ -320,7 +320,7 @@ EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
         "http://test//elsewhere.example/../sub",
     };
     const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    check(mkdir(place("root/public/sub"), 0755) == 0, "%s", strerror(errno));
     start_server("--root", root);
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
         const struct answer *answer = get(targets[i]);
@@ -333,9 +333,9 @@ EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
 EVERY_SERVER(what_is_no_plain_file_or_begins_with_a_dot_is_not_there)
 {
     const char *root = make_root();
-    check(mkdir(place("root/public/.git"), 0700) == 0 &&
-              mkdir(place("root/public/empty"), 0700) == 0 &&
-              mkfifo(place("root/public/pipe"), 0600) == 0,
+    check(mkdir(place("root/public/.git"), 0755) == 0 &&
+              mkdir(place("root/public/empty"), 0755) == 0 &&
+              mkfifo(place("root/public/pipe"), 0644) == 0,
           "%s", strerror(errno));
     write_file("root/public/.hidden", SECRET, strlen(SECRET));
     write_file("root/public/.git/config", SECRET, strlen(SECRET));
@@ -375,7 +375,7 @@ EVERY_SERVER(no_path_leads_out_of_public)
         "/process/cwd/Makefile",
     };
     const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0700) == 0 &&
+    check(mkdir(place("root/public/sub"), 0755) == 0 &&
               symlink("../secret", place("root/public/link")) == 0 &&
               symlink("..", place("root/public/folder-link")) == 0 &&
               symlink(place("root/secret"), place("root/public/absolute-link")) == 0 &&

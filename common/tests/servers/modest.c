@@ -30,7 +30,7 @@ static void ask_for_everything(void)
 EVERY_SERVER(it_opens_nothing_outside_public_and_templates_and_writes_no_file)
 {
     const char *root = make_root();
-    check(mkdir(place("root/public/folder"), 0700) == 0 &&
+    check(mkdir(place("root/public/folder"), 0755) == 0 &&
               symlink("../secret", place("root/public/link-that-leads")) == 0,
           "%s", strerror(errno));
     start_redis();

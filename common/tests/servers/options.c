@@ -99,10 +99,10 @@ EVERY_SERVER(a_port_that_is_taken_is_named)
 
 EVERY_SERVER(without_public_or_templates_it_does_not_start)
 {
-    check(mkdir(place("bare"), 0700) == 0, "no folder");
+    check(mkdir(place("bare"), 0755) == 0, "no folder");
     check(run_server("--root", place("bare")) == 1, "not status 1");
     check_complaint("public");
-    check(mkdir(place("bare/public"), 0700) == 0, "no folder");
+    check(mkdir(place("bare/public"), 0755) == 0, "no folder");
     check(run_server("--root", place("bare")) == 1, "not status 1");
     check_complaint("templates/");
     check(run_server("--root", place("not-there")) == 1, "not status 1");
@@ -115,11 +115,11 @@ static const char *make_root_with(const char *template)
     const char *status = read_whole("templates/error/index.html", NULL);
     const char *server = read_whole("templates/status/index.html", NULL);
     check(status && server, "no templates/ here");
-    check(mkdir(place("own"), 0700) == 0 && mkdir(place("own/public"), 0700) == 0 &&
-              mkdir(place("own/templates"), 0700) == 0 &&
-              mkdir(place("own/templates/guestbook"), 0700) == 0 &&
-              mkdir(place("own/templates/error"), 0700) == 0 &&
-              mkdir(place("own/templates/status"), 0700) == 0,
+    check(mkdir(place("own"), 0755) == 0 && mkdir(place("own/public"), 0755) == 0 &&
+              mkdir(place("own/templates"), 0755) == 0 &&
+              mkdir(place("own/templates/guestbook"), 0755) == 0 &&
+              mkdir(place("own/templates/error"), 0755) == 0 &&
+              mkdir(place("own/templates/status"), 0755) == 0,
           "no folder");
     write_file("own/templates/guestbook/index.html", template, strlen(template));
     write_file("own/templates/error/index.html", status, strlen(status));
@@ -159,7 +159,7 @@ static void remove_template(void)
 static void make_fifo(void)
 {
     remove_template();
-    check(mkfifo(place(GUESTBOOK), 0600) == 0, "%s", strerror(errno));
+    check(mkfifo(place(GUESTBOOK), 0644) == 0, "%s", strerror(errno));
 }
 
 static void link_to_device(void)
@@ -428,7 +428,7 @@ static void check_nobody_waits(const char *standard_error)
 EVERY_SERVER(a_standard_error_that_is_a_full_pipe_stops_nobody)
 {
     static const char filler[4096];
-    check(mkfifo(place("pipe"), 0600) == 0, "%s", strerror(errno));
+    check(mkfifo(place("pipe"), 0644) == 0, "%s", strerror(errno));
     int pipe = open(place("pipe"), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     while (write(pipe, filler, sizeof(filler)) > 0)
         ;

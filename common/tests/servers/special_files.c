@@ -15,7 +15,7 @@ static void make_folder_in_public(const char *name)
 {
     char path[512];
     snprintf(path, sizeof(path), "root/public/%s", name);
-    check(mkdir(place(path), 0700) == 0, "%s: %s", name, strerror(errno));
+    check(mkdir(place(path), 0755) == 0, "%s: %s", name, strerror(errno));
 }
 
 static void write_in_public(const char *name, const char *text)
@@ -161,13 +161,13 @@ EVERY_SERVER(what_is_no_regular_file_is_not_waited_for)
     check(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
               listen(listener, 1) == 0,
           "%s", strerror(errno));
-    check(mkfifo(place("root/public/fifo"), 0600) == 0 &&
-              mkfifo(place("root/public/fifo-with-a-writer"), 0600) == 0,
+    check(mkfifo(place("root/public/fifo"), 0644) == 0 &&
+              mkfifo(place("root/public/fifo-with-a-writer"), 0644) == 0,
           "%s", strerror(errno));
     int writer = open(place("root/public/fifo-with-a-writer"), O_RDWR | O_CLOEXEC);
     check(write(writer, SECRET, strlen(SECRET)) > 0, "%s", strerror(errno));
     bool has_devices = /* which only root may make, and not everywhere; nor open (mount's nodev) */
-        mknod(place("root/public/zero"), S_IFCHR | 0600, makedev(1, 5)) == 0 &&
+        mknod(place("root/public/zero"), S_IFCHR | 0644, makedev(1, 5)) == 0 &&
         close(open(place("root/public/zero"), O_RDONLY | O_CLOEXEC)) == 0;
 
     start_server("--root", root);
@@ -202,7 +202,7 @@ EVERY_SERVER(a_get_does_not_wake_a_fifos_writer)
 {
     const char *root = make_root();
     const char *fifo = place("root/public/fifo");
-    check(mkfifo(fifo, 0600) == 0, "%s", strerror(errno));
+    check(mkfifo(fifo, 0644) == 0, "%s", strerror(errno));
     start_server("--root", root);
     pid_t writer = fork();
     if (writer == 0) {
@@ -335,7 +335,7 @@ EVERY_SERVER(an_empty_file_is_a_file)
 /* 3 GiB of holes, with a few bytes at three places. */
 static void make_huge_file(void)
 {
-    int fd = open(place("root/public/huge.bin"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(place("root/public/huge.bin"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     check(fd >= 0 && ftruncate(fd, (off_t)(3 * GIB)) == 0 && pwrite(fd, "begin", 5, 0) == 5 &&
               pwrite(fd, "middle", 6, (off_t)(2 * GIB - 3)) == 6 &&
               pwrite(fd, "end", 3, (off_t)(3 * GIB - 3)) == 3,
@@ -548,13 +548,13 @@ EVERY_SERVER(without_a_descriptor_for_the_file_it_is_503)
     struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: te");
     wait_until(is_read(c), SOON_MS, "not read");
     pid_t pid = serving_process();
-    check(prlimit(pid, RLIMIT_NOFILE, NULL, &before) == 0, "%s", strerror(errno));
+    check(limit_of(pid, RLIMIT_NOFILE, NULL, &before) == 0, "%s", strerror(errno));
     limit = (struct rlimit){lowest_free_descriptor(pid), before.rlim_max};
-    check(prlimit(pid, RLIMIT_NOFILE, &limit, NULL) == 0, "%s", strerror(errno));
+    check(limit_of(pid, RLIMIT_NOFILE, &limit, NULL) == 0, "%s", strerror(errno));
     say(c, "st\r\n\r\n");
     check(hear(c)->status == 503 && c->answer.kept, "status %d", c->answer.status);
     check(field(&c->answer, "Retry-After"), "it does not say when to come again");
-    check(prlimit(pid, RLIMIT_NOFILE, &before, NULL) == 0, "%s", strerror(errno));
+    check(limit_of(pid, RLIMIT_NOFILE, &before, NULL) == 0, "%s", strerror(errno));
     say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     check_file(hear(c), "public/index.html");
 }

@@ -295,7 +295,7 @@ static const char *make_wire_root(void)
 {
     const struct timespec times[] = {{.tv_sec = 784111777}, {.tv_sec = 784111777}};
     const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0700) == 0, "%s", strerror(errno));
+    check(mkdir(place("root/public/sub"), 0755) == 0, "%s", strerror(errno));
     write_file("root/public/sub/index.html", "sub", 3);
     write_file("root/public/.hidden", SECRET, strlen(SECRET));
     write_file("root/public/ten.txt", ten, strlen(ten));

@@ -27,9 +27,9 @@ static void limit(enum __rlimit_resource resource, rlim_t most)
     pid_t all[ROOM + 1] = {server_pid};
     for (int i = list_children(server_pid, all + 1, ROOM, NULL); i >= 0; i--) {
         struct rlimit now;
-        check(prlimit(all[i], resource, NULL, &now) == 0, "%s", strerror(errno));
+        check(limit_of(all[i], resource, NULL, &now) == 0, "%s", strerror(errno));
         now.rlim_cur = most < now.rlim_max ? most : now.rlim_max;
-        check(prlimit(all[i], resource, &now, NULL) == 0, "%s", strerror(errno));
+        check(limit_of(all[i], resource, &now, NULL) == 0, "%s", strerror(errno));
     }
 }
 

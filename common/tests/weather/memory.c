@@ -251,9 +251,9 @@ static void start_with_little_memory(void)
     snprintf(as, sizeof(as), "--as=%d:", MEMORY);
     run_under("prlimit", as);
     start_server("--timeout", "60", "--keep-alive", "600");
-    check(prlimit(server_pid, RLIMIT_AS, NULL, &limit) == 0, "no limit to look at");
+    check(limit_of(server_pid, RLIMIT_AS, NULL, &limit) == 0, "no limit to look at");
     limit.rlim_cur = limit.rlim_max;
-    check(prlimit(server_pid, RLIMIT_AS, &limit, NULL) == 0, "the limit stays");
+    check(limit_of(server_pid, RLIMIT_AS, &limit, NULL) == 0, "the limit stays");
 }
 
 /* Says a large post but for its end, and waits until the server has read that. True: it waits for
