@@ -258,6 +258,12 @@ const char *field(const struct answer *a, const char *name)
     return NULL;
 }
 
+bool says_when_to_come_again(const struct answer *a)
+{
+    const char *retry = field(a, "Retry-After");
+    return retry ? atoi(retry) > 0 : !server_is_ours();
+}
+
 /* Is there a name, which is a token, then ": ", then a value without white space around it? */
 static bool is_field(const char *line)
 {

@@ -367,10 +367,14 @@ const struct answer *get(const char *target);
 const struct answer *post(const char *form);
 
 const char *field(const struct answer *, const char *name); /* its value; NULL: not there */
-bool says_when(const struct answer *);                      /* Date: now, within a minute */
-bool says_by_whom(const struct answer *);                   /* Server: ZeroHTTPd/1.1.0 (epoll) */
-bool says_if_kept(const struct answer *);                   /* Connection: keep-alive, or close */
-bool says_charset(const struct answer *);                   /* if it is a text */
+
+/* Does a 503 have Retry-After? Somebody else's server is asked in a case of its own, and may lack
+ * it everywhere else. */
+bool says_when_to_come_again(const struct answer *);
+bool says_when(const struct answer *);    /* Date: now, within a minute */
+bool says_by_whom(const struct answer *); /* Server: ZeroHTTPd/1.1.0 (epoll) */
+bool says_if_kept(const struct answer *); /* Connection: keep-alive, or close */
+bool says_charset(const struct answer *); /* if it is a text */
 bool body_has(const struct answer *, const char *text);
 void check_file(const struct answer *, const char *path); /* 200, and the file's bytes */
 

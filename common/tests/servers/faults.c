@@ -356,7 +356,7 @@ static unsigned seen_by(struct client *c, enum visit visit)
         return SERVED;
     }
     if (answer->status == 503)
-        check(field(answer, "Retry-After"), "503 without Retry-After");
+        check(says_when_to_come_again(answer), "503 without Retry-After");
     return answer->status == 503   ? BUSY
            : answer->status == 504 ? TOO_LATE
            : answer->status == 403 ? FORBIDDEN

@@ -324,26 +324,34 @@ EVERY_SERVER(an_aborted_download_is_logged_with_the_bytes_that_went)
     check(bytes > READ / 2 && bytes < SIZE, "%llu bytes", bytes);
 }
 
-/* A process stays the same through execve(2), with all that its program before it has used: a shell
- * that compiles first, and then becomes the server. */
-EVERY_SERVER(the_statistics_are_of_the_server_alone)
+/* The CPU time and the peak memory that the server tells when it has served a file. */
+static double cpu_told(long *peak_kib)
 {
-    enum { BEFORE_KIB = 200 * 1024 };
     double user = -1, system = -1;
-    long peak = -1;
-    run_under("python3", "-c",
-              "import os, sys\n"
-              "if os.fork() == 0: bytearray(200 << 20); sum(range(5 * 10 ** 6)); os._exit(0)\n"
-              "os.wait(); sum(range(5 * 10 ** 6)); os.execvp(sys.argv[1], sys.argv[1:])");
     start_server();
     get("/");
     stop_server();
     const char *cpu = strstr(server_output(), "CPU ");
     check(cpu && sscanf(cpu, "CPU %lf s user, %lf s system; peak memory %ld KiB", &user, &system,
-                        &peak) == 3,
+                        peak_kib) == 3,
           "%s", server_output());
+    return user + system;
+}
+
+/* A process stays the same through execve(2), with all that its program before it has used: a shell
+ * that compiles first, and then becomes the server. */
+EVERY_SERVER(the_statistics_are_of_the_server_alone)
+{
+    enum { BEFORE_KIB = 200 * 1024 };
+    long peak = -1;
+    double usual = cpu_told(&peak); /* an interpreter's start is its own, too */
+    run_under("python3", "-c",
+              "import os, sys\n"
+              "if os.fork() == 0: bytearray(200 << 20); sum(range(5 * 10 ** 6)); os._exit(0)\n"
+              "os.wait(); sum(range(5 * 10 ** 6)); os.execvp(sys.argv[1], sys.argv[1:])");
+    double told = cpu_told(&peak);
     check(peak > 0 && peak < BEFORE_KIB, "%ld KiB", peak);
-    check(user + system < 0.1 * (double)patience(1), "%.2f s", user + system);
+    check(told < usual + 0.1 * (double)patience(1), "%.2f s, and without it %.2f", told, usual);
 }
 
 /* The statistics count CPU time, the children's too: time that is slept away would not show. */

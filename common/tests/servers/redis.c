@@ -9,9 +9,8 @@
 /* 503, which says when to come back and what to do. */
 static void check_no_redis(const struct answer *answer)
 {
-    const char *retry = field(answer, "Retry-After");
     check(answer->status == 503, "status %d: %s", answer->status, answer->body);
-    check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
+    check(says_when_to_come_again(answer), "it does not say when to come again");
     check(body_has(answer, "redis-server"), "it does not say how to start one: %s", answer->body);
     check(body_has(answer, "may or may not"), "it is sure of what nobody knows: %s", answer->body);
 }
@@ -19,9 +18,8 @@ static void check_no_redis(const struct answer *answer)
 /* 503, which says in plain words what kind of trouble it is, and not in those of Redis. */
 static void check_refused(const struct answer *answer, const char *kind, bool posted)
 {
-    const char *retry = field(answer, "Retry-After");
     check(answer->status == 503, "status %d: %s", answer->status, answer->body);
-    check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
+    check(says_when_to_come_again(answer), "it does not say when to come again");
     check(body_has(answer, kind), "not \"%s\": %s", kind, answer->body);
     check(body_has(answer, "was not stored") == posted, "what became of an entry: %s",
           answer->body);
@@ -32,6 +30,13 @@ static void check_refused(const struct answer *answer, const char *kind, bool po
 static int count_said(const char *text)
 {
     return count_parts(server_errors(), text);
+}
+
+EVERY_SERVER(a_503_says_when_to_come_again)
+{
+    start_server(); /* there is no Redis */
+    const char *retry = field(get("/guestbook"), "Retry-After");
+    check(retry && atoi(retry) > 0, "Retry-After: %s", retry ? retry : "none");
 }
 
 EVERY_SERVER(without_redis_files_are_served_and_the_guestbook_says_what_is_missing)

@@ -155,7 +155,8 @@ static bool check_head(const struct wire_case *row, const char *head, int status
         if (server_is_ours() && count_of(head, once[i]) != 1) /* http.c has a case for each */
             return bad("not one %s in %s", once[i], head);
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-        if (needed[i].status == status && count_of(head, needed[i].name) != 1)
+        if (needed[i].status == status && (*etag || strcmp(needed[i].name, "ETag") != 0) &&
+            count_of(head, needed[i].name) != 1)
             return bad("not one %s in %s", needed[i].name, head);
     if (count_of(head, "Content-Length") != (status != 204 && status != 304))
         return bad("the wrong number of lengths in %s", head);
@@ -307,8 +308,8 @@ static void start_wire_server(const char *root)
 {
     start_server("--root", root, "--timeout", "60");
     const char *tag = field(get("/ten.txt"), "ETag");
-    check(tag, "ten.txt has no tag");
-    snprintf(etag, sizeof(etag), "%s", tag);
+    check(tag || !server_is_ours(), "ten.txt has no tag");
+    snprintf(etag, sizeof(etag), "%s", tag ? tag : "");
 }
 
 static void begin_table(void)
@@ -336,11 +337,19 @@ static void send_row(const struct wire_case *row, size_t piece)
     free(bytes.at);
 }
 
+/* A server without tags loses the case of rule 20, and is asked no row of another that names one.
+ */
+static bool is_about_tags(const struct wire_case *row)
+{
+    return memmem(row->bytes, row->len, "{ETAG}", 6);
+}
+
 static void check_rule(long rule)
 {
     begin_table();
+    check(*etag || rule != 20, "ten.txt has no tag");
     for (size_t i = 0; i < WIRE_CASES; i++)
-        if (rule_of(&wire_cases[i]) == rule)
+        if (rule_of(&wire_cases[i]) == rule && (*etag || !is_about_tags(&wire_cases[i])))
             send_row(&wire_cases[i], SIZE_MAX);
     end_table();
 }
@@ -382,6 +391,8 @@ static bool is_answered_well(const struct wire_case *row)
 {
     if (server_is_ours())
         return true;
+    if (!*etag && is_about_tags(row))
+        return false;
     struct bytes bytes = bytes_of(row);
     struct talk talk = begin();
     say_in_pieces(&talk, bytes.at, bytes.len, SIZE_MAX);

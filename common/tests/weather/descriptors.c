@@ -182,7 +182,8 @@ static void without_a_process_or_a_thread_for_a_client_it_is_503(void)
     struct client *silent = dial();
     for (int i = 0; i < 10; i++) {
         const struct answer *answer = get("/");
-        check(answer->status == 503 && field(answer, "Retry-After"), "status %d", answer->status);
+        check(answer->status == 503 && says_when_to_come_again(answer), "status %d",
+              answer->status);
         check(body_has(answer, "no process or thread"), "it says: %s", answer->body);
     }
     limit_processes(0);

@@ -274,7 +274,7 @@ static bool begin_post(struct client *c)
     if (!has_heard(c))
         return true;
     check(hear(c)->status == 503 && body_has(&c->answer, "short of memory") &&
-              field(&c->answer, "Retry-After") && !c->answer.kept,
+              says_when_to_come_again(&c->answer) && !c->answer.kept,
           "status %d", c->answer.status);
     return false;
 }
