@@ -25,7 +25,7 @@ SANDBOX = ["bwrap", "--die-with-parent", "--unshare-net", "--unshare-ipc", "--un
 AS_ROOT = ["--cap-add", "ALL"]  # for the check, which becomes the student's user
 EMPTY = ["/tmp", "/var/tmp", "/run", "/dev/shm"]  # in the sandbox: others keep things there
 MOST_IN_MEMORY = 256 << 20  # bytes of files in each of these
-NO_RIGHTS = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
+NO_RIGHTS = ["setpriv", "--pdeathsig=keep", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 FIRST_USER, USERS = 61184, 4000  # systemd leaves these to programs that need one for a moment
 
 
@@ -53,9 +53,14 @@ class Jail:
     def before(self, limits, most_tasks):
         """The words before a command of the student's."""
         others = 0 if self.user else tasks()  # the limit may count them, too
-        return [*limits, "--nproc=%d" % (most_tasks + others), *self._rights()]
+        return [*limits, "--nproc=%d" % (most_tasks + others), *self.rights()]
 
-    def _rights(self):
+    def may_run(self, path, folder):
+        """May the student's user read and execute that file, in the sandbox of `folder`?"""
+        return succeeds([*self.around(folder), *self.rights(), "test", "-r", path, "-a", "-x", path])
+
+    def rights(self):
+        """The words by which the superuser becomes the student's user."""
         if self.user:
             return [*NO_RIGHTS, "--reuid=%d" % self.user, "--regid=%d" % self.user,
                     "--clear-groups"]
@@ -70,7 +75,7 @@ class Jail:
         """What it does not keep from, in words."""
         if not self.user:
             yield "a user of its own: it has your rights, and may read, change and delete your " \
-                "files (make collect, as root, gives it one)"
+                "files (it gets one from root, if everybody may read the project)"
         if not self.sandbox:
             yield "a sandbox: it sees your processes and other hand-ins, reaches your network, and writes where every" \
                 " user may (bubblewrap makes one, if this machine lets it)"
@@ -81,6 +86,14 @@ def topmost(path):
     none. This is shown again, because bwrap makes no folder that other users may enter."""
     return next((os.path.join(empty, os.path.relpath(path, empty).split(os.sep)[0])
                  for empty in EMPTY if path.startswith(empty + os.sep)), None)
+
+
+def opened(redis):
+    """Lets other users come to its socket."""
+    path = redis.where[len("unix:"):]
+    os.chmod(os.path.dirname(path), 0o711)
+    os.chmod(path, 0o777)
+    return redis
 
 
 def tasks():
@@ -110,6 +123,9 @@ def user_without_name():
 
 
 def works(words):
-    return bool(shutil.which(words[0])) and not subprocess.run(
-        [*words, "true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, check=False).returncode
+    return bool(shutil.which(words[0])) and succeeds([*words, "true"])
+
+
+def succeeds(command):
+    return not subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode

@@ -31,6 +31,8 @@ CLIENTS = ("of {held.clients} clients that had said half a request {held.accepte
            "{held.served} were answered when they had said the rest")
 READERS = ("of {held.accepted} clients that were held at a time the bytes were read by "
            "{held.readers} processes or threads")
+ASKERS = ("while Redis was frozen, {redis.askers} processes or threads asked it for %d pages; "
+          "{redis.strangers} of them had read no request" % portrait.PAGES)
 OWNERS = ("of {held.accepted} accepted clients the first process had a descriptor of "
           "{held.in_first}, children of {held.in_children}, both of {held.in_both}; one process of "
           "{held.most_in_one} at most")
@@ -86,6 +88,9 @@ SERVED = Trait(False, "a client that has to wait is served in the end",
                lambda p: p.held.served == p.held.clients, CLIENTS, "The idea")
 OWN_READER = Trait(True, "each client is read by a process or thread of its own",
                    lambda p: p.held.readers >= p.held.accepted > 0, READERS, "The idea")
+ASKS = Trait(
+    True, "who reads a request asks Redis for it",
+    lambda p: (p.redis.askers, p.redis.strangers) == (portrait.PAGES, 0), ASKERS, "The idea")
 ONE_REDIS = Trait(False, "one connection to Redis for all, and it is kept",
                   lambda p: p.redis.opened <= 1 and (p.redis.again, p.redis.kept) == (0, 1),
                   REDIS, "The code")
@@ -130,7 +135,7 @@ TRAITS = {
         Trait(True, "a child process for each client, and none without",
               lambda p: p.rest.children == 0 and p.held.tasks.children == p.held.accepted > 1
               and p.after.children == 0, TASKS, "The idea"),
-        FIRST_ACCEPTS, OWN_READER,
+        FIRST_ACCEPTS, OWN_READER, ASKS,
         Trait(False, "each child has one client's descriptor",
               lambda p: p.held.in_children == p.held.accepted and p.held.most_in_one == 1,
               OWNERS, "One becomes two"),
@@ -151,7 +156,7 @@ TRAITS = {
         Trait(True, "they accept for themselves, and the parent never does",
               lambda p: p.accepted.children > 0 and p.accepted.first + p.accepted.threads == 0
               and p.accepted.by >= p.held.accepted, ACCEPTS, "The code"),
-        OWN_READER,
+        OWN_READER, ASKS,
         Trait(True, "a worker that is killed is replaced",
               lambda p: others_live(p) and p.death.children == p.rest.children, DEATHS,
               "The code"),
@@ -167,7 +172,7 @@ TRAITS = {
               lambda p: p.rest.threads == 1 and p.held.tasks.threads == p.held.accepted + 1 > 2
               and p.after.threads == 1, TASKS, "The idea"),
         FIRST_ACCEPTS._replace(heading="The code"),
-        NO_CHILD, OWN_READER,
+        NO_CHILD, OWN_READER, ASKS,
         Trait(False, "threads come and go, and share connections to Redis that stay",
               lambda p: p.redis.opened <= portrait.PAGES and p.redis.again == 0
               and p.redis.kept >= max(1, p.redis.opened), REDIS, "The code"),
@@ -179,7 +184,7 @@ TRAITS = {
         Trait(True, "they accept for themselves",
               lambda p: p.accepted.threads > 0 and p.accepted.children == 0
               and p.accepted.by >= p.held.accepted, ACCEPTS, "The code"),
-        NO_CHILD, OWN_READER,
+        NO_CHILD, OWN_READER, ASKS,
         Trait(False, "a client takes one thread, and later clients wait",
               lambda p: min(p.rest.threads - 1, p.held.clients) <= p.held.accepted
               <= p.rest.threads, CLIENTS, "The idea"),

@@ -1,7 +1,7 @@
 """places: where the project's things are, and the way to what loadtest/ and the exercises share.
 
 Import this first: `from lib import ...` finds loadtest/lib only behind it, `import diag` the
-exercises' sockets, and `import criterion` what reads the tests' reports.
+exercises' sockets, `import jail` the sandbox, and `import criterion` what reads the tests' reports.
 """
 
 import os
@@ -12,7 +12,7 @@ TESTS = os.path.join(TOP, "common", "tests")
 PROGRAMS = os.path.join(TOP, "build", "plain")  # servers, weather
 
 sys.path[1:1] = [os.path.join(TOP, "loadtest"), os.path.join(TOP, "common", "classroom", "exercises"),
-                 TESTS]
+                 os.path.join(TOP, "common", "classroom", "course"), TESTS]
 
 CHAPTERS = {"iterative": "01_iterative", "forking": "02_forking", "preforking": "03_preforking",
             "threading": "04_threading", "prethreading": "05_prethreading", "poll": "06_poll",

@@ -2,7 +2,8 @@
 
     rest    one client has come and gone
     held    more clients than it has processes or threads, each in the middle of a request
-    redis   three pages at once while Redis is frozen, and a file meanwhile; then the same again
+    redis   three pages at once while Redis is frozen, and a file meanwhile; then the same again.
+            Who has read the requests, and who asks Redis?
     death   three clients are held, and the process of one of them is killed, if that is a child
     honest  whether it was one program, which stayed in its family and asked Redis alone
 
@@ -47,7 +48,8 @@ REPLACED_SECONDS = 3
 LOOK_SECONDS = 0.02
 
 READS = {"read", "readv", "recvfrom", "recvmsg"}
-CALLS = ",".join(["accept,accept4,socket,connect,execve,poll,ppoll", *sorted(READS)])
+WRITES = {"write", "writev", "sendto", "sendmsg"}
+CALLS = ",".join(["accept,accept4,socket,connect,execve,execveat,poll,ppoll", *sorted(READS | WRITES)])
 BEGINS = b"GET %s HTTP/1.1\r\nHost: localhost\r\n"
 ENDS = b"Connection: close\r\n\r\n"
 
@@ -106,16 +108,26 @@ def accepts(text):
                    if call.name in ("accept", "accept4") and not call.error)
 
 
-def readers(text):
-    """The threads that have read from a descriptor which an accept gave."""
-    clients, found = set(), set()
-    for call in parse_trace(text):
-        if call.name in ("accept", "accept4") and not call.error:
-            clients.add(str(call.result))
-        elif (call.name in READS and (call.result or 0) > 0
-              and call.arguments.partition(",")[0] in clients):
-            found.add(call.pid)
-    return found
+def workers(text, begin, redis_path, process_of):
+    """(the threads that have read from a descriptor which an accept gave, those that have written to
+    Redis), from `begin` on. A look at what has come (MSG_PEEK) reads nothing. process_of(thread): the
+    process that has its descriptors; what that did not open itself, it has from the first one."""
+    kinds, readers, askers = {}, set(), set()
+    before, calls = len(list(parse_trace(text[:begin]))), list(parse_trace(text))
+    first = process_of(calls[0].pid) if calls else None
+    for number, call in enumerate(calls):
+        process, descriptor = process_of(call.pid), call.arguments.partition(",")[0]
+        kind = kinds.get((process, descriptor)) or kinds.get((first, descriptor))
+        done = number >= before and (call.result or 0) > 0
+        if call.name in ("accept", "accept4", "socket") and not call.error:
+            kinds[process, str(call.result)] = call.name[:6]
+        elif call.name == "connect" and '"%s"' % redis_path in call.arguments:
+            kinds[process, descriptor] = "redis"
+        elif call.name in READS and done and kind == "accept" and "MSG_PEEK" not in call.arguments:
+            readers.add(call.pid)
+        elif call.name in WRITES and done and kind == "redis":
+            askers.add(call.pid)
+    return readers, askers
 
 
 def connects(text):
@@ -135,18 +147,23 @@ def connects(text):
 OTHERS = re.compile(r'sun_path="(/dev/log|(/var)?/run/nscd/socket)"')  # the C library asks them
 
 
+SENT = re.compile(r'"(?:[^"\\]|\\.)*"')  # bytes, which may look like an address
+
+
 def elsewhere(text, redis_path):
-    """To whom a server connected that is not Redis, each once."""
-    return sorted({call.arguments.partition(", ")[2] for call in parse_trace(text)
-                   if call.name == "connect" and ADDRESS.search(call.arguments)
-                   and '"%s"' % redis_path not in call.arguments
-                   and not OTHERS.search(call.arguments)})
+    """To whom a server connected or sent something that is not Redis, each once: sendto(2) may
+    connect, too (MSG_FASTOPEN)."""
+    addresses = {call.arguments if call.name == "connect" else SENT.sub('""', call.arguments)
+                 for call in parse_trace(text) if call.name in ("connect", "sendto", "sendmsg")}
+    return sorted({address.partition(", ")[2] for address in addresses if ADDRESS.search(address)
+                   and '"%s"' % redis_path not in address and not OTHERS.search(address)})
 
 
-def executed(text):
+def executed(text, program):
     """What was executed after the program itself, each once."""
-    calls = [call for call in parse_trace(text) if call.name == "execve" and not call.error]
-    return sorted({call.arguments.split('"')[1] for call in calls[1:]})
+    paths = [call.arguments.split('"')[1] for call in parse_trace(text)
+             if call.name in ("execve", "execveat") and not call.error]
+    return sorted(set(paths[paths.index(program) + 1 if program in paths else 0:]))
 
 
 def most_polled(text):
@@ -172,17 +189,20 @@ def changed(look, rest):
 class Painter:
     """Leads a server through the scenes, and fills the portrait."""
 
-    def __init__(self, server, redis_server, trace, portrait, chance, before):
+    def __init__(self, server, program, redis_server, trace, portrait, chance, before):
         self._server = server
+        self._program = program  # the file that the server was started from
         self._before = before  # pids of what has nothing to do with it
         self._redis = redis_server
         self._trace = trace
         self._portrait = portrait
         self._chance = chance
         self._threads = set()  # all that the first process had so far
+        self._programs = set()  # that were seen in its family
         self._left = set()  # programs of processes that have come from it, and left its family
         self._redis_pid = int(re.search(r"process_id:(\d+)", redis_server.ask("INFO", "server"))
                               .group(1))
+        self._redis_path = redis_server.where.partition(":")[2]
 
     def paint(self):
         with contextlib.ExitStack() as self._clients:
@@ -193,10 +213,10 @@ class Painter:
                 time.sleep(self._chance.uniform(0, SETTLED_SECONDS))
                 scene()
             self._kill(len(rest.children))
-            path = self._redis.where.partition(":")[2]
             self._portrait.honest = Seen(
-                programs=[program_of(self._server.pid)], left=sorted(self._left),
-                elsewhere=elsewhere(self._record(), path), executed=executed(self._record()))
+                programs=sorted(self._programs - {""}), left=sorted(self._left),
+                elsewhere=elsewhere(self._record(), self._redis_path),
+                executed=executed(self._record(), self._program))
 
     # -- tools
 
@@ -218,7 +238,9 @@ class Painter:
         stats = cage.descendants()
         status = meter.read("/proc/%d/status" % self._server.pid)
         tracer = re.findall(r"^TracerPid:\s+(\d+)", status, re.MULTILINE)
-        known = self._before | meter.below({self._server.pid, *map(int, tracer)}, stats)
+        family = meter.below({self._server.pid}, stats)
+        self._programs |= {program_of(pid) for pid in family}
+        known = self._before | family | meter.below({*map(int, tracer)}, stats)
         self._left |= {program_of(stat.pid) for stat in stats
                        if stat.pid not in known and stat.state != "Z"}
 
@@ -273,7 +295,7 @@ class Painter:
         held = self._held(clients, look)
         held.tasks = tasks(look)
         held.most_polled = most_polled(self._record()[record:])  # descriptors in one poll()
-        held.readers = len(readers(self._record()[record:]))
+        held.readers = len(self._workers(record)[0])
         for client in clients:
             client.say(ENDS)
         held.served = count_served(clients)
@@ -313,11 +335,15 @@ class Painter:
         return Seen(first=first, threads=others, children=sum(found.values()) - others,
                     by=threads)
 
+    def _workers(self, begin):
+        return workers(self._record(), begin, self._redis_path, lambda thread:
+                       self._server.pid if thread in self._threads else thread)
+
     # -- redis
 
     def _ask_redis(self):
         record = self._mark()
-        files = self._ask_frozen_redis()
+        files, (readers, askers) = self._ask_frozen_redis()
         first = connects(self._record()[record:])
         self._ask_frozen_redis()
         both = connects(self._record()[record:])
@@ -325,14 +351,16 @@ class Painter:
             opened=sum(first.values()), again=sum((both - first).values()),  # connections
             most_by_one=max(both.values(), default=0),  # process or thread
             kept=len(self._redis.ask("CLIENT", "LIST").splitlines()) - 1,  # one is ours
-            files=files)
+            files=files, askers=len(askers), strangers=len(askers - readers))
 
     def _ask_frozen_redis(self):
-        """How many files were served meanwhile, of one."""
+        """How many files were served meanwhile, of one; and who read the requests before, and asked."""
+        record = self._mark()
         os.kill(self._redis_pid, signal.SIGSTOP)
         try:
             pages = [self._come(BEGINS % b"/guestbook" + ENDS) for _ in range(PAGES)]
             self._settle()
+            who = self._workers(record)
             file = self._come(BEGINS % b"/" + ENDS)
             file.seconds = MEANWHILE_SECONDS
             files = count_served([file])
@@ -340,7 +368,7 @@ class Painter:
             os.kill(self._redis_pid, signal.SIGCONT)
         count_served(pages)  # waits for them
         self._settle()
-        return files
+        return files, who
 
     # -- death
 
@@ -402,7 +430,8 @@ def paint(binary, store, folder, has_workers, seed):
         with Server(binary, store.where, os.path.join(folder, "server"), options,
                     [*cage.LIMITS, *traced]) as server:
             portrait.name = server.printed().partition(":")[0]
-            Painter(server, store, traced.trace, portrait, chance, before).paint()
+            Painter(server, os.environ.get("PROGRAM", binary), store, traced.trace, portrait, chance,
+                    before).paint()
     except (Trouble, Missed, OSError) as error:
         portrait.trouble = str(error)
     return portrait

@@ -39,6 +39,7 @@ def shared(section, rows, points=None):
 class Grade:
     lanes = None  # the file of a picture, if there is one
     programs = ()  # the files that were executed and served
+    missing = ()  # what this machine did not protect us from, in words
 
     def __init__(self, server, model, sections, rows, seed):
         self.seed = seed
@@ -53,6 +54,7 @@ class Grade:
         return json.dumps({
             "server": self.server, "model": self.model, "points": self.points, "of": self.of,
             "seed": self.seed, "lanes": self.lanes, "programs": list(self.programs),
+            "missing": list(self.missing),
             "sections": [section._asdict() for section in self.sections],
             "failures": [{name: getattr(failure, name) for name in SHOWN}
                          for failure in self.failures]}, indent=1)

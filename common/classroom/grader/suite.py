@@ -33,42 +33,45 @@ def portions(cases):
     return [cases[number::count] for number in range(count)]
 
 
-def run(program, model, cases, folder, servers, left, environment):
+def run(program, model, cases, folder, servers, left, environment, cell=None):
     """{case: Result} of these cases of a program, for the server that `servers` holds under the
     model's name, and why it was stopped. left() says how many seconds there are. A case that was not
     run for want of time, or because the server asked too much of the machine, has failed, and says
-    why. Raises Broken if the program itself fails."""
+    why. Raises Broken if the program itself fails. cell: the jail.Jail in which all of that is done."""
     results, why = {}, None
     for portion in portions(cases):
         reported, printed = {}, {}
         if not why:
-            reported, printed, why = _run(program, model, portion, folder, servers, left(),
-                                          environment)
+            reported, printed, why = _run(program, model, portion, folder, left(),
+                                          dict(environment, SERVERS=servers), cell)
         results.update(complete(model, portion, reported, printed, why))
     return results, why
 
 
-def _run(program, model, cases, folder, servers, seconds, environment):
+def _run(program, model, cases, folder, seconds, environment, cell):
     """What was reported and printed of some cases, and why the program was stopped."""
     report, log = (os.path.join(folder, program + end) for end in (".tap", ".log"))
     for path in (report, log):
         if os.path.exists(path):
             os.remove(path)
     jobs = JOBS[program] * min(2, os.cpu_count() or 1)
-    command = [os.path.join(places.PROGRAMS, program), "--verbose", "--jobs", str(jobs),
+    command = [*(cell.around(folder) if cell else []), os.path.join(places.PROGRAMS, program),
+               "--verbose", "--jobs", str(jobs),
                "--timeout", str(CASE_SECONDS), "--tap=" + report,
                "--filter", pattern(model, cases)]
-    status, why = cage.run(command, folder, log, seconds,
-                           environment=dict(environment, SERVERS=servers))
+    status, why = cage.run(command, folder, log, seconds, environment=environment)
     reported = criterion.read_report(criterion.read_file(report))
     printed = criterion.read_file(log)
     if not why:
         missing = [case for case in cases if "%s::%s" % (model, case) not in reported]
         crashed = [name for name, result in reported.items()
                    if result.evidence.startswith(CRASHED)]
-        if missing or crashed:
+        failed = any(result.outcome == FAILED for result in reported.values())
+        if missing or crashed or status not in ((0, 1) if failed else (0,)):
             raise Broken("%s ended with status %d. Cases that it did not run to their end: %s\n%s" % (
                 program, status, " ".join(missing + crashed), printed[-MOST_EVIDENCE:]))
+    if why and not (cell and cell.user):  # without a user of its own, the server may have written it
+        return {}, {}, why
     return reported, criterion.read_printed(printed), why
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 
@@ -21,14 +22,66 @@ MOST_AS_ANOTHER = 8  # of 25
 SEED = str(random.randrange(10000))
 
 
-def paint(name):
-    """The Portrait of one of the seven; in a process of its own, which ends what it starts."""
-    command = [sys.executable, "-B", os.path.join(place.GRADER, "apart.py"), "portrait",
-               os.path.join(SERVERS, name), "yes" if name in WITH_WORKERS else "no", SEED]
+OUTSIDER = """#!/usr/bin/env python3
+import collections, select, socket, sys, threading
+words = dict(zip(sys.argv, sys.argv[1:]))
+listener = socket.create_server(("127.0.0.1", 0), backlog=500)
+told, waking = socket.socketpair()
+handed, clients, own = collections.deque(), {told: None}, threading.local()
+
+def answer(client, text):
+    path = text.split(b" ")[1:2]
+    if path == [b"/guestbook"]:
+        if not hasattr(own, "redis"):
+            own.redis = socket.socket(socket.AF_UNIX)
+            own.redis.connect(words["--redis"][len("unix:"):])
+        own.redis.sendall(b"PING\\r\\n")
+        own.redis.recv(100)
+    client.sendall(b"HTTP/1.1 %%s\\r\\nContent-Length: 0\\r\\nConnection: close\\r\\n\\r\\n" %% (
+        b"404 No" if path == [b"/status.json"] else b"200 OK"))
+    client.close()
+
+def work_alone():
+    while True:
+        client, text = listener.accept()[0], b""
+        while not text.endswith(b"\\r\\n\\r\\n") and (piece := client.recv(4096)):
+            text += piece
+        answer(client, text)
+
+def hand_over():
+    while True:
+        client, done = listener.accept()[0], threading.Event()
+        client.recv(1, socket.MSG_PEEK)
+        handed.append((client, done))
+        waking.send(b"1")
+        done.wait()
+
+for _ in range(int(words["--workers"])):
+    threading.Thread(target=%s, daemon=True).start()
+print("outsider: listening on http://127.0.0.1:%%d" %% listener.getsockname()[1], flush=True)
+while True:
+    for each in select.select(list(clients), [], [])[0]:
+        if each is told:
+            told.recv(1)
+            client, done = handed.popleft()
+            clients[client] = [b"", done]
+            continue
+        clients[each][0] += each.recv(4096)
+        if clients[each][0].endswith(b"\\r\\n\\r\\n"):
+            text, done = clients.pop(each)
+            answer(each, text)
+            done.set()
+"""
+
+
+def paint(path, has_workers):
+    """The Portrait of a server; in a process of its own, which ends what it starts."""
+    command = [sys.executable, "-B", os.path.join(place.GRADER, "apart.py"), "portrait", path,
+               has_workers, SEED]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", check=False)
     if done.returncode:
-        raise AssertionError("%s: %s" % (name, done.stdout))
+        raise AssertionError("%s: %s" % (path, done.stdout))
     return json.loads(done.stdout, object_hook=lambda each: types.SimpleNamespace(**each))
 
 
@@ -39,7 +92,9 @@ class Matrix(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with concurrent.futures.ThreadPoolExecutor(len(places.MODELS)) as pool:
-            cls.seen = dict(zip(places.MODELS, pool.map(paint, places.MODELS)))
+            cls.seen = dict(zip(places.MODELS, pool.map(
+                lambda name: paint(os.path.join(SERVERS, name),
+                                   "yes" if name in WITH_WORKERS else "no"), places.MODELS)))
         cls.points = {server: {model: models.points(models.judge(model, seen), 25)
                                for model in models.TRAITS} for server, seen in cls.seen.items()}
 
@@ -60,12 +115,33 @@ class Matrix(unittest.TestCase):
                                          self.explain(server, model))
 
 
-    def test_a_loop_that_reads_for_a_team_is_no_team(self):
+    def test_a_loop_that_works_for_a_team_is_no_team(self):
         for name in WITH_WORKERS:
-            seen = copy.deepcopy(self.seen[name])
-            seen.held.readers = 1
-            with self.subTest(server=name):
-                self.assertLessEqual(models.points(models.judge(name, seen), 25), MOST_AS_ANOTHER)
+            for scene, field, value in (("held", "readers", 1), ("redis", "askers", 1),
+                                        ("redis", "strangers", 1)):
+                seen = copy.deepcopy(self.seen[name])
+                setattr(getattr(seen, scene), field, value)
+                with self.subTest(server=name, field=field):
+                    self.assertLessEqual(models.points(models.judge(name, seen), 25),
+                                         MOST_AS_ANOTHER)
+
+    def missed(self, work):
+        """The defining traits that a program with threads misses, which work like that."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "prethreading")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(OUTSIDER % work)
+            os.chmod(path, 0o755)
+            verdicts = models.judge("prethreading", paint(path, "yes"))
+        return {each.trait.says: each.saw for each in verdicts
+                if each.trait.defines and not each.holds}
+
+    def test_threads_that_hand_their_clients_to_a_loop_are_no_team(self):
+        """They accept, and look at a byte. Nothing else tells them from one."""
+        self.assertEqual({models.OWN_READER.says, models.ASKS.says}, set(self.missed("hand_over")))
+
+    def test_an_outsider_s_team_is_a_team(self):
+        self.assertEqual({}, self.missed("work_alone"))
 
 
 class Rule(unittest.TestCase):
@@ -106,17 +182,34 @@ class Record(unittest.TestCase):
                 "11 accept(3, NULL, NULL) = 8\n")
         self.assertEqual({10: 1, 11: 2}, dict(portrait.accepts(text)))
 
+    def workers(self, text, begin=0, process_of=lambda thread: 10):
+        return portrait.workers(text, begin, "/tmp/redis", process_of)
+
     def test_who_reads_what_clients_say(self):
-        """The second thread accepts, and the first one reads for both."""
+        """The second thread accepts and looks, and the first one reads for both."""
         text = ("10 read(3, \"ELF\"..., 832) = 832\n"
                 "11 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 7\n"
                 "10 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 8\n"
                 "11 recvfrom(5, \"+OK\", 64, 0, NULL, NULL) = 3\n"
+                "11 recvfrom(7, \"G\", 1, MSG_PEEK, NULL, NULL) = 1\n"
                 "10 recvfrom(7, \"GET /\"..., 2048, 0, NULL, NULL) = 30\n"
                 "10 recvfrom(8, <unfinished ...>\n"
                 "12 read(7, 0x7f, 2048) = -1 EAGAIN (Resource temporarily unavailable)\n"
                 "10 <... recvfrom resumed>\"GET /\"..., 2048, 0, NULL, NULL) = 30\n")
-        self.assertEqual({10}, portrait.readers(text))
+        self.assertEqual(({10}, set()), self.workers(text))
+
+    def test_who_asks_redis(self):
+        """Two children, whose descriptors have the same numbers; and later the first process."""
+        text = ('10 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 4\n'
+                '11 read(4, "GET /"..., 2048) = 30\n'
+                '11 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/redis"}, 110) = 0\n'
+                '12 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 5\n'
+                '12 write(5, "HTTP/1.1"..., 90) = 90\n'
+                '11 write(5, "INCR"..., 30) = 30\n')
+        later = ('10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/redis"}, 110) = 0\n'
+                 '10 sendto(5, "INCR"..., 30, 0, NULL, 0) = 30\n')
+        self.assertEqual(({11}, {11}), self.workers(text, 0, int))
+        self.assertEqual((set(), {10}), self.workers(text + later, len(text), int))
 
     def test_who_connects(self):
         text = ('10 socket(AF_UNIX, SOCK_STREAM, 0) = 5\n'
@@ -134,15 +227,19 @@ class Record(unittest.TestCase):
                 '10 connect(6, {sa_family=AF_UNIX, sun_path="/run/nscd/socket"}, 110) = -1 ENOENT\n'
                 '10 connect(6, {sa_family=AF_INET, sin_port=htons(81)}, 16) = 0\n'
                 '11 connect(7, {sa_family=AF_INET, sin_port=htons(81)}, 16) = 0\n'
-                '11 connect(7, {sa_family=AF_UNSPEC}, 16) = 0\n')
-        self.assertEqual(["{sa_family=AF_INET, sin_port=htons(81)}, 16"],
+                '11 connect(7, {sa_family=AF_UNSPEC}, 16) = 0\n'
+                '11 sendto(7, "\\"AF_INET", 8, 0, NULL, 0) = 8\n'
+                '11 sendto(8, "GET", 3, MSG_FASTOPEN, {sa_family=AF_INET, sin_port=htons(82)}, 16) = 3\n')
+        self.assertEqual(['"", 3, MSG_FASTOPEN, {sa_family=AF_INET, sin_port=htons(82)}, 16',
+                          "{sa_family=AF_INET, sin_port=htons(81)}, 16"],
                          portrait.elsewhere(text, "/tmp/redis"))
 
     def test_what_is_executed_after_the_program(self):
-        text = ('10 execve("./mine", ["./mine"], 0x7f /* 9 vars */) = 0\n'
+        text = ('10 execve("/bin/setpriv", ["setpriv"], 0x7f /* 9 vars */) = 0\n'
+                '10 execve("./mine", ["./mine"], 0x7f /* 9 vars */) = 0\n'
                 '11 execve("/nowhere", ["x"], 0x7f /* 9 vars */) = -1 ENOENT (No such file)\n'
                 '11 execve("/bin/epoll", ["epoll"], 0x7f /* 9 vars */) = 0\n')
-        self.assertEqual(["/bin/epoll"], portrait.executed(text))
+        self.assertEqual(["/bin/epoll"], portrait.executed(text, "./mine"))
 
     def test_who_asks_whether_it_is_connected_does_not_connect_again(self):
         text = ('10 connect(5, {sa_family=AF_INET, sin_port=htons(6379)}, 16) = -1 EINPROGRESS\n'

@@ -51,7 +51,7 @@ class Shown(unittest.TestCase):
     def test_as_json(self):
         self.assertEqual({
             "server": "./mine", "model": "epoll", "points": 10, "of": 20, "seed": 4711,
-            "lanes": None, "programs": ["/usr/bin/node"],
+            "lanes": None, "programs": ["/usr/bin/node"], "missing": [],
             "sections": [{"name": "it works", "points": 10, "of": 20, "passed": 1, "cases": 2,
                           "skipped": 0}],
             "failures": [{"section": "it works", "case": "case 1", "evidence": "evidence",

@@ -127,6 +127,13 @@ class OurProgram(unittest.TestCase):
             self.run_suite("for case in cases[1:]:\n"
                            "    report.write('ok - poll::%s  (0.01s)\\n' % case)\n")
 
+    def test_its_status_does_not_fit_its_report(self):
+        for status in (1, 77):
+            with self.assertRaisesRegex(suite.Broken, "status %d" % status):
+                self.run_suite("for case in cases:\n"
+                               "    report.write('ok - poll::%%s  (0.01s)\\n' %% case)\n"
+                               "report.close()\nos._exit(%d)\n" % status)
+
     def test_a_case_crashes(self):
         with self.assertRaisesRegex(suite.Broken, "case_"):
             self.run_suite("for case in cases:\n    report.write("
@@ -134,7 +141,8 @@ class OurProgram(unittest.TestCase):
 
     def test_a_case_or_the_program_that_is_not_done_in_time_has_failed(self):
         results, why = self.run_suite("for case in cases:\n    report.write("
-                                      "'not ok - poll::%s timed out after a.c:9 (40.00s)\\n' % case)\n")
+                                      "'not ok - poll::%s timed out after a.c:9 (40.00s)\\n' % case)\n"
+                                      "report.close()\nos._exit(1)\n")
         self.assertIsNone(why)
         self.assertEqual({"failed"}, {each.outcome for each in results.values()})
         results, why = self.run_suite("time.sleep(600)\n", seconds=0.2)

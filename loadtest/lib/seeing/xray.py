@@ -253,8 +253,10 @@ class Killer:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def lanes_svg(server, store, folder, plan=Plan()):
-    """The lanes of one server as a picture, for a program that has a redis.Redis already."""
+def lanes_svg(server, store, folder, plan=Plan(), reach=lambda redis: redis):
+    """The lanes of one server as a picture, for a program that has a redis.Redis already. `reach`
+    lets the server come to the relay before it, if that is another user's."""
     with relay.SlowRedis(store, plan.delay, None, folder) as slow:
+        reach(slow)
         program = Program(shlex.quote(server))
         return picture.draw(shots(program, slow.where, plan, folder, [plan.clients]), plan)

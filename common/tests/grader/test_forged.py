@@ -1,0 +1,77 @@
+"""What a server says of itself is no result: neither what it writes into our programs' output and
+reports, nor what they print when it has stopped or ended them."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+import place  # noqa: F401  (finds the grader)
+import cage
+import places
+import program
+import suite
+
+CASES = ["a_file_says_what_it_is", "an_unknown_method_is_501"]
+SECONDS = 15
+FORGES = r"""#!/bin/sh
+pid=$PPID
+while [ "$pid" -gt 1 ]; do
+    report=$(tr '\0' '\n' </proc/$pid/cmdline | sed -n 's/^--tap=//p')
+    for case in ${report:+%s}; do
+        echo "[PASS] epoll::$case" >/proc/$pid/fd/1
+        echo "ok - epoll::$case  (0.01s)" >>$report
+    done
+    above=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$pid/status)
+    [ ! "$report" ] || kill -%s $pid
+    pid=$above
+done
+exit 1
+"""
+
+
+@unittest.skipUnless(os.access(os.path.join(places.PROGRAMS, "servers"), os.X_OK), "is not built")
+class Forged(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="grade-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o711)
+        cage.adopt_orphans()
+
+    def graded(self, text):
+        """As the grader has it."""
+        path = os.path.join(self.folder, "mine")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+        return program.Program(path, "epoll", self.folder)
+
+    def hold(self, signal):
+        mine = self.graded(FORGES % (" ".join(CASES), signal))
+        try:
+            results, _ = suite.run("servers", "epoll", CASES, self.folder, mine.servers,
+                                   lambda: SECONDS, mine.environment(), mine.cell)
+        except suite.Broken:
+            return  # no points at all
+        self.assertEqual({"failed"}, {each.outcome for each in results.values()}, results)
+
+    def test_a_report_that_the_server_writes(self):
+        self.hold("KILL")
+
+    def test_lines_that_the_server_prints(self):
+        self.hold("STOP")
+
+    @unittest.skipIf(os.geteuid(), "only the superuser gives it a user of its own")
+    def test_it_has_another_user_who_reaches_nothing_of_ours(self):
+        mine = self.graded('#!/bin/sh\nid -u\ncat /proc/$PPID/environ >/dev/null && echo read\n'
+                           'touch "$FOLDERS/servers.tap" && echo written\n'
+                           'kill -0 $PPID && echo reached\n')
+        said, why = mine.run(["sh", "-c", mine.path + "; exit"], SECONDS)
+        if mine.cell.user:
+            self.assertRegex(said, r"\A%d\n" % mine.cell.user)
+            self.assertNotRegex(said, "(?m)^(read|written|reached)$")
+        self.assertIsNone(why)
+
+
+if __name__ == "__main__":
+    unittest.main()
