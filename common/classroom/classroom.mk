@@ -14,10 +14,10 @@ course:
 
 ## collect      checks what students have handed in, under limits: FROM=handed-in/ EX=01/reader JSON=1
 #  FROM holds a `.mine` or a .tar.gz of it for each student. EX: only this exercise. CLASS=class.csv
-#  says who is who. The results stay in collected/, a folder for each run.
-collect: $(NEED)-exercise
+#  says who is who. The results stay in collected/, a folder for each run. MODEL=epoll: servers, graded.
+collect: $(NEED)-$(if $(MODEL),test,exercise)
 	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') \
-	    $(if $(CLASS),--class '$(CLASS)') '$(FROM)'
+	    $(if $(CLASS),--class '$(CLASS)') $(if $(MODEL),--model '$(MODEL)') '$(FROM)'
 
 ## grade        any server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll SEED=1 JSON=1
 grade: $(NEED)-test

@@ -3,7 +3,8 @@
     cell.py FOLDER EXERCISE MOST_TASKS MOST_MIB HIDDEN SEED
 
 It prints the outcome as JSON, and how many expectations held. FOLDER/log has the details. Nothing
-that is in the folder HIDDEN can be read: the other hand-ins.
+that is in the folder HIDDEN can be read: the other hand-ins. If EXERCISE is CHAPTER/server, the
+source is a server, or FOLDER/server is a program, and it is graded as that chapter's model.
 
 It belongs to a copy of the project, which the student's user can read and not change. FOLDER holds
 the source. It is compiled and run as another user (see jail), each time in a cage that ends
@@ -28,6 +29,7 @@ import jail
 from lib.measuring import processes
 from outcome import patient
 
+GRADE = os.path.join(TOP, "common", "classroom", "grader", "grade")
 PASSED, NOT_YET, NO_COMPILE, OVER, SKIPPED, UNCHECKED = (
     "passed", "not yet", "does not compile", "over the limit", "skipped", "not checked")
 STATUSES = {10: PASSED, 11: NOT_YET, 12: OVER, 13: SKIPPED}  # checked.py's; no other is a verdict
@@ -46,17 +48,21 @@ class Cell:
     def __init__(self, folder, exercise, most_tasks, most_memory, hidden, seed):
         self._folder = folder
         self._exercise = exercise
-        self._san = checks.sanitizers(exercise)
+        self._is_server = not os.path.exists(exercise.at(exercise.check))
+        self._san = "" if self._is_server else checks.sanitizers(exercise)
         self._jail = jail.build()
         self._most_tasks = most_tasks
         self._most_memory = most_memory
         self._hidden = hidden
         self._seed = seed
+        self._found = {}
         self._log = os.path.join(folder, "log")
 
     def outcome(self):
         try:
             program = self._compile()
+            if program and self._is_server:
+                return self._grade(program)
             return STATUSES.get(self._check(program), UNCHECKED) if program else NO_COMPILE
         except Ended as ended:
             outcome, why = ended.args
@@ -65,15 +71,18 @@ class Cell:
             return outcome
 
     def expectations(self):
-        """How many held, of how many, and which one did not, as checked.py has noted it."""
+        """How many held, of how many, and which one did not, as checked.py has noted it; of a server,
+        all that the grader has found out."""
         with contextlib.suppress(OSError), open(os.path.join(self._folder, "expectations"),
                                                 encoding="utf-8") as file:
             return json.load(file)
-        return {}
+        return self._found
 
     def _compile(self):
         """The path of the program, out of the student's reach; None if there is none."""
         name = self._exercise.name
+        if os.path.exists(os.path.join(self._folder, name)):  # a server in another language
+            return os.path.join(self._folder, name)
         built = os.path.join(self._folder, "built")
         os.mkdir(built, 0o755)
         self._jail.give(built)
@@ -84,6 +93,22 @@ class Cell:
             return None
         program = os.path.join(self._folder, name)
         return program if copy_program(os.path.join(built, name), program) else None
+
+    def _grade(self, program):
+        """The grader makes cells of its own."""
+        hidden = ["--hide", self._hidden] if os.path.isdir(self._hidden) else []
+        process = processes.start([GRADE, "--json", "--seed", self._seed, *hidden, program,
+                                   self._exercise.chapter.partition("_")[2]],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, encoding="utf-8")
+        said, errors = process.communicate()
+        if processes.end(process):
+            raise Ended(UNCHECKED, errors)
+        self._found = json.loads(said)
+        with open(self._log, "a", encoding="utf-8") as log:
+            for each in self._found["failures"]:
+                log.write("%(section)s: %(case)s\n  %(evidence)s\n  read %(read)s\n" % each)
+        return "%(points)g of %(of)d points" % self._found
 
     def _check(self, program):
         limits = jail.SANITIZED if self._san else jail.PROGRAM
@@ -133,10 +158,11 @@ def copy_program(source, target):
 
 def main(folder, key, most_tasks, most_mib, hidden, seed):
     cage.adopt_orphans()
-    exercise, = exercises.find(key, exercises.every())
+    exercise, = exercises.find(key, exercises.every()) or [exercises.Exercise(*key.split("/"))]
     with processes.tidied():
         cell = Cell(folder, exercise, int(most_tasks), int(most_mib) << 20, hidden, seed)
-        print(json.dumps({"outcome": cell.outcome(), **cell.expectations()}))
+        outcome = cell.outcome()
+        print(json.dumps({"outcome": outcome, **cell.expectations()}))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from collections import namedtuple
 
 ARCHIVE = re.compile(r"\.(zip|tar|tar\.gz|tgz)$")
 MOST_SOURCE = 256 << 10  # bytes of a program
+MOST_SERVER = 16 << 20
+SERVER = "server"  # a term's work: server.c, or a program in any language
 MOST_NOTES = 5
 MOST_NAMED = 8  # files that are no exercises
 MOST_ARCHIVE = 16 << 20  # of an archive, when it is not compressed any more
@@ -115,9 +117,13 @@ def plain(text):
     return re.sub(r"[^\w .,@+'\u2019-]", "?", unicodedata.normalize("NFC", text))
 
 
+def most(key):
+    return MOST_SERVER if key.endswith("/" + SERVER) else MOST_SOURCE
+
+
 def keep(one, key, bytes):
-    if len(bytes) > MOST_SOURCE:
-        one.notes.append("%s is not read: more than %d KiB" % (key, MOST_SOURCE >> 10))
+    if len(bytes) > most(key):
+        one.notes.append("%s is not read: more than %d KiB" % (key, most(key) >> 10))
     elif one.sources.setdefault(key, bytes) != bytes:
         one.notes.append("%s is there twice: the first one counts" % key)
 
@@ -127,7 +133,7 @@ def key_of(words, known):
     if words[-4:-2] == ["build", "exercises"] or words[-2:-1] and words[-2] in NOBODYS:
         return None
     name = AGAIN.sub("", words[-1].lower())
-    alike = [each for each in known if name == each.name + ".c"]
+    alike = [each for each in known if name == each.name + ".c" or name == each.name == SERVER]
     if words[-2:-1] and CHAPTER.match(words[-2]):
         alike = [each for each in alike if each.chapter == words[-2]]
     return alike[0].key if len(alike) == 1 else None
@@ -160,7 +166,7 @@ def read_file(one, path, key):
         note_others(one, [os.path.basename(path)])
     elif os.path.isfile(path) and not os.path.islink(path) and os.access(path, os.R_OK):
         with open(path, "rb") as file:
-            keep(one, key, file.read(MOST_SOURCE + 1))
+            keep(one, key, file.read(most(key) + 1))
     else:
         one.notes.append("%s is not read: no plain file" % key)
 
@@ -189,7 +195,7 @@ def read_archive(one, path, known):
             elif content is None:
                 one.notes.append("%s is not read: no plain file" % key)
             else:
-                keep(one, key, content())
+                keep(one, key, content(most(key) + 1))
     except (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError,
             ValueError) as error:  # zipfile has RuntimeError for a password
         one.notes.append("the archive cannot be read to its end: %s" % error)
@@ -199,20 +205,20 @@ def read_archive(one, path, known):
 
 
 def members(path):
-    """(name, what gives its bytes) of each in an archive; None: it is no plain file."""
+    """(name, what gives its first so many bytes) of each in an archive; None: it is no plain file."""
     if path.endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
             for each in archive.infolist():
                 if not each.is_dir():
                     kind = each.external_attr >> 28  # of its mode; 0: a system without any
                     yield each.filename, None if kind not in (0, 8) else (
-                        lambda each=each: archive.open(each).read(MOST_SOURCE + 1))
+                        lambda size, each=each: archive.open(each).read(size))
         return
     with tarfile.open(fileobj=io.BytesIO(uncompressed(path)), mode="r:") as archive:
         for each in archive:
             if not each.isdir():
                 yield each.name, None if not each.isreg() else (
-                    lambda each=each: archive.extractfile(each).read(MOST_SOURCE + 1))
+                    lambda size, each=each: archive.extractfile(each).read(size))
 
 
 def uncompressed(path):

@@ -5,7 +5,8 @@
     a file for Gradescope, its results.json, of one student
 
 Nobody has tried them in Moodle, Canvas or Gradescope: they follow their documentation. A point is an
-exercise that has passed. What else held is in the feedback, because a starting file has some of it.
+exercise that has passed, or one of the grader's hundred. What else held is in the feedback, because a
+starting file has some of it.
 """
 
 import csv
@@ -19,16 +20,27 @@ COLUMN = "ZeroHTTPd"  # Canvas' name of the assignment
 def feedback(result):
     """Of one exercise, for the student."""
     missed = result.get("missed")
+    if "points" in result:
+        return "; ".join([result["outcome"], *(each["case"] for each in result["failures"])])
     if not missed:
         return result["outcome"]
     return "%s, %d of %d expectations held; then was expected: %s (seed %d)" % (
         result["outcome"], result["held"], result["of"], missed, result["seed"])
 
 
+def points(result):
+    return result.get("points", int(result["outcome"] == PASSED))
+
+
+def worth(result):
+    """The most points there are."""
+    return result["of"] if "points" in result else 1
+
+
 def of_student(results, name):
     """(points, the feedback of each exercise, in a line)."""
     theirs = {key: each for (student, key), each in sorted(results.items()) if student == name}
-    return (sum(each["outcome"] == PASSED for each in theirs.values()),
+    return (sum(map(points, theirs.values())),
             "; ".join("%s: %s" % (key, feedback(each)) for key, each in theirs.items()))
 
 
@@ -39,16 +51,17 @@ def plain(text):
 
 def write(folder, work, results):
     """Both lists of a class: a row for each student, out of as many points as exercises came."""
-    most = len({key for _, key in results})
+    most = sum(max(worth(each) for (_, other), each in results.items() if other == key)
+               for key in {key for _, key in results})
     rows = [(one, *of_student(results, one.student)) for one in work]
     write_rows(os.path.join(folder, "moodle.csv"), [
         ["Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments"],
-        *(["Participant " + one.id if one.id else "", plain(one.student), points, most, plain(said)]
-          for one, points, said in rows)])
+        *(["Participant " + one.id if one.id else "", plain(one.student), got, most, plain(said)]
+          for one, got, said in rows)])
     write_rows(os.path.join(folder, "canvas.csv"), [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", COLUMN],
         ["    Points Possible", "", "", "", "", most],
-        *([plain(one.student), one.id, "", "", "", points] for one, points, _ in rows)])
+        *([plain(one.student), one.id, "", "", "", got] for one, got, _ in rows)])
 
 
 def write_rows(path, rows):
@@ -57,7 +70,7 @@ def write_rows(path, rows):
 
 
 def write_gradescope(path, results):
-    tests = [{"name": key, "score": int(each["outcome"] == PASSED), "max_score": 1,
+    tests = [{"name": key, "score": points(each), "max_score": worth(each),
               "status": "passed" if each["outcome"] == PASSED else "failed",
               "output": feedback(each)} for (_, key), each in sorted(results.items())]
     with open(path, "w", encoding="utf-8") as file:

@@ -18,7 +18,8 @@ ANSWERS = ["0[1-9]_*/exercises/solutions/*", "common/tests/exercises/wrong/*",
            "common/tests/mutants/*", "common/classroom/ANSWERS.md", "common/classroom/QUIZ.md",
            "common/classroom/quiz.gift"]
 BUILT = ["build/plain/common/*.[od]", "build/plain/0[1-9]_*/main.[od]", "build/plain/loadtest/*",
-         "build/plain/0[1-9]_*/exercises/*.[od]", "build/exercises/0[1-9]_*/*", "build/san-*/common/*.o"]
+         "build/plain/0[1-9]_*/exercises/*.[od]", "build/exercises/0[1-9]_*/*", "build/san-*/common/*.o",
+         "build/plain/common/tests/*/*.[od]", "build/plain/servers", "build/plain/weather"]
 
 NOT_IN_A_COURSE = re.compile(r"<!-- not in a course -->\n?.*?<!-- in a course again -->\n?",
                              re.DOTALL)

@@ -33,9 +33,10 @@ exec %s "$@"
 class Program:
     """A server, under the name of the model it is graded as."""
 
-    def __init__(self, path, model, folder):
+    def __init__(self, path, model, folder, hidden=()):
         self.model = model
         self.folder = folder
+        self.hidden = hidden  # folders that it must not see
         self.cell = jail.build()
         if not self.cell.may_run(os.path.join(places.TOP, "common", "tools", "redis"), folder):
             self.cell = jail.Jail(self.cell.sandbox, None)  # another user cannot come to our files
@@ -66,7 +67,8 @@ class Program:
     def run(self, command, seconds):
         """What a command printed, in a cage; and why it was stopped, if it was."""
         log = os.path.join(self.folder, "run.log")
-        _, why = cage.run([*self.cell.around(self.folder), *command], self.folder, log, seconds,
+        around = self.cell.around(self.folder, self.hidden)
+        _, why = cage.run([*around, *command], self.folder, log, seconds,
                           environment=self.environment())
         self.was_stopped(why)
         with open(log, encoding="utf-8", errors="replace") as file:

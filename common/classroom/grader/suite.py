@@ -33,7 +33,7 @@ def portions(cases):
     return [cases[number::count] for number in range(count)]
 
 
-def run(program, model, cases, folder, servers, left, environment, cell=None):
+def run(program, model, cases, folder, servers, left, environment, cell=None, hidden=()):
     """{case: Result} of these cases of a program, for the server that `servers` holds under the
     model's name, and why it was stopped. left() says how many seconds there are. A case that was not
     run for want of time, or because the server asked too much of the machine, has failed, and says
@@ -43,19 +43,19 @@ def run(program, model, cases, folder, servers, left, environment, cell=None):
         reported, printed = {}, {}
         if not why:
             reported, printed, why = _run(program, model, portion, folder, left(),
-                                          dict(environment, SERVERS=servers), cell)
+                                          dict(environment, SERVERS=servers), cell, hidden)
         results.update(complete(model, portion, reported, printed, why))
     return results, why
 
 
-def _run(program, model, cases, folder, seconds, environment, cell):
+def _run(program, model, cases, folder, seconds, environment, cell, hidden):
     """What was reported and printed of some cases, and why the program was stopped."""
     report, log = (os.path.join(folder, program + end) for end in (".tap", ".log"))
     for path in (report, log):
         if os.path.exists(path):
             os.remove(path)
     jobs = JOBS[program] * min(2, os.cpu_count() or 1)
-    command = [*(cell.around(folder) if cell else []), os.path.join(places.PROGRAMS, program),
+    command = [*(cell.around(folder, hidden) if cell else []), os.path.join(places.PROGRAMS, program),
                "--verbose", "--jobs", str(jobs),
                "--timeout", str(CASE_SECONDS), "--tap=" + report,
                "--filter", pattern(model, cases)]

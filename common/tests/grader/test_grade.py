@@ -92,6 +92,27 @@ class Graded(unittest.TestCase):
         self.assertEqual(shown["sections"][0].items() - result["sections"][0].items(), set())
         self.assertIn(shown["failures"][0]["case"], [each["case"] for each in result["failures"]])
 
+    @unittest.skipUnless(os.path.exists(os.path.join(places.TOP, ".git")), "a release has no .git")
+    def test_a_class_is_graded(self):
+        """A main.c of ours, and a program that serves nobody."""
+        with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
+            for name, file, server in (("anna", "01_iterative/main.c", "server.c"),
+                                       ("ben", self.script(SILENT), "server")):
+                os.mkdir(os.path.join(folder, name))
+                shutil.copy(os.path.join(places.TOP, file), os.path.join(folder, name, server))
+            done = subprocess.run(
+                [os.path.join(places.TOP, "common", "classroom", "course", "collect"), "--json",
+                 "--model", "iterative", "--logs", os.path.join(folder, ".logs"), folder],
+                env={**os.environ, "PATIENCE": "3"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                encoding="utf-8", check=False)
+            self.assertEqual(0, done.returncode, done.stderr)
+            found = {one["student"]: one["exercises"]["01/server"] for one in
+                     json.loads(done.stdout)["students"]}
+            with open(os.path.join(folder, ".logs", "ben", "01-server.log"), encoding="utf-8") as log:
+                self.assertIn("did not serve its first client", log.read())
+        self.assertEqual({"anna": 100, "ben": 0}, {name: each.get("points") for name, each
+                                                   in found.items()}, done.stdout)
+
     def test_who_never_begins_gets_nothing_and_soon(self):
         result = json.loads(self.make_grade(self.script(SILENT), "forking", "JSON=1"))
         self.assertEqual(0, result["points"])
