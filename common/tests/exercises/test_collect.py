@@ -19,6 +19,7 @@ import place  # first: it says where the rest lies
 
 COURSE = os.path.join(place.TOP, "common", "classroom", "course")
 sys.path[1:1] = [COURSE, os.path.join(place.TOP, "common", "classroom", "grader")]
+import alike
 import cage
 import checks
 import exercises
@@ -321,6 +322,24 @@ class Sandbox(Place):
         done = subprocess.run([*around, "find", elsewhere, os.path.dirname(own), "-name", "*.c"],
                               check=True, stdout=subprocess.PIPE, encoding="utf-8")
         self.assertEqual([os.path.join(own, "queue.c")], done.stdout.splitlines())
+
+
+class Alike(unittest.TestCase):
+    START = "int main(void)\n{\n    return 0;\n}\n"
+    OWN = ("int sum(int *of, int n)\n{\n    int all = 0;\n    for (int i = 0; i < n; i++)\n"
+           "        all += of[i] * of[i] - n;\n    while (all > 100 && n > 1)\n        all = all / 2 + n;\n"
+           "    return all;\n}\n")
+
+    def test_what_the_starting_file_has_is_nobodys(self):
+        self.assertEqual("int x;\n", alike.own_lines(self.START + "int x;\n", self.START))
+
+    @unittest.skipUnless(shutil.which(alike.TOOL), "needs sim_c")
+    def test_a_copy_with_other_names_is_found(self):
+        other = "char *text(char *at)\n{\n    return at ? at + 1 : at;\n}\n"
+        sources = {"anna": self.START + self.OWN, "carl": self.START + other,
+                   "ben": self.START + re.sub("all", "total", self.OWN) + "/* my own */\n"}
+        found = alike.pairs({name: text.encode() for name, text in sources.items()}, self.START)
+        self.assertEqual({("anna", "ben")}, {tuple(sorted(each[1:])) for each in found}, found)
 
 
 class Marks(Place):
