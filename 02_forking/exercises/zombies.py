@@ -30,14 +30,14 @@ def all_at_once(ex):
     crowd = ex.hold(server, CHILDREN)
     ex.expect("served", "%d children, one for each" % CHILDREN,
               lambda: len(server.children()) == CHILDREN,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=15,
+              saw=lambda: how_many(len(server.children()), "child", "children"), within=8,
               read="fork(2)")
     os.kill(server.pid, signal.SIGSTOP)
     for client in crowd:
         client.close()
     ex.did("stopped the parent, and closed the clients")
     ex.expect("ended", "no child left when its client has gone", lambda: not server.children(),
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=15)
+              saw=lambda: how_many(len(server.children()), "child", "children"), within=8)
     os.kill(server.pid, signal.SIGCONT)
     ex.did("let the parent go on")
     ex.expect("all reaped", "no zombie a second later", lambda: not server.zombies(),

@@ -145,7 +145,7 @@ class Alive(unittest.TestCase):
 
     def measure(self, script):
         """The script begins after the line "go", and says when it is done."""
-        process = self.start("print(flush=True); input()\n%s\nprint(flush=True); input()" % script)
+        process = self.start("print(flush=True); input()\n%s\nprint(flush=True); sys.stdin.read()" % script)
         process.stdout.readline()
         with meter.Meter(process.pid, ALONE) as measured:
             process.stdin.write("go\n")
@@ -176,7 +176,7 @@ class Alive(unittest.TestCase):
     def test_looking_at_a_crowd_costs_little(self):
         process = self.start("import os\nfor _ in range(500):\n"
                              "    if not os.fork(): time.sleep(60)\n"
-                             "print(flush=True); time.sleep(60)")
+                             "print(flush=True); sys.stdin.read()")
         process.stdout.readline()
         with meter.Meter(process.pid, ALONE) as measured:
             time.sleep(1.5)
