@@ -23,8 +23,7 @@ HELP_SECONDS = 10
 LANES_SECONDS = 30
 KEPT = ("PATH", "PATIENCE", "CC", "TZ")  # of our environment, in which there may be secrets
 
-SCRIPT = """\
-#!/bin/sh
+SCRIPT = """#!/bin/sh
 [ ! -O "$0" ] || exec %s "$@"
 exec %s "$@"
 """
