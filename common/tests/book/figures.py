@@ -67,7 +67,8 @@ PENDING = []
 MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/reporting/table.py writes them
-MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "the kernel": "‡"}  # of any other note: §
+MARKS = {"rounds differ": "*", "by Little": "†", "more than a tenth": "†", "the kernel": "‡", "some rounds": "¶", "2 cores": "◊",
+         "wrk could not": "‖"}  # of any other note: §
 SHORT = [(r"\d+ of \d+ rounds rejected: .*", "some rounds were rejected"),  # what the run's own table says in full
          (r"wrk gave up: .*", "wrk could not connect"),
          (r"the kernel counted .*", "the kernel dropped or repeated packets")]
