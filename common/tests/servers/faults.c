@@ -459,6 +459,8 @@ static void check_well(const struct fault *fault, int descriptors)
     wait_until(count_descriptors(serving_process()) <= descriptors, 2000,
                "%s: %d descriptors before, %d after", row_name(fault), descriptors,
                count_descriptors(serving_process()));
+    if (server_is("forking")) /* for whose end a fork that fails would wait */
+        wait_until(count_children() == 0, 2000, "a child stays");
 }
 
 /* A child of 02 whose client has not spoken yet writes its oom_score_adj first, and then that is
@@ -512,8 +514,6 @@ EVERY_SERVER(whatever_a_system_call_answers_the_next_client_is_served)
         if (table[i].servers & server_bit() && !(memory && sanitizer))
             check_row(&table[i]);
     }
-    if (server_is("forking"))
-        wait_until(count_children() == 0, 2000, "a child stays");
 }
 
 /* ---- when the server ends ------------------------------------------------------------------ */
