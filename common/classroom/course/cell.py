@@ -96,7 +96,8 @@ class Cell:
 
     def _grade(self, program):
         """The grader makes cells of its own."""
-        hidden = ["--hide", self._hidden] if os.path.isdir(self._hidden) else []
+        hidden = ["--hide", os.path.dirname(self._folder)]  # the other cells
+        hidden += ["--hide", self._hidden] if os.path.isdir(self._hidden) else []
         process = processes.start([GRADE, "--json", "--seed", self._seed, *hidden, program,
                                    self._exercise.chapter.partition("_")[2]],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -132,11 +133,14 @@ class Cell:
 
 def compiler(exercise, san, source, program):
     """The command that make would run, of this project's flags and objects."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}  # or it warns of no jobserver
     done = subprocess.run(["make", "--no-print-directory", "-s", "SAN=" + san, "compile-command",
                            "EX=%s/%s" % (exercise.chapter, exercise.name),
                            "SOURCE=" + source, "PROGRAM=" + program],
-                          cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+                          cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                          check=False)
     if done.returncode:
         why = done.stdout.strip()
         raise Ended(SKIPPED if why.startswith("skipped: ") else UNCHECKED, why)

@@ -12,6 +12,7 @@ link is followed, and what is marked as done does not count. What was not unders
 import csv
 import gzip
 import io
+import lzma
 import os
 import re
 import tarfile
@@ -96,7 +97,7 @@ def read_students(path):
         with open(path, encoding="utf-8-sig", newline="") as file:
             return {plain(row["handed"]): (plain(row["name"]), row["id"])
                     for row in csv.DictReader(file)}
-    except (OSError, UnicodeDecodeError, KeyError) as error:
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, csv.Error) as error:
         raise Unreadable("%s is no CSV file with the columns handed, id and name: %s" % (
             path, error)) from error
 
@@ -196,8 +197,8 @@ def read_archive(one, path, known):
                 one.notes.append("%s is not read: no plain file" % key)
             else:
                 keep(one, key, content(most(key) + 1))
-    except (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError,
-            ValueError) as error:  # zipfile has RuntimeError for a password
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile,
+            RuntimeError, ValueError) as error:  # zipfile has RuntimeError for a password
         one.notes.append("the archive cannot be read to its end: %s" % error)
         return
     if len(one.sources) == before and not one.notes:

@@ -10,6 +10,7 @@ It finds out once what works. missing() says in words what does not.
 
 import os
 import pwd
+import re
 import shutil
 import subprocess
 
@@ -55,9 +56,10 @@ class Jail:
         others = 0 if self.user else tasks()  # the limit may count them, too
         return [*limits, "--nproc=%d" % (most_tasks + others), *self.rights()]
 
-    def may_run(self, path, folder):
+    def may_run(self, path, folder, hidden=()):
         """May the student's user read and execute that file, in the sandbox of `folder`?"""
-        return succeeds([*self.around(folder), *self.rights(), "test", "-r", path, "-a", "-x", path])
+        return succeeds([*self.around(folder, hidden), *self.rights(), "test", "-r", path, "-a", "-x",
+                         path])
 
     def rights(self):
         """The words by which the superuser becomes the student's user."""
@@ -108,7 +110,14 @@ def build():
     if user and not works(Jail([], user).before(LIMITS, 100)):
         user = None
     sandbox = SANDBOX + (AS_ROOT if user else [])
-    return Jail(sandbox if works(sandbox) else [], user)
+    tried = [*sandbox, "--perms", "1777", "--size", str(MOST_IN_MEMORY), "--tmpfs", "/tmp"]
+    return Jail(sandbox if works(tried) else [], user)
+
+
+def may_look():
+    """May we look at another user's processes? In a container, root may not (CAP_SYS_PTRACE, 19)."""
+    with open("/proc/self/status", encoding="utf-8", errors="replace") as file:
+        return bool(int(re.search(r"^CapEff:\s*(\w+)", file.read(), re.MULTILINE)[1], 16) >> 19 & 1)
 
 
 def user_without_name():

@@ -31,6 +31,9 @@ class Server(servers.Server):
 
     def __init__(self, binary, redis, log, options, prefix=(), trace=None):
         super().__init__(binary, redis, None, log + ".out", options, prefix, errors=log + ".err")
+        for path in (log + ".out", log + ".err"):  # another user may open them, as /dev/stdout
+            with open(path, "w", encoding="ascii"):
+                os.chmod(path, 0o622)
         self._own = os.stat(binary)
         self._binary = binary
         self._trace = trace  # where strace writes

@@ -212,6 +212,8 @@ static void launch(const char *const *options)
 
     int err = open(place("errors"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     check(pipe2(ends, O_CLOEXEC) == 0 && err >= 0, "%s", strerror(errno));
+    if (getenv("FOLDERS")) /* the server's user may open them once more, as /dev/stdout */
+        check(fchmod(ends[1], 0622) == 0 && fchmod(err, 0622) == 0, "%s", strerror(errno));
     if (server_out >= 0)
         close(server_out);
     server_out = ends[0];
