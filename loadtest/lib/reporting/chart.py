@@ -67,10 +67,8 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), toget
     across = Scale(x, [point.x for point in drawn], *((0.04, 0.04) if together else (0.1, 0.1)))
     up = Scale(y, [each for point in drawn for each in point[1:]],
                0.06 if y.log else 0, 0.06 if together else 0.25)
-    ranged = any(point.low < point.high for point in drawn)
-    for order, key in enumerate(together if ranged and not dots else ()):
-        series[key] = [point and _beside(point, across, SIDE * (order - (len(together) - 1) / 2))
-                       for point in series[key]]
+    if not dots and any(point.low < point.high for point in drawn):
+        series.update(_side_by_side(together, series, across))
     looks = {key: style(key, names) for key in [*names, *behind]}
     pale = {key: points for key, points in behind.items() if any(points)}
     ends = [key for key in [*names, *(pale if not behind_name else ())] if key not in dots]
@@ -83,12 +81,7 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), toget
             for low, high in _regions((hatched or {}).get(key, ()), [
                     point.x for point in series[key] if point]):
                 plot.hatch(low, high)
-        plot.line([point for key in names if key not in group for point in [*series[key], None]],
-                  Style(OTHERS, 0), 1.2)
-        for key, points in pale.items():
-            if key in group or key not in names:
-                rgb = looks[key].colour if key in names else FAINT
-                plot.line(points, Style(rgb, 0, DOTTED), 2)
+        _draw_behind(plot, group, names, series, pale, looks)
         for key in group:
             if key in dots:
                 plot.dots(_thinned(series[key], across, up), looks[key])
@@ -103,6 +96,16 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), toget
         plot.panel()
     return plot.draw("Lines: %s. From left to right: %s. Upwards: %s." % (
         ", ".join(names), x.title, y.title))
+
+
+def _draw_behind(plot, group, names, series, pale, looks):
+    """Draws the lines that are not the panel's own: the other series, and the weaker set."""
+    plot.line([point for key in names if key not in group for point in [*series[key], None]],
+              Style(OTHERS, 0), 1.2)
+    for key, points in pale.items():
+        if key in group or key not in names:
+            rgb = looks[key].colour if key in names else FAINT
+            plot.line(points, Style(rgb, 0, DOTTED), 2)
 
 
 def _regions(marked, places):
@@ -177,8 +180,12 @@ def _point(across, up, x, middle, low=None, high=None):
                   middle if high is None else high)
 
 
-def _beside(point, across, side):
-    return point._replace(x=across.value(across.at(point.x) + side))
+def _side_by_side(together, series, across):
+    """Their points, each line's a little to the side of the line before it."""
+    middle = (len(together) - 1) / 2
+    return {key: [point and point._replace(x=across.value(
+        across.at(point.x) + SIDE * (order - middle))) for point in series[key]]
+            for order, key in enumerate(together)}
 
 
 def _thinned(points, across, up):
