@@ -81,8 +81,8 @@ static void run_as_nobody(void)
     const char *servers = getenv("SERVERS");
     need_root();
     snprintf(test, sizeof(test),
-             "setpriv --reuid=65534 --regid=65534 --clear-groups test -x '%s/%s' -a -r "
-             "templates/guestbook/index.html 2>/dev/null",
+             "nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'; exec >/dev/null 2>&1; "
+             "$nobody test -r templates/guestbook/index.html && $nobody '%s/%s' --version",
              servers ? servers : ".", server_name);
     if (system(test) != 0)
         cr_skip_test("nobody may not read this folder, or setpriv is not installed");
