@@ -9,13 +9,12 @@ worthless, and `remarks` say what a reader should know.
 import contextlib
 import os
 import re
-import signal
 import time
 from dataclasses import dataclass, field
 from typing import Dict, List, NamedTuple, Optional
 
 from lib import Trouble, subjects
-from lib.generators import ab, curl, h2load, httperf, wrk
+from lib.generators import ab, curl, h2load, httperf, load as generators, wrk
 from lib.generators.load import Load
 from lib.measuring import idle, machine, meter, processes
 from lib.reporting import table
@@ -213,8 +212,7 @@ def count_with_ab(shot, kept=False):
 
     def load(**how):
         how.setdefault("clients", spot.clients)
-        return ab.run(shot.url, cores=shot.place.cores, limit=run.limit_seconds, kept=kept,
-                      prefix=shot.place.prefix, **how)
+        return ab.run(shot.url, place=shot.place, limit=run.limit_seconds, kept=kept, **how)
 
     warm_up = shot.save_as + "-warmup"
     few = load(save_as=warm_up, clients=min(FEW, spot.clients), requests=FEW)
@@ -239,12 +237,10 @@ def time_with_wrk(shot):
     def load(save_as, meanwhile):
         def then_end(started):
             meanwhile(started)
-            while not all(map(processes.has_ended, started)):  # it may come before wrk sleeps
-                os.kill(started[0].pid, signal.SIGINT)
-                time.sleep(0.02)
+            generators.interrupt(started)
 
         return wrk.run(shot.url, spot.clients, BEGIN_MOST_SECONDS + 2 * run.most_seconds,
-                       shot.place.cores, save_as, prefix=shot.place.prefix, meanwhile=then_end)
+                       shot.place, save_as, meanwhile=then_end)
 
     def until_enough(started):
         if not answered_once(shot, started):
@@ -277,8 +273,9 @@ def answered_once(shot, started):
     first, over = set(), set()
     deadline = time.monotonic() + BEGIN_MOST_SECONDS
     while time.monotonic() < deadline and not any(map(processes.has_ended, started)):
-        seen = dict(CONNECTION.findall(machine.output_of(
-            [*shot.place.prefix, "ss", "-HtniO", "dst", address])))
+        seen = {(number, port): counts for number, place in enumerate([shot.place, *shot.place.others])
+                for port, counts in CONNECTION.findall(machine.output_of(
+                    place.command(["ss", "-HtniO", "dst", address])))}
         first.update(sorted(set(seen) - first)[:shot.spot.clients - len(first)])
         over.update(port for port in first if "bytes_received:" in seen.get(
             port, "bytes_received:"))

@@ -220,7 +220,7 @@ class Run:
             clients = min(FAR_CLIENTS if waits else NEAR_CLIENTS, shot.room if kept else FAR_CLIENTS)
             self._capacity[key] = h2load.capacity(
                 shot.url, clients, seconds, place.cores, save_as, place.prefix) if kept else ab.run(
-                    shot.url, clients, place.cores, save_as, seconds=seconds, prefix=place.prefix,
+                    shot.url, clients, place._replace(others=()), save_as, seconds=seconds,
                     limit=self.limit_seconds).rate
             self.redis.settle()
         return self._capacity[key]

@@ -145,8 +145,10 @@ class OverSsh(unittest.TestCase):
         for host in lab.HOSTS[1:]:
             cls.start_sshd(host)
             inventory += ["Host " + host, "HostName " + cls.lab.address(host)]
-        with open(cls.path("machines"), "w", encoding="utf-8") as file:
-            file.write("\n".join(inventory) + "\n")
+        more = [*inventory, "Host load-2", "HostName " + cls.lab.address("lb")]
+        for name, lines in ("machines", inventory), ("more", more):
+            with open(cls.path(name), "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
 
     @classmethod
     def path(cls, name):
@@ -216,6 +218,15 @@ class OverSsh(unittest.TestCase):
                 self.assertEqual(int(row["processes"]) > 1, row["subject"] == "preforking")
         self.assertIn("of %s" % self.lab.address("server"), out)
         self.assertEqual(machine_s_own(), before)
+
+    def test_another_machine_makes_a_share_of_the_load(self):
+        rows, out = self.run_there("compare", "--inventory", self.path("more"), "--servers", "epoll,floor",
+                                   "--levels", "20", "--rounds", "1", "--seconds", "1")
+        self.assertEqual({row["generator"] for row in rows}, {"ab", "wrk"})
+        for row in rows:
+            self.assertRegex(row["hosts"], "load-2 [1-9]")
+            self.assertGreater(float(row["client_core_busy"]), 1)
+        self.assertIn("load-2 made a share of the load", out)
 
     def test_ramp_climbs_through_a_balancer(self):
         rows, out = self.run_there("ramp", "--servers", "epoll", "--instances", "2", "--from", "100",

@@ -79,8 +79,10 @@ def how_far(exercise):
     return "<strong>Begun.</strong> Not checked since you changed it." if exercise.state() else "Not begun"
 
 
-def of_class(known, work, outcomes, log):
-    """The page of a class: students by exercises. `log` gives the address of what a check said."""
+def of_class(known, work, results, log):
+    """The page of a class: students by exercises. `results` has a dict for each pair of them: the
+    outcome, and how many of its expectations held. `log` gives the address of what a check said."""
+    outcomes = {pair: each["outcome"] for pair, each in results.items()}
     handed = {key for _, key in outcomes}
     keys = [each.key for each in known if each.key in handed]
     passed = [pair for pair, outcome in outcomes.items() if outcome == "passed"]
@@ -91,11 +93,12 @@ def of_class(known, work, outcomes, log):
     report.add_html("<thead>%s</thead>\n<tbody>" % line("col", "student", keys, "passed"))
     for one in work:
         report.add_html(line("row", one.student, [
-            cell(outcomes.get((one.student, key)), one.student, key, log) for key in keys],
+            cell(results.get((one.student, key)), one.student, key, log) for key in keys],
             "%d of %d" % (sum(student == one.student for student, _ in passed), len(one.sources))))
     report.add_html("</tbody>\n<tfoot>%s</tfoot>\n</table>\n</div>" % line(
         "row", "passed", ["%d" % sum(each == key for _, each in passed) for key in keys], total))
-    report.add_text("A mark leads to what the check said: %s. %s: nothing handed in." % (
+    report.add_text("A mark leads to what the check said: %s. ✗ 7/9: seven of nine expectations held. "
+                    "%s: nothing handed in." % (
         ", ".join("%s %s" % (mark, outcome) for outcome, mark in MARKS.items()), NOTHING))
     notes = ["<li>%s</li>" % html.escape("%s: %s" % (one.student, note))
              for one in work for note in one.notes]
@@ -110,8 +113,22 @@ def line(scope, name, cells, total):
         "<%s>%s</%s>" % (tag, each, tag[:2]) for each in [*cells, total]))
 
 
-def cell(outcome, student, key, log):
-    if not outcome:
+def in_words(result):
+    """As "not yet, 7 of 9": so many expectations held before one did not."""
+    if not result:
         return NOTHING
+    share = ", %(held)d of %(of)d" % result if is_partial(result) else ""
+    return result["outcome"] + share
+
+
+def is_partial(result):
+    return "held" in result and result["outcome"] != "passed"
+
+
+def cell(result, student, key, log):
+    if not result:
+        return NOTHING
+    share = " %(held)d/%(of)d" % result if is_partial(result) else ""
     return '<a href="%s" title="%s" aria-label="%s">%s</a>' % (
-        urllib.parse.quote(log(student, key)), outcome, outcome, MARKS.get(outcome, "?"))
+        urllib.parse.quote(log(student, key)), in_words(result), in_words(result),
+        MARKS.get(result["outcome"], "?") + share)

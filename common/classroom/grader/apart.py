@@ -1,10 +1,11 @@
 """apart: a part of the grading that is done in a cage, by a process of its own.
 
-    apart.py portrait BINARY yes|no SEED   what it looks like; yes: the program knows --workers
-    apart.py costs BINARY MODEL            the system calls of a request. BINARY has the model's name
-    apart.py lanes BINARY                  svg: the picture of what it waits for, if it shows any
+    apart.py portrait BINARY yes|no    what it looks like; yes: the program knows --workers
+    apart.py costs BINARY MODEL        the system calls of a request. BINARY has the model's name
+    apart.py lanes BINARY              svg: the picture of what it waits for, if it shows any
 
-Each has a Redis of its own, and prints JSON. It ends with an error only through a fault of ours: what
+SEED in the environment chooses the numbers of the portrait. It is no argument, because everybody can
+read those of another user's process. Each has a Redis of its own, and prints JSON. It ends with an error only through a fault of ours: what
 the server does not do is part of what was found out.
 """
 

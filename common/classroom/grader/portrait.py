@@ -418,9 +418,9 @@ def some_options(chance, has_workers):
     return [word for name, limits in pairs for word in (name, str(chance.randint(*limits)))]
 
 
-def paint(binary, store, folder, has_workers, seed):
+def paint(binary, store, folder, has_workers):
     """What was seen of a server: numbers, by scene. `trouble` says why a scene is missing."""
-    chance = random.Random(int(seed))
+    chance = random.Random(int(os.environ.pop("SEED")))
     cage.adopt_orphans()
     options = some_options(chance, has_workers == "yes")
     before = {stat.pid for stat in cage.descendants()}

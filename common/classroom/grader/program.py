@@ -66,12 +66,12 @@ class Program:
         os.chmod(copy, 0o755)
         return copy
 
-    def run(self, command, seconds):
+    def run(self, command, seconds, **more):
         """What a command printed, in a cage; and why it was stopped, if it was."""
         log = os.path.join(self.folder, "run.log")
         around = self.cell.around(self.folder, self.hidden)
         _, why = cage.run([*around, *command], self.folder, log, seconds,
-                          environment=self.environment())
+                          environment={**self.environment(), **more})
         self.was_stopped(why)
         with open(log, encoding="utf-8", errors="replace") as file:
             return file.read(1 << 20), why
@@ -86,10 +86,11 @@ class Program:
             file.write(found.svg)
         return os.path.relpath(path)
 
-    def apart(self, name, arguments, seconds):
-        """What a part of ours found out (apart.py), from JSON; or None, and why it was stopped."""
+    def apart(self, name, arguments, seconds, **more):
+        """What a part of ours found out (apart.py), from JSON; or None, and why it was stopped. `more`
+        is for its environment."""
         said, why = self.run([sys.executable, "-B", os.path.join(HERE, "apart.py"), name, self.path,
-                              *arguments], seconds)
+                              *arguments], seconds, **more)
         try:
             return json.loads(said, object_hook=lambda each: SimpleNamespace(**each)), None
         except ValueError:

@@ -149,9 +149,10 @@ class Class(unittest.TestCase):
         work = [HandedIn("anna <b>", {"01/first": b"", "02/last": b""}, []),
                 HandedIn("ben?", {"01/first": b""}, ["it has no exercise, only <x>"]),
                 HandedIn("carl", {}, [])]
-        outcomes = {("anna <b>", "01/first"): "passed", ("anna <b>", "02/last"): "does not compile",
-                    ("ben?", "01/first"): "passed"}
-        self.page = pages.of_class(self.known, work, outcomes,
+        results = {("anna <b>", "01/first"): {"outcome": "passed", "held": 3, "of": 3},
+                   ("anna <b>", "02/last"): {"outcome": "does not compile"},
+                   ("ben?", "01/first"): {"outcome": "not yet", "held": 2, "of": 3}}
+        self.page = pages.of_class(self.known, work, results,
                                    lambda student, key: "collected/%s/%s.log" % (student, key[3:]))
         self.rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
                      for row in re.findall(r"<tr>(.*?)</tr>", self.page)]
@@ -160,14 +161,15 @@ class Class(unittest.TestCase):
         words = [[re.sub("<.*?>", "", cell) for cell in row] for row in self.rows]
         self.assertEqual(words, [["student", "01/first", "02/last", "passed"],
                                  ["anna &lt;b&gt;", "✓", "C", "1 of 2"],
-                                 ["ben?", "✓", "–", "1 of 1"],
+                                 ["ben?", "✗ 2/3", "–", "0 of 1"],
                                  ["carl", "–", "–", "0 of 0"],
-                                 ["passed", "2", "0", "2 of 3"]])
+                                 ["passed", "1", "0", "1 of 3"]])
 
     def test_a_mark_leads_to_what_the_check_said_and_says_what_it_means(self):
         self.assertIn('href="collected/anna%20%3Cb%3E/last.log"', self.rows[1][2])
         self.assertIn('href="collected/ben%3F/first.log"', self.rows[2][1])
         self.assertIn('aria-label="does not compile"', self.rows[1][2])
+        self.assertIn('aria-label="not yet, 2 of 3"', self.rows[2][1])
         self.assertIn("C does not compile", self.page)
 
     def test_what_was_not_understood_is_told(self):
@@ -200,14 +202,14 @@ class Browser(Place):
         known = exercises.every()
         work = [HandedIn(name, {each.key: b"" for each in known[number::2]}, ["a note"])
                 for number, name in enumerate(("anna", "ben", "a student with a long name"))]
-        outcomes = {(one.student, key): (*pages.MARKS, "passed")[number % 7]
-                    for one in work for number, key in enumerate(one.sources)}
+        results = {(one.student, key): {"outcome": (*pages.MARKS, "passed")[number % 7], "held": 7, "of": 9}
+                   for one in work for number, key in enumerate(one.sources)}
         for each in self.known[:3]:
             self.begin(each)
         self.first.mark_done()
         self.harder.mark_missed(MISSED + " y" * 99)
         self.show("exercises", pages.of_learner(self.known, self.top))
-        self.show("collected", pages.of_class(known, work, outcomes, lambda *names: "/".join(names)))
+        self.show("collected", pages.of_class(known, work, results, lambda *names: "/".join(names)))
 
     def show(self, name, text):
         folder = os.path.join(machine.BUILD, "screenshots")

@@ -77,8 +77,8 @@ while True:
 def paint(path, has_workers):
     """The Portrait of a server; in a process of its own, which ends what it starts."""
     command = [sys.executable, "-B", os.path.join(place.GRADER, "apart.py"), "portrait", path,
-               has_workers, SEED]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+               has_workers]
+    done = subprocess.run(command, env={**os.environ, "SEED": SEED}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", check=False)
     if done.returncode:
         raise AssertionError("%s: %s" % (path, done.stdout))

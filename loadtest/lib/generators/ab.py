@@ -18,6 +18,7 @@ from lib.generators import load
 from lib.measuring import processes
 from lib.generators.load import Load
 
+STDOUT = "/dev/stdout"  # of another machine, whose files we do not have
 STALL_SECONDS = 10  # ab gives up if no client receives anything for so long
 MOST_REQUESTS = 2000000  # of a timed run, for which ab allocates memory
 
@@ -40,24 +41,25 @@ def command(url, clients, csv, requests=None, seconds=None, kept=False):
     return words + (["-k"] if kept else []) + [url]
 
 
-def run(url, clients, cores, save_as, *, requests=None, seconds=None, kept=False, limit=None,
-        prefix=(), meanwhile=None):
-    """Loads `url`, with one process for each core. Returns the Load; what ab wrote stays in
-    `save_as` with .txt, .err and .csv. Trouble if ab gave up, or took more than `limit` seconds.
-    `prefix` leads to another host."""
-    parts = max(1, min(len(cores or [0]), clients))
-    files = ["%s%s.csv" % (save_as, "-%d" % number if number else "") for number in range(parts)]
+def run(url, clients, place, save_as, *, requests=None, seconds=None, kept=False, limit=None,
+        meanwhile=None):
+    """Loads `url` from a place and the others it names, with one process for each core. Returns the
+    Load; what ab wrote stays in `save_as` with .txt, .err and .csv. Trouble if ab gave up, or took
+    more than `limit` seconds."""
+    ways = [way for way in (place, *place.others) for _ in way.cores or [0]][:clients]
+    files = ["%s%s.csv" % (save_as, "-%d" % number if number else "") for number in range(len(ways))]
     for csv in filter(os.path.exists, files):
         os.remove(csv)
-    commands = [[*prefix, *command(url, few, csv, some, seconds, kept)] for few, some, csv in zip(
-        load.shares(clients, parts), load.shares(requests or 0, parts), files)]
+    commands = [way.generator(command(url, few, STDOUT if way.guard else csv, some, seconds, kept))
+                for way, few, some, csv in zip(ways, load.shares(clients, len(ways)),
+                                               load.shares(requests or 0, len(ways)), files)]
     try:
-        texts = load.run("ab", commands, cores, save_as, limit, meanwhile=meanwhile)
+        texts = load.run("ab", commands, place.cores, save_as, limit, meanwhile=meanwhile)
     except Trouble as trouble:
         done = re.search(r"Total of (\d+) requests completed", processes.printed(save_as + ".err")
                          + processes.printed(save_as + ".txt"))
         raise Trouble("%s, after %s requests" % (trouble, done.group(1) if done else "0")) from None
-    return load.together([parse(text, processes.printed(csv) if os.path.exists(csv) else "")
+    return load.together([parse(text, processes.printed(csv) if os.path.exists(csv) else text)
                           for text, csv in zip(texts, files)])
 
 
@@ -104,9 +106,9 @@ def mean(percentiles):
 
 
 def parse_percentiles(csv):
-    """Reads the lines "99,1.234" after a header, one for each percentage from 0 to 99. Newer
-    versions of ab add the 100th, which is ignored."""
-    rows = [line.split(",") for line in csv.splitlines()[1:101]]
+    """Reads the lines "99,1.234", one for each percentage from 0 to 99. Newer versions of ab add the
+    100th, which is ignored."""
+    rows = re.findall(r"^(\d+),([\d.]+)$", csv, re.MULTILINE)[:100]
     if [row[0] for row in rows] != [str(percent) for percent in range(100)]:
         raise Trouble("ab wrote no percentiles")
     return [float(row[1]) for row in rows]

@@ -5,8 +5,12 @@ kind, and never part of a rate.
 """
 
 import contextlib
+import math
+import os
 import re
+import signal
 import subprocess
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Dict, Optional, Tuple
@@ -82,17 +86,17 @@ def shares(number, parts):
 
 
 def run(name, commands, cores, save_as, limit=None, must_succeed=True, meanwhile=None):
-    """Runs a load generator, as one process for each of the commands. The output is kept in
-    `save_as` with .txt and .err, and a number if there are several. Returns a list of what each
-    printed. Trouble if one gives up, or takes more than `limit` seconds. `meanwhile` is called with
-    the processes when all have begun."""
+    """Runs a load generator, as one process for each of the commands, of which ssh's end with their
+    input. The output is kept in `save_as` with .txt and .err, and a number if there are several.
+    Returns a list of what each printed. Trouble if one gives up, or takes more than `limit` seconds.
+    `meanwhile` is called with the processes when all have begun."""
     paths = ["%s%s" % (save_as, "-%d" % number if number else "") for number in range(len(commands))]
     with contextlib.ExitStack() as stack:
         started = []
         for words, path in zip(commands, paths):
             out, err = (stack.enter_context(open(path + kind, "wb")) for kind in (".txt", ".err"))
-            started.append(processes.start(words, cores, stdin=subprocess.DEVNULL, stdout=out,
-                                           stderr=err))
+            stdin = subprocess.PIPE if words[0] == "ssh" else subprocess.DEVNULL
+            started.append(processes.start(words, cores, stdin=stdin, stdout=out, stderr=err))
             stack.callback(processes.end, started[-1])
         if meanwhile:
             meanwhile(started)
@@ -105,6 +109,19 @@ def run(name, commands, cores, save_as, limit=None, must_succeed=True, meanwhile
         if status and must_succeed:
             raise Trouble(why_it_gave_up(name, processes.printed(path + ".err") or said, status))
     return printed
+
+
+def interrupt(started, limit=math.inf):
+    """Asks them for their reports: SIGINT, again and again, because it may come before wrk sleeps."""
+    deadline = time.monotonic() + limit
+    for process in started:
+        if process.stdin:
+            process.stdin.close()  # there.load() does the rest
+    while not all(map(processes.has_ended, started)) and time.monotonic() < deadline:
+        for process in started:
+            if not process.stdin:
+                os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.02)
 
 
 def why_it_gave_up(name, said, status):

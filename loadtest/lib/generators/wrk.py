@@ -16,6 +16,7 @@ import bisect
 import itertools
 import json
 import os
+from dataclasses import replace
 
 from lib import Trouble
 from lib.generators import load
@@ -34,13 +35,16 @@ def command(url, clients, seconds, threads=1):
             "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
-def run(url, clients, seconds, cores, save_as, prefix=(), meanwhile=None):
-    """Asks for `url` for so long on so many connections, with a thread for each core. Returns the
-    Load. wrk's output is kept in `save_as` with .txt and .err. Trouble if wrk gave up. `prefix`
-    runs it on another host. `meanwhile` may end it early, by SIGINT."""
-    words = [*prefix, *command(url, clients, seconds, len(cores or [0]))]
-    return parse(load.run("wrk", [words], cores, save_as, seconds + GRACE_SECONDS,
-                          meanwhile=meanwhile)[0], clients)
+def run(url, clients, seconds, place, save_as, meanwhile=None):
+    """Asks for `url` for so long on so many connections, from a place and the others it names, with a
+    thread for each core. Returns the Load. wrk's output is kept in `save_as` with .txt and .err.
+    Trouble if wrk gave up. `meanwhile` may end it early, by load.interrupt()."""
+    ways = [place, *place.others][:clients]
+    shares = load.shares(clients, len(ways))
+    texts = load.run("wrk", [way.generator(command(url, few, seconds, len(way.cores or [0])))
+                             for way, few in zip(ways, shares)],
+                     place.cores, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile)
+    return replace(load.together(list(map(parse, texts, shares))), times=())
 
 
 def parse(text, clients):
@@ -59,6 +63,7 @@ def parse(text, clients):
         percentiles={percent: load.percentile(times, percent) / 1000
                      for percent in PERCENTAGES if times},
         connects=False,
+        times=tuple((value / 1000, count) for value, count in times),
     )
 
 

@@ -11,7 +11,7 @@ import re
 from lib import Trouble
 from lib.generators import ab
 from lib.measuring import calls, machine, processes
-from lib.subjects import servers
+from lib.subjects import places, servers
 
 REQUESTS = 1000
 FEW = 100
@@ -78,7 +78,7 @@ def _run(open_server, kind, save_as, client_core, requests):
     path, kept = calls.KINDS[kind]
     log, out = save_as + ".log", save_as + ".callgrind"
     with open_server(log, command(out)) as server:
-        load = ab.run(server.url + path, CLIENTS, client_core, save_as, kept=kept,
+        load = ab.run(server.url + path, CLIENTS, places.Place(client_core), save_as, kept=kept,
                       requests=requests, limit=LIMIT_SECONDS)
         server.must_live()
         server.end()

@@ -34,6 +34,7 @@ from typing import Dict
 from lib import Trouble
 from lib.generators import ab
 from lib.measuring import idle
+from lib.subjects import places
 
 Kind = namedtuple("Kind", "path kept")
 KINDS = {"kept file": Kind("/index.html", True), "kept page": Kind("/guestbook", True),
@@ -220,7 +221,7 @@ class Traced:
     def _load(self, kind, clients, requests):
         """Loads the server, and returns a Counter of its calls. Trouble if one request failed."""
         path, kept = KINDS[kind]
-        load = ab.run(self._server.url + path, clients, self._core, self._save_as, kept=kept,
+        load = ab.run(self._server.url + path, clients, places.Place(self._core), self._save_as, kept=kept,
                       requests=requests, limit=LIMIT_SECONDS)
         self._server.must_live()
         if load.failed or load.requests < requests:

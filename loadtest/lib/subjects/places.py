@@ -8,6 +8,7 @@ each host was. So a measurement asks the place, and does not have to know which 
 import contextlib
 import ctypes
 import os
+import shlex
 import urllib.request
 from typing import Callable, NamedTuple, Optional, Tuple
 
@@ -18,9 +19,19 @@ from lib.subjects import redis
 
 class Place(NamedTuple):
     cores: Tuple[int, ...]  # empty: on any core
-    prefix: Tuple[str, ...]  # words before its command, so that it runs there
-    address: Optional[str]  # to listen on; None: loopback, the default
+    prefix: Tuple[str, ...] = ()  # words before its command, so that it runs there
+    address: Optional[str] = None  # to listen on; None: loopback, the default
     launch: Callable = processes.start  # what starts it
+    others: Tuple["Place", ...] = ()  # of the load generator: more machines, which do the same
+    guard: str = ""  # of another machine: what ends a load generator there when ssh's input ends
+
+    def command(self, words):
+        """What runs these words there. Another machine's shell reads them once more."""
+        return [*self.prefix, *(map(shlex.quote, words) if self.guard else words)]
+
+    def generator(self, words):
+        """The same for a load generator."""
+        return [*self.prefix, *filter(None, [self.guard]), *self.command(words)[len(self.prefix):]]
 
 
 class Here:

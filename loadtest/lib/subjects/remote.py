@@ -1,14 +1,17 @@
 """remote: machines that ssh(1) reaches: one for the server, one for Redis, and one for the balancer.
 
-The inventory is a configuration of ssh, ssh_config(5), with the hosts `server` and `redis`, and `lb`
-if there is a balancer. HostName is the address at which they reach one another. On each machine the
-project is in the same folder as here, and built.
+The inventory is a configuration of ssh, ssh_config(5), with the hosts `server` and `redis`, `lb` if
+there is a balancer, and `load-2`, `load-3` and so on if they are to make a share of the load. HostName
+is the address at which they reach one another. On each machine the project is in the same folder as
+here, and built.
 
 The engine is ssh alone, because all that is needed is to start a program there, to read what it
 prints, and to end it, which the end of its input does. Nothing of ours listens there. Ansible runs a
 task to its end, so a server and its meter would have to be polled, and GNU parallel is for many
-machines that do the same. The commands for one machine share a connection (ControlMaster). Load
-comes from here.
+machines that do the same. The commands for one machine share a connection (ControlMaster). Tsung
+makes a load from many machines, but a different one: it has arrivals instead of clients, and no
+figure of it would stand beside ab's and wrk's. So these run on each machine, and their reports are
+added up.
 """
 
 import contextlib
@@ -27,6 +30,7 @@ from lib.measuring import machine, meter, processes
 from lib.subjects import lab, places
 
 NEEDED = ("server", "redis")
+LOADERS = re.compile(r"^\s*Host\s.*?(?=load-)(.*)$", re.MULTILINE | re.IGNORECASE)
 CONNECT_SECONDS = 30
 LINGER = "ControlPersist=10"  # seconds that a connection waits for the next command
 THERE = "cd %s && exec python3 -B -m lib.there %s"
@@ -40,6 +44,7 @@ class Remote(lab.Lab):
         self._inventory = inventory
         self._sockets = None  # ssh's, in a folder with a short name
         self._about = {}  # what is known of each machine
+        self._loaders = []  # more hosts that make a share of the load
         self._meters = {}  # a process for each host
         self._meter = None  # that they belong to
 
@@ -49,7 +54,8 @@ class Remote(lab.Lab):
             stack.callback(self.end)
             for host in NEEDED:
                 self.address(host)
-            for host in NEEDED:
+            self._loaders = " ".join(LOADERS.findall(machine.read(self._inventory))).split()
+            for host in [*NEEDED, *self._loaders]:
                 about = json.loads(machine.output_of(self._ssh(host, "about"), CONNECT_SECONDS))
                 if dict(about["environment"])["sources"] != machine.sources():
                     raise Trouble("%s has another version of this project in %s" % (
@@ -94,7 +100,7 @@ class Remote(lab.Lab):
         return []
 
     def cores(self, count=1):
-        """A machine.Cores. Their names say whose they are."""
+        """A machine.Cores. Their names say whose they are. Of the load generators' it has those here."""
         return machine.Cores(*(tuple("%s %d" % (where, core) for core in self._cores(host, count))
                                for host, where in (("server", self.address("server")),
                                                    ("load", "here"),
@@ -104,24 +110,35 @@ class Remote(lab.Lab):
         if host == "load":
             return tuple(machine.usable_cores()[:self.most_generators])
         every = self._about[host]["cores"] if host in self._about else []  # lb is not pinned
+        if host in self._loaders:
+            return tuple(every[:self.most_generators])
         return tuple(every[:count] if host == "server" else every[-1:])
 
     def place(self, host, count=1):
         cores = self._cores(host, count)
-        return places.Place(cores, (), None) if host == "load" else places.Place(
-            cores, (), self.address(host), functools.partial(self.run_in, host))
+        return places.Place(cores, others=tuple(map(self._loader, self._loaders))) if (
+            host == "load") else places.Place(
+                cores, (), self.address(host), functools.partial(self.run_in, host))
+
+    def _loader(self, host):
+        cores = self._cores(host)
+        *words, guard = self._ssh(host, "load", ",".join(map(str, cores)))
+        return places.Place(cores, tuple(words), guard=guard)
 
     def pinned(self):
         return ("Machines of their own: the server was pinned to %s of %s, Redis to %s of %s, and the "
                 "load generator to %s of this one." % (
                     machine.named(self._cores("server")), self.address("server"),
                     machine.named(self._cores("redis")), self.address("redis"),
-                    machine.named(self._cores("load"))))
+                    machine.named(self._cores("load")))) + "".join(
+                        " %s made a share of the load, on %s." % (host, machine.named(self._cores(host)))
+                        for host in self._loaders)
 
     def environment(self):
         """The server's machine, and the others in brief."""
         found = {"Redis' host": self._about["redis"]["environment"],
-                 "load generator's host": machine.environment()}
+                 "load generator's host": machine.environment(),
+                 **{host: self._about[host]["environment"] for host in self._loaders}}
         return [*map(tuple, self._about["server"]["environment"]), *(
             (whose, ", ".join(dict(facts)[name] for name in ("processor", "cores", "kernel")))
             for whose, facts in found.items())]
@@ -144,14 +161,15 @@ class Remote(lab.Lab):
         """As a meter.Meter, but put together from one on each host. These are started already, so
         that they can begin at once."""
         self._end_meters()
-        for host in lab.HOSTS[1:]:
+        for host in [*lab.HOSTS[1:], *self._loaders]:
             pids = [str(each.there) for each in self._started
                     if each.host == host and not processes.has_ended(each)]
-            numbers = (name.split()[-1] for name in getattr(cores, host, ()))
-            if pids:
+            numbers = self._cores(host) if host in self._loaders else (
+                name.split()[-1] for name in getattr(cores, host, ()))
+            if pids or host in self._loaders:
                 self._meters[host] = processes.start(
-                    self._ssh(host, "meter", ",".join(numbers), *pids), stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE, encoding="utf-8")
+                    self._ssh(host, "meter", ",".join(map(str, numbers)), *pids),
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
             elif host in NEEDED:
                 raise Trouble("what ran on %s has ended" % host)
         for each in self._meters.values():
@@ -210,10 +228,13 @@ def _reading(host, text):
     return meter.Reading(**figures)
 
 
-def _together(pinned, load, server, redis, lb=None):
-    """One Reading. A share of a core is taken of each host's own time."""
-    every = [load, server, redis, *filter(None, [lb])]
-    cores = machine.Cores(server.cores.server, load.cores.client, redis.cores.server)
+def _together(pinned, load, server, redis, **others):
+    """One Reading. A share of a core is taken of each host's own time. Of the machines that make the
+    load, that counts which was busiest, as one that is full sets the limit."""
+    every = [load, server, redis, *others.values()]
+    busiest = max([load.cores.client, *(reading.cores.server for host, reading in others.items()
+                                        if host != "lb")], key=lambda core: core.busy or 0)
+    cores = machine.Cores(server.cores.server, busiest, redis.cores.server)
     used = {"server": server.used["server"], "client": load.used["client"],
             "redis": redis.used["server"], "thread": server.used["thread"]}
     others = sum(each.others for each in every)
