@@ -91,7 +91,10 @@ class Making(Publish):
             self.assertFalse(publish.make(RUN))
         publish.store(RUN)
         self.assertEqual(sorted(os.listdir(self.there)), [
-            "cells.tsv", "chart-1.svg", "chart-2.svg", "environment.txt", "table.md"])
+            "cells.tsv", "environment.txt", "table.md"])
+        for path, shown in (("delay/chart.svg", True), ("latency/chart-2.svg", False)):
+            name, picture = path.split("/")
+            self.assertEqual(publish.is_shown((name,), picture), shown)
         with mock.patch.object(publish, "DRIFT_PERCENT", 1000):
             self.assertFalse(publish.why(RUN))
 
