@@ -226,7 +226,11 @@ class Run:
         return self._capacity[key]
 
     def _page_of(self, subject):
-        """For the floor: how many bytes our servers answer with. For others nothing."""
+        """What the floor answers with: the file that is asked for, or as many bytes as our servers do. For
+        others nothing."""
+        file = os.path.join(self.root, "public", self.path.lstrip("/"))
+        if subject == "floor" and os.path.isfile(file):
+            return file
         if subject == "floor" and self._page_bytes is None:
             log = os.path.join(self.folder, "raw", "page.log")
             any_server = servers.path_of(servers.NAMES[-1])

@@ -143,7 +143,7 @@ class Programs(unittest.TestCase):
         self.run_briefly("sweep", "--quick --levels 20,50 --servers preforking,threading", ["ab"])
 
     def test_connections(self):
-        self.run_briefly("connections", "--quick --levels 200 --seconds 0.3 --servers epoll,nginx",
+        self.run_briefly("connections", "--quick --levels 200 --seconds 0.3 --servers epoll,nginx,floor",
                          ["httperf"], ["nginx"])
 
     def test_files(self):
@@ -151,7 +151,7 @@ class Programs(unittest.TestCase):
                          "--servers epoll,lighttpd,apache", ["curl"], ["lighttpd", "apache"])
 
     def test_burst(self):
-        self.run_briefly("burst", "--quick --seconds 0.05 --rounds 1 --servers epoll",
+        self.run_briefly("burst", "--quick --seconds 0.05 --rounds 1 --servers epoll,floor",
                          ["ab", "wrk"])
 
     def test_ramp(self):

@@ -64,7 +64,7 @@ def end(server, name):
 def open_subject(name, cores, log, *, redis=None, options=(), body=600, root=machine.TOP,
                  prefix=(), address=None, launch=processes.start):
     """A context manager that starts the subject on `cores`, and ends it at the end of `with`. Ours
-    ask `redis`. The floor answers with `body` bytes, and has none of our options. Ours and the
+    ask `redis`. The floor answers with `body` (peers.Floor), and has none of our options. Ours and the
     peers serve the files of `root`/public. Ours and the floor may be on another host, where
     `prefix` or `launch` leads to, and listen on its `address`."""
     if name == "floor":

@@ -199,13 +199,14 @@ def is_shell(pid):
 
 
 class Floor(EndsWithUs):
-    """The least a server can do (loadtest/floor.c). It answers every request with so many letters,
-    65,536 at most. It listens on loopback, or on `address`, which may be on a host that `prefix` or
+    """The least a server can do (loadtest/floor.c). It answers every request with the `body`: the file
+    of that path, or so many letters, 65,536 at most. It listens on loopback, or on `address`, which may be on a host that `prefix` or
     `launch` leads to (see servers.Server)."""
 
     def __init__(self, cores, log, body=600, prefix=(), address=None, launch=processes.start):
         super().__init__("floor", cores, log, launch=launch, command=[
-            *prefix, FLOOR, "--body", str(body), *(["--bind", address] if address else [])])
+            *prefix, FLOOR, "--file" if isinstance(body, str) else "--body", str(body),
+            *(["--bind", address] if address else [])])
 
 
 class Peer(EndsWithUs):
