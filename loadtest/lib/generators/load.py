@@ -17,6 +17,7 @@ from typing import Dict, Optional, Tuple
 
 from lib import Trouble
 from lib.measuring import processes
+from lib.measuring.machine import read
 
 KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 
@@ -119,9 +120,15 @@ def interrupt(started, limit=math.inf):
             process.stdin.close()  # there.load() does the rest
     while not all(map(processes.has_ended, started)) and time.monotonic() < deadline:
         for process in started:
-            if not process.stdin:
+            if not process.stdin and _catches_sigint(process):
                 os.kill(process.pid, signal.SIGINT)
         time.sleep(0.02)
+
+
+def _catches_sigint(process):
+    """Not yet, if it has only just begun."""
+    caught = re.search(r"^SigCgt:\s+(\w+)", read("/proc/%d/status" % process.pid), re.MULTILINE)
+    return bool(caught and int(caught[1], 16) & 1 << signal.SIGINT - 1)
 
 
 def why_it_gave_up(name, said, status):
