@@ -149,18 +149,34 @@ EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
         {"test", "", 303},
         {"test:8007", "Origin: http://test:8007\r\nSec-Fetch-Site: same-origin\r\n", 303},
         {"TEST", "Origin: http://test:80\r\n", 303},
+        {"test:", "Origin: http://test\r\n", 303},
+        {"test:80", "Origin: HTTP://Test\r\n", 303},
+        {"127.0.0.1:8007", "Origin: http://127.0.0.1:8007\r\n", 303},
+        {"[::1]", "Origin: http://[::1]\r\n", 303},
         {"[::1]:8007", "Origin: http://[::1]:8007\r\n", 303},
         {"rebound.example:8000", /* which may lead here: rule 23 says that nobody checks it */
          "Origin: http://rebound.example:8000\r\nSec-Fetch-Site: same-origin\r\n", 303},
         {"test", "Sec-Fetch-Site: none\r\n", 303},
+        {"test", "Sec-Fetch-Site: same-site\r\n", 303},
         {"test", "Sec-Fetch-Site: cross-site\r\n", 403},
         {"test", "Origin: http://test\r\nSec-Fetch-Site: cross-site\r\n", 403},
         {"test", "Origin: null\r\n", 403},
-        {"test", "Origin: http://evil.example\r\n", 403},
+        {"test", "Origin:\r\n", 403},
+        {"test", "Origin: test\r\n", 403},
+        {"test", "Origin: http://\r\n", 403},
+        {"test", "Origin: http://evil.example\r\nSec-Fetch-Site: same-origin\r\n", 403},
         {"test", "Origin: http://test.example\r\n", 403},
+        {"test", "Origin: http://example.test\r\n", 403},
+        {"test", "Origin: http://test/\r\n", 403},
+        {"test", "Origin: http://test@example\r\n", 403},
         {"test", "Origin: http://test:8007\r\n", 403},
         {"test:80", "Origin: http://test:8007\r\n", 403},
+        {"test:8007", "Origin: http://test\r\n", 403},
+        {"test:8007", "Origin: http://test:80\r\n", 403},
+        {"test:8007", "Origin: http://test:8007.example\r\n", 403},
+        {"[::1]", "Origin: http://[::2]\r\n", 403},
         {"test", "Origin: https://test\r\n", 403},
+        {"test:443", "Origin: https://test\r\n", 403},
     };
     const char *form = "guest-name=Eve&guest-remarks=not+hers";
     int stored = 0;
@@ -177,6 +193,9 @@ EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
         stored += rows[i].status == 303;
         check(redis_number("LLEN guestbook:entries") == stored, "not %d entries", stored);
     }
+    const struct answer *page = ask("GET /guestbook HTTP/1.1\r\nHost: test\r\n"
+                                    "Sec-Fetch-Site: cross-site\r\nConnection: close\r\n\r\n");
+    check(page->status == 200, "no link may lead here: %d", page->status);
 }
 
 EVERY_SERVER(head_has_the_fields_of_get_and_no_body)

@@ -107,6 +107,8 @@ EVERY_SERVER(without_public_or_templates_it_does_not_start)
     check_complaint("templates/");
     check(run_server("--root", place("not-there")) == 1, "not status 1");
     check_complaint("not-there");
+    check(run_server("--root", "/proc/self/exe") == 1, "not status 1");
+    check_complaint("/proc/self/exe");
 }
 
 /* A root whose guestbook template is ours. */
@@ -276,6 +278,10 @@ static void check_log(int lines, const char *text)
 
 EVERY_SERVER(verbose_means_a_line_a_request)
 {
+    char line[64];
+    size_t size = 0;
+    read_whole("public/index.html", &size);
+    snprintf(line, sizeof(line), "\"GET / HTTP/1.1\" 200 %zu\n", size);
     start_server("-v");
     get("/not-there");
     struct client *c = dial();
@@ -285,6 +291,7 @@ EVERY_SERVER(verbose_means_a_line_a_request)
     hang_up(c);
     stop_server();
     check_log(3, "\"GET /not-there HTTP/1.1\" 404 ");
+    check_log(3, line);
     check_log(3, "\"HEAD / HTTP/1.1\" 200 0\n");
 }
 
