@@ -25,13 +25,6 @@ static void write_in_public(const char *name, const char *text)
     write_file(path, text, strlen(text));
 }
 
-static void link_in_public(const char *to, const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "root/public/%s", name);
-    check(symlink(to, place(path)) == 0, "%s: %s", name, strerror(errno));
-}
-
 static void check_status(const char *target, int status)
 {
     const struct answer *answer = get(target);
@@ -99,55 +92,6 @@ EVERY_SERVER(no_spelling_of_a_path_leads_out)
                     tried++;
                 }
     check(tried > 2000, "only %d", tried);
-}
-
-EVERY_SERVER(symbolic_links_that_lead_out_are_not_followed)
-{
-    static const char *const outside[] = {
-        "/file",
-        "/file-of-the-machine",
-        "/folder/secret",
-        "/folder/",
-        "/folder",
-        "/chain",
-        "/root/etc/passwd",
-        "/root",
-        "/process/root/etc/passwd",
-        "/self",
-        "/sub/up",
-        "/sub/up/../secret",
-        "/out-and-in",
-        "/absolute-inside",
-        "/loop",
-        "/loop/x",
-        "/dangling",
-        "/null",
-    };
-    const char *root = make_root();
-    make_folder_in_public("sub");
-    link_in_public("../secret", "file");
-    link_in_public("/etc/passwd", "file-of-the-machine");
-    link_in_public("..", "folder");
-    link_in_public("file", "chain");
-    link_in_public("/", "root");
-    link_in_public("/proc/self", "process");
-    link_in_public("/proc/self/exe", "self");
-    link_in_public("../../secret", "sub/up");
-    link_in_public("../public/index.html", "out-and-in");
-    link_in_public(place("root/public/index.html"), "absolute-inside");
-    link_in_public("loop", "loop");
-    link_in_public("nothing", "dangling");
-    link_in_public("/dev/null", "null");
-    link_in_public("sub/../index.html", "inside");
-    start_server("--root", root);
-    for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
-        const struct answer *answer = get(outside[i]);
-        check(answer->status == 404, "%s: status %d", outside[i], answer->status);
-        check(!body_has(answer, SECRET) && !body_has(answer, "root:"), "%s: %s", outside[i],
-              answer->body);
-    }
-    int inside = get("/inside")->status; /* 404 where openat2(2) is missing: then no link is */
-    check(inside == 200 || inside == 404, "status %d", inside);
 }
 
 /* ---- what is no regular file --------------------------------------------------------------- */
