@@ -215,63 +215,18 @@ Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
     }
 }
 
-Test(net, help_and_version_are_on_standard_output)
-{
-    struct ending ending = run_apart(parse_and_end, &(struct command_line){100, {"--help"}});
-    expect_number("help", ending.status, 0);
-    expect_part("help", ending.out, "Usage: server [option]...\n");
-    static const char *const all[] = {
-        "--port",       "--bind", "--redis",   "--workers", "--root", "--timeout", "--verbose",
-        "--keep-alive", "--help", "--backlog", "--version", "--work", "(100)"};
-    for (size_t i = 0; i < COUNT(all); i++)
-        expect_part("help", ending.out, all[i]);
-    expect_text("help", ending.err, "");
-
-    ending = run_apart(parse_and_end, &(struct command_line){0, {"-h"}});
-    expect_no_part("a server without workers", ending.out, "--workers");
-
-    ending = run_apart(parse_and_end, &(struct command_line){0, {"-V"}});
-    expect_number("version", ending.status, 0);
-    expect_text("version", ending.out, "server (ZeroHTTPd) " ZEROHTTPD_VERSION "\n");
-}
-
-static void die(const void *unused)
-{
-    (void)unused;
-    process_die("server", "%s is %d", "it", 7);
-}
-
-Test(net, dies_with_one_line)
-{
-    struct ending ending = run_apart(die, NULL);
-    expect_number("status", ending.status, 1);
-    expect_text("line", ending.err, "server: it is 7\n");
-}
-
 /* ---- the listener -------------------------------------------------------------------------- */
 
-static struct options local(int port)
-{
-    struct options o = {.name = "server", .port = port, .bind = "127.0.0.1", .backlog = 16};
-    return o;
-}
+static const struct options local = {.name = "server", .bind = "127.0.0.1", .backlog = 16};
 
-static int port_of(int fd)
+static int connect_to(int listener)
 {
     struct sockaddr_in address;
     socklen_t size = sizeof(address);
-    cr_assert(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
-    return ntohs(address.sin_port);
-}
-
-static int connect_to(int port)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0, "%s",
-              strerror(errno));
+    cr_assert(getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
+                  connect(fd, (struct sockaddr *)&address, size) == 0,
+              "%s", strerror(errno));
     return fd;
 }
 
@@ -293,8 +248,7 @@ static int tcp_option_of(int fd, int option)
 
 Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
 {
-    struct options o = local(0);
-    int listener = net_listen(&o, true);
+    int listener = net_listen(&local, true);
     cr_expect(!(fcntl(listener, F_GETFL) & O_NONBLOCK));
     cr_expect(fcntl(listener, F_GETFD) & FD_CLOEXEC);
     int64_t start = clock_now_ms();
@@ -303,7 +257,7 @@ Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
     int64_t ms = clock_now_ms() - start;
     cr_expect(ms >= TICK_MS - 10 && ms < 10 * TICK_MS, "%lld ms", (long long)ms);
 
-    int client = connect_to(port_of(listener));
+    int client = connect_to(listener);
     int served = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     cr_assert(served >= 0);
     expect_number("reading", tick_of(served, SO_RCVTIMEO), TICK_MS);
@@ -317,8 +271,7 @@ Test(net, a_blocking_listener_ticks_and_so_do_its_clients)
 
 Test(net, a_loops_listener_does_not_block)
 {
-    struct options o = local(0);
-    int listener = net_listen(&o, false);
+    int listener = net_listen(&local, false);
     cr_expect(fcntl(listener, F_GETFL) & O_NONBLOCK);
     cr_expect(fcntl(listener, F_GETFD) & FD_CLOEXEC);
     expect_number("accept", accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
@@ -326,17 +279,6 @@ Test(net, a_loops_listener_does_not_block)
     expect_number("no tick", tick_of(listener, SO_RCVTIMEO), 0);
     expect_number("no delay", tcp_option_of(listener, TCP_NODELAY), 1);
     close(listener);
-}
-
-Test(net, the_start_raises_the_descriptor_limit)
-{
-    struct rlimit limit;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = 64;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    process_start();
-    getrlimit(RLIMIT_NOFILE, &limit);
-    expect_number("soft", limit.rlim_cur, limit.rlim_max);
 }
 
 /* How large the kernel has made our table of descriptors. */
@@ -370,57 +312,6 @@ Test(net, reserves_descriptors_and_keeps_none)
     expect_number("the next", dup(STDERR_FILENO), next);
 }
 
-Test(net, knows_how_many_wait)
-{
-    enum { MANY = 3 };
-    struct options o = local(0);
-    int listener = net_listen(&o, true), clients[MANY];
-    expect_number("nobody", net_accept_queue_length(listener), 0);
-    for (int i = 0; i < MANY; i++)
-        clients[i] = connect_to(port_of(listener));
-    for (int i = MANY; i > 0; i--) {
-        int64_t begun = clock_now_ms();
-        while (net_accept_queue_length(listener) != i && clock_now_ms() - begun < PATIENCE_MS)
-            ;
-        expect_number("in the queue", net_accept_queue_length(listener), i);
-        close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
-    }
-    expect_number("nobody", net_accept_queue_length(listener), 0);
-    for (int i = 0; i < MANY; i++)
-        close(clients[i]);
-    close(listener);
-}
-
-static void listen_on(const void *options)
-{
-    net_listen(options, true);
-}
-
-Test(net, an_address_that_is_none_ends_the_program)
-{
-    static const char *const addresses[] = {"localhost", "", "127.0.0.1:80", "[::1]", "256.1.1.1"};
-    for (size_t i = 0; i < COUNT(addresses); i++) {
-        struct options o = local(0);
-        char expected[200];
-        o.bind = addresses[i];
-        struct ending ending = run_apart(listen_on, &o);
-        snprintf(expected, sizeof(expected), "server: --bind '%s': an IPv4 or IPv6 address\n",
-                 addresses[i]);
-        expect_number(addresses[i], ending.status, 2);
-        expect_text(addresses[i], ending.err, expected);
-    }
-}
-
-Test(net, somebody_elses_address_ends_the_program)
-{
-    struct options o = local(0);
-    o.bind = "192.0.2.1"; /* for documentation: nobody's */
-    struct ending ending = run_apart(listen_on, &o);
-    expect_number("status", ending.status, 1);
-    expect_text("line", ending.err,
-                "server: cannot listen on 192.0.2.1 port 0: Cannot assign requested address\n");
-}
-
 Test(net, out_of_descriptors_accepting_pauses_for_a_tick)
 {
     static const int weather[] = {EINTR, EAGAIN, ECONNABORTED, EPROTO, ENETDOWN, EPERM};
@@ -443,42 +334,6 @@ Test(net, out_of_descriptors_accepting_pauses_for_a_tick)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
-struct asked {
-    bool once; /* what stop_catch_signals() is told */
-    int signals[3];
-};
-
-static void be_asked(const void *data)
-{
-    const struct asked *asked = data;
-    stop_catch_signals(asked->once);
-    if (stop_requested())
-        _exit(1);
-    for (int i = 0; i < 3 && asked->signals[i]; i++)
-        kill(getpid(), asked->signals[i]);
-    _exit(stop_requested() ? 3 : 2);
-}
-
-Test(net, the_first_signal_asks_and_the_second_ends_those_who_want_that)
-{
-    static const struct {
-        struct asked asked;
-        int status;
-    } rows[] = {
-        {{true, {SIGTERM}}, 3},
-        {{true, {SIGINT}}, 3},
-        {{true, {SIGTERM, SIGTERM}}, -SIGTERM},
-        {{true, {SIGINT, SIGINT}}, -SIGINT},
-        {{true, {SIGINT, SIGTERM}}, -SIGTERM},
-        {{true, {SIGTERM, SIGINT}}, -SIGINT},
-        {{false, {SIGTERM}}, 3},
-        {{false, {SIGTERM, SIGINT, SIGTERM}}, 3},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++)
-        expect_number(strsignal(rows[i].asked.signals[0]),
-                      run_apart(be_asked, &rows[i].asked).status, rows[i].status);
-}
-
 static void be_asked_later_again(const void *unused)
 {
     (void)unused;
@@ -499,30 +354,11 @@ Test(net, the_time_to_stop_counts_from_the_first_signal)
     expect_number("over", run_apart(be_asked_later_again, NULL).status, 3);
 }
 
-static void write_to_nobody(const void *loop)
-{
-    struct options o = local(0);
-    int fds[2];
-    if (loop)
-        stop_open_signalfd(&o);
-    else
-        stop_catch_signals(true);
-    _exit(pipe(fds) == 0 && close(fds[0]) == 0 && write(fds[1], "x", 1) < 0 && errno == EPIPE ? 3
-                                                                                              : 2);
-}
-
-Test(net, writing_to_somebody_who_is_gone_is_an_error_not_the_end)
-{
-    expect_number("with handlers", run_apart(write_to_nobody, NULL).status, 3);
-    expect_number("in a loop", run_apart(write_to_nobody, "loop").status, 3);
-}
-
 /* Signals come more often than ticks, so that one of them meets the call. */
 static void be_interrupted(const void *unused)
 {
     (void)unused;
-    struct options o = local(0);
-    int listener = net_listen(&o, true);
+    int listener = net_listen(&local, true);
     stop_catch_signals(false);
     pid_t sleeper = getpid(), waker = fork();
     if (waker == 0)
@@ -537,32 +373,6 @@ static void be_interrupted(const void *unused)
 Test(net, a_signal_ends_a_blocking_call)
 {
     expect_number("accept", run_apart(be_interrupted, NULL).status, 3);
-}
-
-static void read_signal(const void *times)
-{
-    struct options o = local(0);
-    signal(SIGINT, SIG_DFL); /* who runs in a shell's background ignores it */
-    int signals = stop_open_signalfd(&o);
-    if (comes(signals, POLLIN, 0) || stop_requested())
-        _exit(1);
-    kill(getpid(), SIGTERM);
-    kill(getpid(), SIGINT);
-    if (!comes(signals, POLLIN, PATIENCE_MS) || stop_requested())
-        _exit(2);
-    stop_read_signalfd(signals);
-    if (!stop_requested() || comes(signals, POLLIN, 0))
-        _exit(4);
-    if (*(const int *)times == 2)
-        kill(getpid(), SIGINT);
-    _exit(3);
-}
-
-Test(net, a_loop_reads_its_first_signal_and_the_second_ends_it)
-{
-    const int once = 1, twice = 2;
-    expect_number("the first", run_apart(read_signal, &once).status, 3);
-    expect_number("the second", run_apart(read_signal, &twice).status, -SIGINT);
 }
 
 /* ---- the clock ----------------------------------------------------------------------------- */
@@ -580,14 +390,6 @@ Test(net, burns_as_much_cpu_time_as_it_is_told)
         cr_expect(ns >= us[i] * 1000 && ns < us[i] * 1000 + 10000000, "%lld us: %lld ns",
                   (long long)us[i], (long long)ns);
     }
-}
-
-Test(net, the_clock_goes_on)
-{
-    int64_t before = clock_now_ms();
-    poll(NULL, 0, 50);
-    int64_t ms = clock_now_ms() - before;
-    cr_expect(ms >= 40 && ms < PATIENCE_MS, "%lld ms", (long long)ms);
 }
 
 Test(net, a_time_from_now_is_a_time)
@@ -657,30 +459,4 @@ Test(net, room_is_waited_for_no_longer_than_that)
     close(ends[0]);
     cr_expect(log_wait_for_room(ends[1], 0), "nobody reads: write(2) says so at once");
     close(ends[1]);
-}
-
-/* ---- statistics ---------------------------------------------------------------------------- */
-
-static void report(const void *unused)
-{
-    (void)unused;
-    struct options o = local(0);
-    process_report(&o, 12345678901ULL, 42);
-    _exit(0); /* what was printed is out already */
-}
-
-Test(net, reports_what_the_run_has_cost)
-{
-    struct ending ending = run_apart(report, NULL);
-    double user, system_time;
-    long peak, voluntary, involuntary;
-    expect_number("one line", count_lines(ending.out), 1);
-    expect_number("its numbers",
-                  sscanf(ending.out,
-                         "server: 12345678901 requests on 42 connections; CPU %lf s user, %lf s "
-                         "system; peak memory %ld KiB; context switches %ld voluntary, %ld "
-                         "involuntary\n",
-                         &user, &system_time, &peak, &voluntary, &involuntary),
-                  5);
-    cr_expect(peak > 100 && peak < 100L * 1024 * 1024, "%ld KiB", peak);
 }
