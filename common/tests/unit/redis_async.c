@@ -22,11 +22,9 @@ static struct {
 } told[32];
 static int told_count;
 static int askers[ASKERS]; /* addresses for askers; the value: how often to ask again after NULL */
-static bool asks_on;       /* whoever is told something asks again at once */
 
 static const struct redis_command ping = {.count = 1, .words = {"PING"}, .lens = {4}};
 #define PING "*1\r\n$4\r\nPING\r\n"
-#define AUTH "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
 
 static void answered(void *asker, const redisReply *reply, int why)
 {
@@ -39,8 +37,6 @@ static void answered(void *asker, const redisReply *reply, int why)
     else if (reply)
         snprintf(told[told_count].text, sizeof(told[0].text), "%.*s", (int)reply->len, reply->str);
     told_count++;
-    if (reply && asks_on)
-        cr_assert(redis_async_ask(&redis, &ping, asker) == 0);
     if (!reply && askers[who] > 0) {
         askers[who]--;
         int refused = redis_async_ask(&redis, &ping, asker);
@@ -148,15 +144,13 @@ static void send_once_connected(void)
     redis_async_flush(&redis);
 }
 
-/* Connects, with `count` commands of the first askers sent, behind the password. */
+/* Connects, with `count` commands of the first askers sent. */
 static void connect_and_ask(int count)
 {
     for (int who = 0; who < count; who++)
         ask(who);
     accept_redis();
     send_once_connected();
-    if (*server.password)
-        cr_assert(hear(peer, AUTH));
     for (int who = 0; who < count; who++)
         cr_assert(hear(peer, PING));
 }
@@ -166,49 +160,6 @@ static void expect_reply(int who, const char *bytes, const char *text)
     say(peer, bytes);
     turn_until_told(1);
     expect_told(who, text);
-}
-
-/* Connects, and the first asker has had its reply. */
-static void connect_and_hear(void)
-{
-    connect_and_ask(1);
-    expect_reply(0, "+OK\r\n", "OK");
-}
-
-/* ---- a password ---------------------------------------------------------------------------- */
-
-Test(redis_async, the_password_is_said_first_and_its_reply_is_nobodys)
-{
-    strcpy(server.password, "secret");
-    connect_and_ask(2);
-    say(peer, "+OK\r\n");
-    cr_assert(turn(PATIENCE_MS));
-    expect_silence();
-    say(peer, "+zero\r\n+one\r\n");
-    turn_until_told(2);
-    expect_told(0, "zero");
-    expect_told(1, "one");
-    ask(2);
-    redis_async_flush(&redis);
-    cr_assert(hear(peer, PING), "it is said once a connection");
-    redis_async_close(&redis);
-    expect_none(2, REDIS_NO_CONNECTION);
-}
-
-Test(redis_async, a_refused_password_is_told_to_all_and_ends_the_connection)
-{
-    strcpy(server.password, "secret");
-    connect_and_ask(2);
-    say(peer, "-WRONGPASS no\r\n-NOAUTH no\r\n-NOAUTH no\r\n");
-    turn_until_told(2);
-    expect_none(0, REDIS_NOT_ADMITTED);
-    expect_none(1, REDIS_NOT_ADMITTED);
-    expect_number("nothing to watch", redis.fd, -1);
-    connect_and_ask(1);
-    expect_reply(0, "+OK\r\n+well\r\n", "well");
-    ask(1);
-    redis_async_close(&redis);
-    expect_none(1, REDIS_NO_CONNECTION);
 }
 
 /* ---- asking -------------------------------------------------------------------------------- */
@@ -223,18 +174,6 @@ Test(redis_async, nothing_is_opened_before_it_is_needed)
     redis_async_close(&redis);
     cr_expect(!comes(listener, POLLIN, 0));
     expect_silence();
-}
-
-Test(redis_async, the_first_question_connects)
-{
-    ask(0);
-    cr_expect(redis.fd >= 0);
-    cr_expect(redis.events & POLLOUT, "waits to be connected");
-    expect_number("opened", redis.opened, 1);
-    accept_redis();
-    expect_silence();
-    redis_async_close(&redis);
-    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 Test(redis_async, replies_reach_their_askers_in_order)
@@ -254,7 +193,8 @@ Test(redis_async, replies_reach_their_askers_in_order)
 Test(redis_async, commands_leave_together)
 {
     char bytes[200];
-    connect_and_hear();
+    connect_and_ask(1);
+    expect_reply(0, "+OK\r\n", "OK");
     for (int who = 0; who < 5; who++)
         ask(who);
     cr_expect(!comes(peer, POLLIN, 0), "they only pile up");
@@ -278,18 +218,6 @@ Test(redis_async, nothing_leaves_before_the_connection_is_made)
     cr_expect(hear(peer, PING));
 }
 
-Test(redis_async, a_reply_may_come_byte_by_byte)
-{
-    connect_and_ask(2);
-    for (const char *at = "$5\r\nhello\r\n+x\r"; *at; at++) {
-        send_all(peer, at, 1);
-        cr_assert(turn(PATIENCE_MS));
-    }
-    expect_told(0, "hello");
-    expect_silence();
-    expect_reply(1, "\n", "x");
-}
-
 Test(redis_async, a_large_reply_is_read_in_one_round)
 {
     const char *large = array_reply(4, 15000);
@@ -300,23 +228,6 @@ Test(redis_async, a_large_reply_is_read_in_one_round)
         turns++;
     expect_number("told", told_count, 1);
     expect_number("rounds", turns, 1);
-}
-
-Test(redis_async, the_largest_reply_may_come_in_pieces)
-{
-    const char *large = array_reply(REDIS_MAX_ELEMENTS, REDIS_MAX_STRING);
-    size_t len = strlen(large), sent = 0;
-    int turns = 0;
-    connect_and_ask(1);
-    for (size_t piece; sent < len; sent += piece) {
-        piece = len - sent < 40000 ? len - sent : 40000;
-        expect_silence();
-        send_all(peer, large + sent, piece);
-        while (turn(0))
-            turns++;
-    }
-    expect_number("told", told_count, 1);
-    cr_expect(turns > 1, "%d", turns);
 }
 
 Test(redis_async, the_longest_string_may_lack_its_last_byte)
@@ -331,38 +242,6 @@ Test(redis_async, the_longest_string_may_lack_its_last_byte)
     send_all(peer, longest + len - 1, 1);
     turn_until_told(1);
     expect_number("why", told[0].why, 0);
-}
-
-Test(redis_async, a_reply_larger_than_a_page_can_be_is_a_503_for_all_behind_it)
-{
-    static char endless[20000];
-    const char *const replies[] = {"*22\r\n", "*2147483647\r\n", "*2\r\n*0\r\n",
-                                   array_reply(2, REDIS_MAX_STRING + 1), endless};
-    memset(endless, 'x', sizeof(endless) - 1);
-    memcpy(endless, "$1000000\r\n", strlen("$1000000\r\n"));
-    for (size_t i = 0; i < COUNT(replies); i++) {
-        connect_and_ask(3);
-        say(peer, "+zero\r\n");
-        send_all(peer, replies[i], strlen(replies[i]));
-        turn_until_told(3);
-        expect_told(0, "zero");
-        expect_none(1, REDIS_NO_CONNECTION);
-        expect_none(2, REDIS_NO_CONNECTION);
-        expect_number("nothing to watch", redis.fd, -1);
-    }
-}
-
-Test(redis_async, whoever_was_told_may_ask_again)
-{
-    connect_and_ask(1);
-    for (int i = 0; i < 3; i++) {
-        expect_reply(0, "+OK\r\n", "OK");
-        ask(0);
-        redis_async_flush(&redis);
-        cr_assert(hear(peer, PING));
-    }
-    redis_async_close(&redis);
-    expect_none(0, REDIS_NO_CONNECTION);
 }
 
 /* ---- a lost connection --------------------------------------------------------------------- */
@@ -390,84 +269,7 @@ Test(redis_async, a_lost_connection_is_a_503_for_all)
     cr_expect(!comes(peer, POLLIN, 0));
 }
 
-Test(redis_async, a_connection_lost_while_nobody_asks_is_opened_again)
-{
-    connect_and_hear();
-    lose_redis();
-    cr_assert(turn(PATIENCE_MS));
-    expect_number("nothing to watch", redis.fd, -1);
-    ask(1);
-    expect_number("a new connection", redis.opened, 2);
-    redis_async_close(&redis);
-    expect_none(1, REDIS_NO_CONNECTION);
-}
-
-Test(redis_async, rubbish_is_a_503_for_all)
-{
-    connect_and_ask(2);
-    say(peer, "HTTP/1.1 400 Bad Request\r\n\r\n");
-    turn_until_told(2);
-    expect_none(0, REDIS_NO_CONNECTION);
-    expect_none(1, REDIS_NO_CONNECTION);
-    expect_number("nothing to watch", redis.fd, -1);
-    char byte;
-    expect_number("closed", recv(peer, &byte, 1, 0), 0);
-}
-
-Test(redis_async, writing_to_a_redis_that_is_gone_is_a_503)
-{
-    connect_and_ask(1);
-    lose_redis();
-    ask(1);
-    redis_async_flush(&redis); /* before the loop has seen the end */
-    while (told_count < told_seen + 2)
-        cr_assert(turn(PATIENCE_MS));
-    expect_none(0, REDIS_NO_CONNECTION);
-    expect_none(1, REDIS_NO_CONNECTION);
-    expect_number("nothing to watch", redis.fd, -1);
-}
-
-/* Connects once more, and answers the one who has asked. */
-static void expect_new_connection(int who)
-{
-    expect_number("a new connection", redis.opened, 2);
-    accept_redis();
-    send_once_connected();
-    cr_assert(hear(peer, PING));
-    expect_reply(who, "+well\r\n", "well");
-    redis_async_close(&redis);
-    expect_silence();
-}
-
-/* The end has come, but the loop has not yet looked. */
-Test(redis_async, a_connection_found_closed_as_it_is_needed_costs_no_question)
-{
-    connect_and_hear();
-    lose_redis();
-    ask(1);
-    expect_new_connection(1);
-}
-
 /* ---- what nobody has asked for ------------------------------------------------------------- */
-
-Test(redis_async, what_is_said_while_nobody_waits_ends_the_connection)
-{
-    connect_and_hear();
-    say(peer, "+unasked\r\n");
-    cr_assert(turn(PATIENCE_MS));
-    expect_number("nothing to watch", redis.fd, -1);
-    expect_silence();
-    ask(1);
-    expect_new_connection(1);
-}
-
-Test(redis_async, what_was_said_before_a_question_is_not_its_reply)
-{
-    connect_and_hear();
-    say(peer, "+unasked\r\n");
-    ask(1);
-    expect_new_connection(1);
-}
 
 Test(redis_async, what_stands_behind_the_last_reply_is_nobodys)
 {
@@ -485,42 +287,7 @@ Test(redis_async, what_stands_behind_the_last_reply_is_nobodys)
     expect_silence();
 }
 
-/* As a page does: its next question is asked while its last reply is told. */
-Test(redis_async, a_question_asked_while_told_does_not_get_what_stands_behind)
-{
-    asks_on = true;
-    connect_and_ask(1);
-    expect_reply(0, "+one\r\n+unasked\r\n", "one");
-    asks_on = false;
-    expect_new_connection(0);
-}
-
 /* ---- a Redis that takes too long ----------------------------------------------------------- */
-
-/* The time in which Redis may complete no reply is over. */
-static void expire(void)
-{
-    redis.heard -= 5000;
-    redis_async_expire(&redis);
-}
-
-Test(redis_async, an_overdue_reply_is_a_504_for_all_behind_it)
-{
-    connect_and_ask(3);
-    expect_reply(0, "+zero\r\n$5\r\nhal", "zero");
-    redis_async_expire(&redis);
-    expect_silence();
-    expire();
-    expect_none(1, REDIS_NO_REPLY);
-    expect_none(2, REDIS_NO_REPLY);
-    expect_silence();
-    expect_number("nothing to watch", redis.fd, -1);
-    char byte;
-    expect_number("closed", recv(peer, &byte, 1, 0), 0);
-
-    ask(3);
-    expect_new_connection(3);
-}
 
 /* The time begins anew with each reply: a Redis that is asked a lot is not a silent one. */
 Test(redis_async, silence_is_a_504_and_a_reply_ends_it)
@@ -539,24 +306,11 @@ Test(redis_async, silence_is_a_504_and_a_reply_ends_it)
     expect_none(1, REDIS_NO_REPLY);
 }
 
-/* The process may have been stopped, or busy, while they came. */
-Test(redis_async, what_has_come_is_read_before_it_is_too_late)
-{
-    connect_and_ask(3);
-    say(peer, "+zero\r\n+one\r\n");
-    cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
-    expire();
-    expect_told(0, "zero");
-    expect_told(1, "one");
-    expect_silence();
-    expire();
-    expect_none(2, REDIS_NO_REPLY);
-}
-
 Test(redis_async, what_was_overdue_once_is_forgotten)
 {
     connect_and_ask(1);
-    expire();
+    redis.heard -= 5000;
+    redis_async_expire(&redis);
     expect_none(0, REDIS_NO_REPLY);
     ask(1);
     accept_redis();
@@ -566,59 +320,6 @@ Test(redis_async, what_was_overdue_once_is_forgotten)
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */
-
-Test(redis_async, where_there_is_no_socket_nothing_is_asked)
-{
-    unlink(stand_in_path());
-    expect_number("no socket", redis_async_ask(&redis, &ping, &askers[0]), REDIS_NO_CONNECTION);
-    expect_silence();
-    expect_number("nothing to watch", redis.fd, -1);
-    redis_async_flush(&redis);
-    listener = stand_in_listen();
-    ask(0);
-    redis_async_close(&redis);
-    expect_none(0, REDIS_NO_CONNECTION);
-}
-
-Test(redis_async, a_refused_connection_is_a_503)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* bound, but not listening */
-    cr_assert(bind(taken, (struct sockaddr *)&address, size) == 0 &&
-              getsockname(taken, (struct sockaddr *)&address, &size) == 0);
-    server.address_size = size;
-    memcpy(&server.address, &address, size);
-
-    for (int i = 0; i < 3; i++) { /* the kernel may say so at once, or later */
-        if (redis_async_ask(&redis, &ping, &askers[i]) == 0) {
-            turn_until_told(1);
-            expect_none(i, REDIS_NO_CONNECTION);
-        }
-        expect_number("nothing to watch", redis.fd, -1);
-        expect_number("no time to keep", redis_async_timeout(&redis), -1);
-    }
-    expect_silence();
-    close(taken);
-}
-
-/* A TCP connection that is never made: its listener's queue is full, and the SYN is thrown away. */
-static void locate_full_queue(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr *any = (struct sockaddr *)&address;
-    socklen_t size = sizeof(address);
-    int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), made = 1;
-    cr_assert(bind(full, any, size) == 0 && listen(full, 0) == 0 &&
-              getsockname(full, any, &size) == 0);
-    while (made) {
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        connect(fd, any, size);
-        made = comes(fd, POLLOUT, 200);
-    }
-    server.address_size = size;
-    memcpy(&server.address, &address, size);
-}
 
 /* The loop may have been busy: then the connection has been made, and nobody has looked. */
 Test(redis_async, a_connection_that_was_made_in_time_is_not_given_up)
@@ -682,25 +383,6 @@ Test(redis_async, the_time_out_does_not_end_before_the_deadline)
     expect_number("ms", ms, redis.connect_deadline - now + 1);
 }
 
-Test(redis_async, connecting_has_its_time)
-{
-    locate_full_queue();
-    server.connect_ms = 200;
-    ask(0);
-    ask(1);
-    int ms = redis_async_timeout(&redis);
-    cr_expect(ms > 100 && ms <= 201, "%d", ms);
-    redis_async_expire(&redis);
-    expect_silence();
-    while ((ms = redis_async_timeout(&redis)) > 0)
-        poll(NULL, 0, ms); /* as if nothing came from the descriptor */
-    redis_async_expire(&redis);
-    expect_none(0, REDIS_NO_CONNECTION);
-    expect_none(1, REDIS_NO_CONNECTION);
-    expect_number("nothing to watch", redis.fd, -1);
-    expect_number("no time to keep", redis_async_timeout(&redis), -1);
-}
-
 Test(redis_async, a_made_connection_has_a_time_to_keep_while_a_reply_is_owed)
 {
     connect_and_ask(1);
@@ -732,23 +414,6 @@ Test(redis_async, whoever_hears_of_a_lost_connection_may_ask_again_at_once)
     expect_told(2, "again 2");
     redis_async_close(&redis);
     expect_silence();
-}
-
-Test(redis_async, whoever_hears_of_an_overdue_reply_may_ask_again_at_once)
-{
-    askers[0] = askers[1] = 1;
-    connect_and_ask(2);
-    expire();
-    expect_none(0, REDIS_NO_REPLY);
-    expect_none(1, REDIS_NO_REPLY);
-    expect_silence();
-    expect_number("a new connection", redis.opened, 2);
-    accept_redis();
-    send_once_connected();
-    say(peer, "+again 0\r\n+again 1\r\n");
-    turn_until_told(2);
-    expect_told(0, "again 0");
-    expect_told(1, "again 1");
 }
 
 /* A descriptor found readable and writable at once: the end is read, somebody asks again, and the
