@@ -218,6 +218,17 @@ Test(redis_async, nothing_leaves_before_the_connection_is_made)
     cr_expect(hear(peer, PING));
 }
 
+/* An array of strings of so many bytes. */
+static const char *array_reply(int count, int len)
+{
+    char *reply = malloc((size_t)count * ((size_t)len + 20) + 20), *at = reply;
+    cr_assert(reply);
+    at += sprintf(at, "*%d\r\n", count);
+    for (int i = 0; i < count; i++)
+        at += sprintf(at, "$%d\r\n%0*d\r\n", len, len, 0);
+    return reply;
+}
+
 Test(redis_async, a_large_reply_is_read_in_one_round)
 {
     const char *large = array_reply(4, 15000);

@@ -296,8 +296,7 @@ static inline redisReply *reply_of(const char *bytes, size_t len)
 
 #define REPLY(literal) reply_of((literal), sizeof(literal) - 1)
 
-/* Where a stand-in for Redis listens: a Unix socket in the scratch folder. */
-/* As --redis has it. */
+/* Where a stand-in for Redis listens, as --redis has it: a Unix socket in the scratch folder. */
 static inline const char *stand_in_where(void)
 {
     static char where[64];
@@ -321,42 +320,7 @@ static inline int stand_in_listen(void)
     return listener;
 }
 
-/* An array of strings of so many bytes. */
-static inline const char *array_reply(int count, int len)
-{
-    char *reply = malloc((size_t)count * ((size_t)len + 20) + 20), *at = reply;
-    cr_assert(reply);
-    at += sprintf(at, "*%d\r\n", count);
-    for (int i = 0; i < count; i++)
-        at += sprintf(at, "$%d\r\n%0*d\r\n", len, len, 0);
-    return reply;
-}
-
-/* What a stand-in does, step by step. */
-struct scene {
-    enum {
-        THE_END, /* closes what it has */
-        ACCEPT,  /* the next connection, which takes the last one's place */
-        HEAR,    /* waits until exactly these bytes have come */
-        SAY,     /* sends these bytes */
-        DRIP,    /* sends them one at a time, DRIP_MS apart, until the other side has had enough */
-        SULK,    /* waits until the other side closes */
-        HANG_UP, /* closes */
-        AWAIT,   /* waits for stand_in_go_on() */
-    } act;
-    const char *bytes;
-};
-
-enum { DRIP_MS = 20 };
-
-struct stand_in {
-    int listener;
-    const struct scene *scene;
-    pthread_t thread;
-    int cue[2];         /* a pipe: a byte for each AWAIT */
-    const char *failed; /* what did not go by the script */
-};
-
+/* Waits until exactly these bytes have come. */
 static inline bool hear(int fd, const char *bytes)
 {
     char heard[1024];
@@ -370,119 +334,6 @@ static inline bool hear(int fd, const char *bytes)
         got += (size_t)n;
     }
     return memcmp(heard, bytes, len) == 0;
-}
-
-static inline void drip(int fd, const char *bytes)
-{
-    for (; *bytes && send(fd, bytes, 1, MSG_NOSIGNAL) == 1; bytes++)
-        poll(NULL, 0, DRIP_MS);
-}
-
-static inline void *stand_in_play(void *data)
-{
-    struct stand_in *s = data;
-    char byte;
-    int fd = -1;
-    for (const struct scene *scene = s->scene; scene->act != THE_END && !s->failed; scene++)
-        switch (scene->act) {
-        case ACCEPT:
-            if (fd >= 0)
-                close(fd);
-            fd = comes(s->listener, POLLIN, PATIENCE_MS)
-                     ? accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)
-                     : -1;
-            s->failed = fd < 0 ? "nobody connects" : NULL;
-            break;
-        case HEAR:
-            s->failed = hear(fd, scene->bytes) ? NULL : scene->bytes;
-            break;
-        case SAY:
-            if (send(fd, scene->bytes, strlen(scene->bytes), MSG_NOSIGNAL) < 0)
-                s->failed = "nobody listens";
-            break;
-        case DRIP:
-            drip(fd, scene->bytes);
-            break;
-        case SULK:
-            if (!comes(fd, POLLIN, PATIENCE_MS) || recv(fd, &byte, 1, 0) > 0)
-                s->failed = "no end of the connection";
-            break;
-        case HANG_UP:
-            close(fd);
-            fd = -1;
-            break;
-        case AWAIT:
-            if (!comes(s->cue[0], POLLIN, PATIENCE_MS) || read(s->cue[0], &byte, 1) != 1)
-                s->failed = "no cue";
-            break;
-        case THE_END:
-            break;
-        }
-    if (fd >= 0)
-        close(fd);
-    return NULL;
-}
-
-/* What is on; one stand-in is enough for a test. */
-static struct stand_in stand_in;
-static struct scene stand_in_scenes[80];
-
-static inline void stand_in_start(int listener, const struct scene *scenes)
-{
-    stand_in = (struct stand_in){.listener = listener, .scene = stand_in_scenes};
-    for (size_t i = 0; i == 0 || scenes[i - 1].act != THE_END; i++)
-        stand_in_scenes[i] = scenes[i];
-    cr_assert(pipe(stand_in.cue) == 0 &&
-              pthread_create(&stand_in.thread, NULL, stand_in_play, &stand_in) == 0);
-}
-
-#define ACCEPTS                                                                                    \
-    {                                                                                              \
-        ACCEPT, NULL                                                                               \
-    }
-#define HEARS(it)                                                                                  \
-    {                                                                                              \
-        HEAR, it                                                                                   \
-    }
-#define SAYS(it)                                                                                   \
-    {                                                                                              \
-        SAY, it                                                                                    \
-    }
-#define DRIPS(it)                                                                                  \
-    {                                                                                              \
-        DRIP, it                                                                                   \
-    }
-#define SULKS                                                                                      \
-    {                                                                                              \
-        SULK, NULL                                                                                 \
-    }
-#define HANGS_UP                                                                                   \
-    {                                                                                              \
-        HANG_UP, NULL                                                                              \
-    }
-#define AWAITS                                                                                     \
-    {                                                                                              \
-        AWAIT, NULL                                                                                \
-    }
-
-/* Plays these scenes, on a thread. The bytes must stay until stand_in_end(). */
-#define PLAY(listener, ...) stand_in_start(listener, (struct scene[]){__VA_ARGS__, {THE_END, NULL}})
-
-static inline void stand_in_go_on(void)
-{
-    cr_assert(write(stand_in.cue[1], "", 1) == 1);
-}
-
-/* Sees the last scene; does nothing if nothing is on. */
-static inline void stand_in_end(void)
-{
-    if (!stand_in.scene)
-        return;
-    pthread_join(stand_in.thread, NULL);
-    close(stand_in.cue[0]);
-    close(stand_in.cue[1]);
-    cr_expect(!stand_in.failed, "the stand-in for Redis missed: %s", stand_in.failed);
-    stand_in.scene = NULL;
 }
 
 #endif
