@@ -33,20 +33,14 @@ static void take(void)
     cr_assert(status_snapshot(&status));
 }
 
-static const char *write_json(void)
+static void take_json(void)
 {
+    take();
     out.len = 0;
     status_write_json(&status, &out);
     buffer_append(&out, "", 1);
     cr_assert(!out.failed);
     cr_assert(json_read(&json, out.bytes), "no JSON: %s", json.at);
-    return out.bytes;
-}
-
-static void take_json(void)
-{
-    take();
-    write_json();
 }
 
 static void finish(void)
@@ -57,100 +51,16 @@ static void finish(void)
 
 TestSuite(status, .timeout = 60, .fini = finish);
 
-/* ---- the document -------------------------------------------------------------------------- */
+/* ---- slots --------------------------------------------------------------------------------- */
 
-static void expect_fields(size_t slots)
+static void expect_slots(size_t count)
 {
-    size_t at = 0;
-    char path[64];
-    expect_number("fields", json.count, HEAD_FIELDS + slots * SLOT_FIELDS);
-    for (; at < HEAD_FIELDS; at++)
-        expect_text("in this order", json.values[at].path, head_fields[at]);
-    for (size_t slot = 0; slot < slots; slot++)
-        for (size_t i = 0; i < SLOT_FIELDS; i++, at++) {
-            snprintf(path, sizeof(path), "slots.%zu.%s", slot, slot_fields[i]);
-            expect_text("in this order", json.values[at].path, path);
-        }
-}
-
-Test(status, every_field_is_always_there_and_in_one_order)
-{
-    start_as(STATUS_THREADS, 5);
-    take_json();
-    expect_fields(0);
-    board_claim(board, 7);
-    struct board_slot *slot = board_claim(board, 8);
-    board_begin_request(slot, "GET /", 5);
-    board_change_state(slot, -1, STATUS_ASKING, clock_now_ms());
-    board_claim(board, 9);
-    take_json();
-    expect_fields(3);
-    start_as(STATUS_EVENT_LOOP, 1);
-    board_claim(board, getpid());
-    take_json();
-    expect_fields(1);
-}
-
-Test(status, says_whose_it_is)
-{
-    start_as(STATUS_THREADS, 5);
-    take_json();
-    expect_text("server", json_text(&json, "server"), "unit");
-    expect_text("version", json_text(&json, "version"), ZEROHTTPD_VERSION);
-    expect_text("architecture", json_text(&json, "architecture"), "in a \"few\" words");
-    expect_number("pid", json_number(&json, "pid"), getpid());
-    expect_number("workers", json_number(&json, "workers_most"), 5);
-    cr_expect(json_number(&json, "uptime_ms") >= 0 && json_number(&json, "uptime_ms") < 30000);
-    start_as(STATUS_EVENT_LOOP, 1);
-    take_json();
-    expect_number("workers of a loop", json_number(&json, "workers_most"), 1);
+    expect_number("fields", json.count, HEAD_FIELDS + count * SLOT_FIELDS);
 }
 
 Test(status, there_is_none_without_a_board)
 {
     cr_expect(!status_snapshot(&status));
-}
-
-/* Whatever a client asks for: the document can be read, and says what it was. */
-Test(status, any_byte_can_be_in_a_request)
-{
-    start_as(STATUS_THREADS, 1);
-    struct board_slot *slot = board_claim(board, 1);
-    for (int byte = 1; byte < 256; byte++) {
-        const char request[] = {'<', (char)byte, '>', '\0'};
-        board_begin_request(slot, request, 3);
-        take();
-        const char *text = write_json();
-        expect_text("request", json_text(&json, "slots.0.request"), request);
-        for (const char *at = text; *at; at++)
-            cr_assert(*at == '\n' || (*at >= ' ' && *at <= '~'), "byte %d", byte);
-    }
-}
-
-/* ---- slots --------------------------------------------------------------------------------- */
-
-static const char *const names[] = {"fresh", "idle", "reading", "asking", "writing", "lingering"};
-
-Test(status, a_worker_is_in_the_state_of_its_connection)
-{
-    start_as(STATUS_THREADS, 8);
-    for (int i = 0; i < 6; i++)
-        board_change_state(board_claim(board, 100 + i), -1, i, clock_now_ms());
-    board_claim(board, 106);
-    take_json();
-    for (int i = 0; i < 7; i++) {
-        char path[64];
-        snprintf(path, sizeof(path), "slots.%d.state", i);
-        expect_text(path, json_text(&json, path), i < 6 ? names[i] : "waiting");
-        snprintf(path, sizeof(path), "slots.%d.id", i);
-        expect_number(path, json_number(&json, path), 100 + i);
-        for (int state = 0; state < 6; state++) {
-            snprintf(path, sizeof(path), "slots.%d.by_state.%s", i, names[state]);
-            expect_number(path, json_number(&json, path), state == i);
-            snprintf(path, sizeof(path), "now.%s", names[state]);
-            expect_number(path, json_number(&json, path), 1);
-        }
-    }
 }
 
 /* The main process claims a slot, and then makes the worker who is to have it. It may also have to
@@ -161,7 +71,7 @@ Test(status, a_worker_that_is_not_there_yet_is_left_out)
     board_claim(board, getpid());
     board_change_state(board_claim(board, getpid()), -1, STATUS_WRITING, clock_now_ms());
     take_json();
-    expect_fields(1);
+    expect_slots(1);
     expect_text("state", json_text(&json, "slots.0.state"), "writing");
 }
 
@@ -178,28 +88,6 @@ Test(status, a_worker_is_in_one_state_even_while_it_moves)
     expect_number("writing", json_number(&json, "now.writing"), 0);
 }
 
-Test(status, a_loop_has_many_connections)
-{
-    start_as(STATUS_EVENT_LOOP, 1);
-    struct board_slot *slot = board_claim(board, getpid());
-    for (int state = 0; state < 6; state++)
-        for (int i = 0; i <= state; i++)
-            board_change_state(slot, -1, state, clock_now_ms());
-    board_change_state(slot, -1, 6, clock_now_ms()); /* one that is to be closed */
-    board_begin_request(slot, "GET /status", 11);
-    take_json();
-    expect_text("state", json_text(&json, "slots.0.state"), "loop");
-    expect_text("since", json_text(&json, "slots.0.since_ms"), "null");
-    expect_text("request", json_text(&json, "slots.0.request"), "GET /status");
-    for (int state = 0; state < 6; state++) {
-        char path[64];
-        snprintf(path, sizeof(path), "slots.0.by_state.%s", names[state]);
-        expect_number(path, json_number(&json, path), state + 1);
-        snprintf(path, sizeof(path), "now.%s", names[state]);
-        expect_number(path, json_number(&json, path), state + 1);
-    }
-}
-
 Test(status, a_slot_without_a_worker_is_left_out_and_its_counts_stay)
 {
     start_as(STATUS_THREADS, 3);
@@ -212,7 +100,7 @@ Test(status, a_slot_without_a_worker_is_left_out_and_its_counts_stay)
     }
     board_release(slots[1]);
     take_json();
-    expect_fields(2);
+    expect_slots(2);
     expect_number("the first", json_number(&json, "slots.0.slot"), 0);
     expect_number("the third", json_number(&json, "slots.1.slot"), 2);
     expect_number("its id", json_number(&json, "slots.1.id"), 12);
@@ -272,22 +160,6 @@ Test(status, counts_threads_descriptors_and_memory)
     close(ends[1]);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
-}
-
-Test(status, counts_time_and_switches)
-{
-    start_as(STATUS_PROCESSES, 1);
-    take();
-    struct status before = status;
-    status.slots = NULL;
-    clock_burn_cpu(100 * 1000);
-    poll(NULL, 0, 1);
-    take();
-    uint64_t ms =
-        status.cpu_user_ms + status.cpu_system_ms - before.cpu_user_ms - before.cpu_system_ms;
-    cr_expect(ms >= 90 && ms < 5000, "%llu ms", (unsigned long long)ms);
-    cr_expect(status.voluntary > before.voluntary, "it has slept");
-    free(before.slots);
 }
 
 /* ---- a process and its children (chapters 2 and 3) ----------------------------------------- */
@@ -391,7 +263,7 @@ Test(status, a_child_sees_the_whole_family)
                                                               : i == 2 ? fill_memory
                                                                        : NULL);
     take_in_a_child();
-    expect_fields(4);
+    expect_slots(4);
     expect_number("main", json_number(&json, "pid"), getpid());
     expect_number("five", json_number(&json, "processes"), 5);
     expect_number("of a thread each", json_number(&json, "threads"), threads + 3);
@@ -488,13 +360,13 @@ Test(status, the_dead_are_left_out)
     board_change_state(slot, -1, STATUS_WRITING, clock_now_ms());
     board_claim(board, 1);
     take_in_a_child();
-    expect_fields(2);
+    expect_slots(2);
     expect_number("it writes", json_number(&json, "now.writing"), 1);
     siginfo_t info;
     kill(worker, SIGKILL);
     cr_assert(waitid(P_PID, (id_t)worker, &info, WEXITED | WNOWAIT) == 0); /* it stays a zombie */
     take_in_a_child();
-    expect_fields(1);
+    expect_slots(1);
     expect_number("nobody writes", json_number(&json, "now.writing"), 0);
     expect_number("processes", json_number(&json, "processes"), 2);
     wait_for(worker);
@@ -511,7 +383,7 @@ Test(status, a_crowd_of_children_is_measured_in_part)
     for (int i = 0; i < CROWD; i++)
         workers[i] = add_worker(board_claim(board, getpid()), NULL);
     take_in_a_child();
-    expect_fields(CROWD + 1);
+    expect_slots(CROWD + 1);
     expect_number("processes", json_number(&json, "processes"), CROWD + 2);
     expect_number("threads", json_number(&json, "threads"), CROWD + threads);
     long long all = json_number(&json, "descriptors");
@@ -620,16 +492,20 @@ Test(status, the_page_of_a_loop)
                 "loop loop since ");
 }
 
-/* A page may be looked at with curl, in a terminal. */
-Test(status, any_byte_in_a_request_is_written_out_on_the_page)
+/* Whatever a client asks for: the JSON can be read, and says what it was. The page may be looked at
+ * with curl, in a terminal. */
+Test(status, any_byte_in_a_request_is_written_out)
 {
     start_as(STATUS_THREADS, 1);
     struct board_slot *slot = board_claim(board, 1);
     board_change_state(slot, -1, STATUS_WRITING, clock_now_ms());
     for (int byte = 1; byte < 256; byte++) {
-        const char request[] = {(char)byte, '\0'};
-        board_begin_request(slot, request, 1);
-        take();
+        const char request[] = {'<', (char)byte, '>', '\0'};
+        board_begin_request(slot, request, 3);
+        take_json();
+        expect_text("request", json_text(&json, "slots.0.request"), request);
+        for (const char *at = out.bytes; *at; at++)
+            cr_assert(*at == '\n' || (*at >= ' ' && *at <= '~'), "byte %d", byte);
         for (const char *at = render("{{#slots}}{{slots.request}}{{/slots}}"); *at; at++)
             cr_assert(*at >= ' ' && *at <= '~', "byte %d", byte);
     }
