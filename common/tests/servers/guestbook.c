@@ -260,6 +260,8 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
                   (!pages[i].older || body_has(page, pages[i].older)),
               "%s: %s", pages[i].target, page->body);
     }
+    redis("LTRIM guestbook:entries 5 -1"); /* forty: the second page is full, and the last */
+    check(!body_has(get("/guestbook?page=2"), "rel=\"next\""), "there is no third page");
 }
 
 static void say_post(struct client *c, int number)
