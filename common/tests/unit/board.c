@@ -8,17 +8,6 @@
 
 TestSuite(board, .timeout = 30);
 
-Test(board, opens_empty)
-{
-    struct board *board = board_open(3);
-    cr_assert(board);
-    expect_number("board", board->count, 3);
-    expect_number("board", board_requests(board), 0);
-    expect_number("board", board_connections(board), 0);
-    for (int i = 0; i < 3; i++)
-        expect_number("slot", board->slots[i].owner, 0);
-}
-
 Test(board, each_slot_is_claimed_once)
 {
     struct board *board = board_open(3);
@@ -131,36 +120,6 @@ Test(board, tells_responses_by_their_class)
         expect_number("class", board_responses(board, i), counts[i]);
     expect_number("all", board_requests(board), 8);
     expect_number("of one", board_slot_requests(slot), 7);
-}
-
-Test(board, sums_over_all_slots)
-{
-    struct board *board = board_open(4);
-    for (int i = 0; i < 4; i++) {
-        struct board_slot *slot = board_claim(board, i + 1);
-        for (int n = 0; n <= i; n++)
-            board_count_response(slot, 200);
-        board_count_connection(slot);
-        if (i % 2)
-            board_release(slot); /* what is gone counts on */
-    }
-    expect_number("1 + 2 + 3 + 4", board_requests(board), 10);
-    expect_number("one each", board_connections(board), 4);
-}
-
-static void count_one(const void *slot)
-{
-    board_count_response((struct board_slot *)slot, 200);
-    board_change_state((struct board_slot *)slot, -1, 3, 0);
-}
-
-Test(board, is_shared_with_children)
-{
-    struct board *board = board_open(1);
-    struct board_slot *slot = board_claim(board, 1);
-    expect_number("the child", run_apart(count_one, slot).status, 0);
-    expect_number("what it counted", board_requests(board), 1);
-    expect_number("where it moved", slot->connections_by_state[3], 1);
 }
 
 /* ---- what a worker is at ------------------------------------------------------------------- */

@@ -46,18 +46,13 @@ static void wait_for_leash(void)
         _exit(1);
 }
 
-/* Waits until so many are left. */
-static int64_t reap_until(unsigned left)
+static void reap_all(void)
 {
-    int64_t shortest = children_reap(&children), until = clock_now_ms() + PATIENCE_MS;
-    while (HASH_COUNT(children.by_pid) > left && clock_now_ms() < until) {
+    int64_t until = clock_now_ms() + PATIENCE_MS;
+    for (children_reap(&children); children.by_pid && clock_now_ms() < until;
+         children_reap(&children))
         children_wait(PATIENCE_MS);
-        int64_t life = children_reap(&children);
-        if (life >= 0 && (shortest < 0 || life < shortest))
-            shortest = life;
-    }
-    expect_number("left", HASH_COUNT(children.by_pid), left);
-    return shortest;
+    expect_number("left", HASH_COUNT(children.by_pid), 0);
 }
 
 static int owners(void)
@@ -90,17 +85,7 @@ Test(children, the_living_are_left_alone)
     expect_number("it is known", HASH_COUNT(children.by_pid), 1);
     expect_number("it has its slot", owners(), 1);
     close(leash[1]);
-    reap_until(0);
-}
-
-Test(children, the_dead_are_reaped_and_their_slots_released)
-{
-    for (int i = 0; i < 5; i++)
-        add_child(end_at_once);
-    expect_number("slots", owners(), 5);
-    cr_expect(reap_until(0) >= 0);
-    expect_number("slots", owners(), 0);
-    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
+    reap_all();
 }
 
 /* One pending SIGCHLD may stand for many. */
@@ -114,8 +99,11 @@ Test(children, one_signal_may_stand_for_many)
     struct child *child, *next;
     HASH_ITER (hh, children.by_pid, child, next) /* all have ended; none is reaped */
         cr_assert(waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT) == 0);
+    expect_number("slots", owners(), 5);
     cr_expect(children_reap(&children) >= 0);
     expect_number("all at once", HASH_COUNT(children.by_pid), 0);
+    expect_number("slots", owners(), 0);
+    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
 }
 
 Test(children, the_shortest_life_is_told)
@@ -146,29 +134,13 @@ Test(children, strangers_are_reaped_without_harm)
     expect_number("reaped", waitpid(stranger, NULL, WNOHANG), -1);
 }
 
-static void show_score(const void *unused)
-{
-    char score[16] = "";
-    (void)unused;
-    children_die_first();
-    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-    if (read(fd, score, sizeof(score) - 1) > 0)
-        fputs(score, stdout);
-}
-
-Test(children, die_first_where_memory_runs_out)
-{
-    struct ending ending = run_apart(show_score, NULL);
-    expect_text("score", ending.out, "1000\n");
-}
-
 Test(children, waiting_ends_with_a_child)
 {
     int64_t start_time = clock_now_ms();
     add_child(end_at_once);
     children_wait(PATIENCE_MS);
     cr_expect(clock_now_ms() - start_time < PATIENCE_MS / 2);
-    reap_until(0);
+    reap_all();
 }
 
 Test(children, waiting_ends_with_its_time)
@@ -193,21 +165,6 @@ static void be_interrupted(const void *unused)
 Test(children, a_child_leaves_SIGINT_to_its_parent)
 {
     expect_number("it goes on", run_apart(be_interrupted, NULL).status, 3);
-}
-
-static void ask_to_stop(const void *unused)
-{
-    (void)unused;
-    children_reset_signals();
-    if (stop_requested())
-        _exit(1);
-    kill(getpid(), SIGTERM);
-    _exit(stop_requested() ? 3 : 2);
-}
-
-Test(children, SIGTERM_asks_a_child_to_stop)
-{
-    expect_number("it noticed", run_apart(ask_to_stop, NULL).status, 3);
 }
 
 static void be_asked_before(const void *unused)
@@ -267,24 +224,6 @@ static void live_for_ever(void)
         _exit(9);
     for (;;)
         pause();
-}
-
-Test(children, stopping_nobody_takes_no_time)
-{
-    int64_t start_time = clock_now_ms();
-    children_stop(&children, PATIENCE_MS);
-    cr_expect(clock_now_ms() - start_time < 1000);
-}
-
-Test(children, the_willing_stop_when_they_are_asked)
-{
-    int64_t start_time = clock_now_ms();
-    for (int i = 0; i < 4; i++)
-        add_child(live_until_asked);
-    children_stop(&children, PATIENCE_MS);
-    cr_expect(clock_now_ms() - start_time < PATIENCE_MS / 2);
-    expect_number("slots", owners(), 0);
-    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
 }
 
 Test(children, the_stubborn_are_killed)

@@ -122,21 +122,6 @@ static void hear_until(const char *end_of)
 
 /* ---- served -------------------------------------------------------------------------------- */
 
-Test(serve, a_client_is_served_until_it_leaves)
-{
-    begin();
-    say(client, GET("/a.txt"));
-    hear_until("0123456789");
-    say(client, GET("/a.txt") GET("/none") GET("/a.txt"));
-    shutdown(client, SHUT_WR);
-    const char *text = heard();
-    end();
-    cr_expect(strncmp(text, "HTTP/1.1 200 OK\r\n", 17) == 0, "%s", text);
-    expect_part("the second", text, "HTTP/1.1 404 Not Found\r\n");
-    expect_number("requests", board_slot_requests(worker.slot), 4);
-    expect_number("connections", worker.slot->connections, 1);
-}
-
 static struct redis *take(void)
 {
     int why;
@@ -155,30 +140,13 @@ Test(serve, whoever_gets_no_connection_from_the_pool_is_told_so)
     redis_pool_release(&pool, only);
 }
 
-Test(serve, a_request_returns_its_connection_to_the_pool)
-{
-    begin();
-    say(client, GET_LAST("/guestbook"));
-    heard();
-    end();
-    struct redis *redis = take();
-    cr_expect(redis, "it is there");
-    redis_pool_release(&pool, redis);
-}
-
-/* Little room on the way: what is not read soon fills it. */
-static void narrow(void)
-{
-    int little = 32768;
-    cr_assert(setsockopt(served, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
-}
-
 Test(serve, a_reader_that_pauses_gets_all_of_a_large_file_though_somebody_waits)
 {
     static char large[3000000];
+    int little = 32768; /* on the way: what is not read soon fills it */
     memset(large, 'L', sizeof(large));
     scratch_bytes("public/large", large, sizeof(large));
-    narrow();
+    cr_assert(setsockopt(served, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
     crowd = 1;
     begin();
     say(client, GET_LAST("/large"));
@@ -206,19 +174,6 @@ Test(serve, a_fresh_client_out_of_a_crowd_may_be_silent_for_two_seconds)
     expect_text("silently", heard(), "");
     int64_t ms = clock_now_ms() - begun;
     cr_expect(ms >= 2000 && ms < 2000 + PATIENCE_MS / 2, "after %lld ms", (long long)ms);
-    end();
-}
-
-Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
-{
-    options.keep_alive_ms = 1000000;
-    begin();
-    say(client, GET("/a.txt"));
-    hear_until("0123456789");
-    int64_t begun = clock_now_ms();
-    crowd = 101;
-    expect_text("silently", heard(), "");
-    cr_expect(clock_now_ms() - begun < 1000);
     end();
 }
 
@@ -266,27 +221,6 @@ Test(serve, that_a_client_is_waited_for_is_not_said_of_one_who_asks_and_leaves)
     expect_number("not waited", stays, 0);
 }
 
-/* For how long it is served, if it takes 2.5 KB a second, on a way that holds little. That is
- * progress each second, which sets its deadline anew. */
-static int64_t read_slowly(int most_ms)
-{
-    enum { SOME_BYTES = 500, EVERY_MS = 200 };
-    static const char page[16000]; /* it is sent from memory, and read in 6 seconds */
-    char bytes[SOME_BYTES];
-    struct pollfd end_of_it = {.fd = client, .events = POLLRDHUP};
-    int64_t begun = clock_now_ms(), ms = 0;
-    scratch_bytes("public/page", page, sizeof(page));
-    begin();
-    say(client, GET("/page"));
-    while (ms < most_ms && poll(&end_of_it, 1, EVERY_MS) == 0) {
-        recv(client, bytes, sizeof(bytes), MSG_DONTWAIT);
-        ms = clock_now_ms() - begun;
-    }
-    close(client);
-    end();
-    return ms;
-}
-
 /* A Unix socket, whose bytes leave the sender's buffer when they are read. */
 static void open_slow_client(void)
 {
@@ -297,19 +231,6 @@ static void open_slow_client(void)
     client = ends[1];
     cr_assert(setsockopt(served, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) == 0 &&
               setsockopt(served, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)) == 0);
-}
-
-Test(serve, a_reader_that_is_too_slow_makes_way_for_somebody_who_waits)
-{
-    enum { TIMEOUT_MS = 2000, LIMIT_MS = 4000 };
-    options.timeout_ms = TIMEOUT_MS;
-    open_slow_client();
-    int64_t ms = read_slowly(LIMIT_MS);
-    cr_expect(ms >= LIMIT_MS, "though nobody waits: after %lld ms", (long long)ms);
-    crowd = 1;
-    open_slow_client();
-    ms = read_slowly(LIMIT_MS);
-    cr_expect(ms >= TIMEOUT_MS && ms < LIMIT_MS, "after %lld ms", (long long)ms);
 }
 
 static void be_held_up(int unused)
@@ -345,17 +266,6 @@ Test(serve, a_reader_is_not_blamed_for_the_time_in_which_the_server_was_held_up)
     end();
 }
 
-Test(serve, a_request_in_the_making_is_not_given_up)
-{
-    crowd = 1;
-    say(client, "GET /a.txt HTTP/1.1\r\n");
-    begin();
-    poll(NULL, 0, 2 * TICK_MS); /* two silent ticks, which are what this is about */
-    say(client, "Host: a\r\n\r\n");
-    expect_part("served", heard(), "\r\n\r\n0123456789");
-    end();
-}
-
 Test(serve, those_wait_who_are_in_the_listeners_queue)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -381,50 +291,28 @@ Test(serve, those_wait_who_are_in_the_listeners_queue)
 
 /* ---- nobody to serve ----------------------------------------------------------------------- */
 
-Test(serve, a_busy_server_says_so)
+Test(serve, a_busy_server_says_so_once_whatever_it_is_told)
 {
-    say(client, GET("/a.txt"));
-    begin_busy();
-    const char *text = heard();
-    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    expect_part("503", text, "\r\nRetry-After: 1\r\n");
-    expect_part("503", text, "\r\nConnection: close\r\n");
-    end();
-}
-
-/* It takes more than one read. */
-Test(serve, a_busy_server_says_so_to_a_long_request)
-{
-    char field[3000];
-    memset(field, 'x', sizeof(field) - 1);
-    field[sizeof(field) - 1] = '\0';
-    say(client, "GET / HTTP/1.1\r\nHost: a\r\nX: ");
-    say(client, field);
-    say(client, "\r\n\r\n");
-    begin_busy();
-    const char *text = heard();
-    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    end();
-}
-
-Test(serve, a_busy_server_says_so_once)
-{
-    say(client, GET("/a.txt") GET("/a.txt"));
-    begin_busy();
-    const char *text = heard();
-    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    cr_expect(!strstr(text + 13, "HTTP/1.1 503 "), "%s", text);
-    end();
-}
-
-Test(serve, a_busy_server_says_so_to_one_who_waits_for_leave_to_send_a_body)
-{
-    say(client, "POST /guestbook HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
-                "Expect: 100-continue\r\n\r\n");
-    begin_busy();
-    const char *text = heard();
-    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    end();
+    static char long_one[4000]; /* which takes more than one read */
+    const char *const requests[] = {
+        GET("/a.txt"),
+        GET("/a.txt") GET("/a.txt"),
+        "POST /guestbook HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+        long_one,
+    };
+    snprintf(long_one, sizeof(long_one), "GET / HTTP/1.1\r\nHost: a\r\nX: %03000d\r\n\r\n", 0);
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        say(client, requests[i]);
+        begin_busy();
+        const char *text = heard();
+        end();
+        cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
+        cr_expect(!strstr(text + 13, "HTTP/1.1 "), "%s", text);
+        expect_part("503", text, "\r\nRetry-After: 1\r\n");
+        expect_part("503", text, "\r\nConnection: close\r\n");
+        close(client);
+        open_client();
+    }
 }
 
 Test(serve, a_busy_server_does_not_wait_long_for_a_request)
