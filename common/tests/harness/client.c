@@ -237,18 +237,6 @@ uint64_t hear_rest(struct client *c)
     return count;
 }
 
-void hear_continue(struct client *c)
-{
-    static const char expected[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    int64_t limit = now_ms() + patience(SOON_MS);
-    while (c->len - c->used < strlen(expected) && receive(c, limit))
-        ;
-    check(c->len - c->used == strlen(expected) &&
-              memcmp(c->in + c->used, expected, strlen(expected)) == 0,
-          "this is not 100 Continue: %.*s", (int)(c->len - c->used), c->in + c->used);
-    c->used = c->len;
-}
-
 const char *field(const struct answer *a, const char *name)
 {
     size_t len = strlen(name);

@@ -319,7 +319,6 @@ void say_no_more(struct client *);                               /* half-closes 
  * end has to follow. The answer is the client's, and lives until its next. */
 const struct answer *hear(struct client *);
 const struct answer *hear_head(struct client *); /* the response to HEAD */
-void hear_continue(struct client *);             /* 100 Continue */
 void hear_end(struct client *);                  /* the connection ends without another byte */
 uint64_t hear_rest(struct client *);             /* counts bytes until it ends, however that is */
 bool has_heard(const struct client *);           /* is there something to hear right now? */

@@ -304,23 +304,6 @@ EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
     check(get("/index.html/")->status == 404, "a file is no folder");
 }
 
-EVERY_SERVER(a_folder_without_its_slash_moves_there)
-{
-    const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0755) == 0, "%s", strerror(errno));
-    write_file("root/public/sub/index.html", "inside", 6);
-    start_server("--root", root);
-    check_file(get("/sub/"), place("root/public/sub/index.html"));
-
-    const struct answer *answer = get("/sub");
-    const char *location = field(answer, "Location");
-    check(answer->status == 301 && location && strcmp(location, "/sub/") == 0, "%d to %s",
-          answer->status, location);
-    answer = get("/sub?a=b");
-    location = field(answer, "Location");
-    check(location && strcmp(location, "/sub/?a=b") == 0, "to %s", location);
-}
-
 /* A browser sends more than a URI reference may hold, which is what Location is (RFC 9110, 10.2.2).
  */
 EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)

@@ -82,19 +82,6 @@ EVERY_SERVER(an_entrys_time_is_utc_wherever_the_server_stands)
     check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s", entry->str);
 }
 
-EVERY_SERVER(the_newest_entry_is_shown_first)
-{
-    start_redis();
-    start_server();
-    check(post("guest-name=Ada&guest-remarks=the+first")->status == 303, "not stored");
-    check(post("guest-name=Bob&guest-remarks=the+second")->status == 303, "not stored");
-    const struct answer *page = get("/guestbook");
-    check_page(page, "the first");
-    check_page(page, "the second");
-    check(strstr(page->body, "the second") < strstr(page->body, "the first"), "%s", page->body);
-    check(strstr(page->body, "Bob") < strstr(page->body, "Ada"), "%s", page->body);
-}
-
 EVERY_SERVER(markup_that_was_posted_comes_back_as_text)
 {
     start_redis();
@@ -275,29 +262,6 @@ static void say_post(struct client *c, int number)
     say(c, request);
 }
 
-EVERY_SERVER(twenty_visitors_who_post_at_once_are_all_in_the_book)
-{
-    struct client *clients[20];
-    start_redis();
-    start_server();
-    for (int i = 0; i < 20; i++)
-        clients[i] = dial();
-    for (int i = 0; i < 20; i++)
-        say_post(clients[i], i);
-    for (int i = 0; i < 20; i++) {
-        check(hear(clients[i])->status == 303, "visitor %d: status %d", i,
-              clients[i]->answer.status);
-        hang_up(clients[i]);
-    }
-    const struct answer *page = get("/guestbook");
-    for (int i = 0; i < 20; i++) {
-        char text[32];
-        snprintf(text, sizeof(text), "post %02d", i);
-        check_page(page, text);
-    }
-    check(redis_number("LLEN guestbook:entries") == 20, "more entries than posts");
-}
-
 enum { KEPT = 10000, AT_MOST = 10100 }; /* entries, as guestbook.h has it */
 
 static const char fill[] =
@@ -340,22 +304,6 @@ EVERY_SERVER(the_newest_ten_thousand_entries_are_kept)
     check(post("guest-name=Bob&guest-remarks=and+another")->status == 303, "not stored");
     check(redis_number("LLEN guestbook:entries") == KEPT + 1 && count_trims() == 1, "%lld trims",
           count_trims());
-}
-
-/* Such as one that an older version of the server, or somebody else, has filled. */
-EVERY_SERVER(a_list_far_too_long_is_trimmed_with_the_next_post)
-{
-    start_redis();
-    start_server();
-    redis("EVAL %s 1 guestbook:entries %d", fill, 5 * KEPT);
-    check(body_has(get("/guestbook"), "entry 50000"), "not the newest");
-    check(redis_number("LLEN guestbook:entries") == 5LL * KEPT, "looking at it takes nothing away");
-    check(post("guest-name=Bob&guest-remarks=hello")->status == 303, "not stored");
-    check(redis_number("LLEN guestbook:entries") == KEPT, "%lld entries",
-          redis_number("LLEN guestbook:entries"));
-    check_entry(-1, "hello");
-    check_entry(-2, "entry 50000");
-    check_entry(0, "entry 40002");
 }
 
 /* Several of them find the list too long at once, and each trims it. */

@@ -205,37 +205,6 @@ EVERY_SERVER(ten_pipelined_requests_are_answered_in_order)
     check(redis_number("LLEN guestbook:entries") == 2, "not two entries");
 }
 
-EVERY_SERVER(a_chunked_post_is_stored_like_any_other)
-{
-    start_redis();
-    start_server();
-    struct client *c = dial_and_say(POST_CHUNKS);
-    check(hear(c)->status == 303, "status %d", c->answer.status);
-    hang_up(c);
-    const char *entry = redis("LINDEX guestbook:entries 0")->str;
-    check(entry && strstr(entry, "\nAda\nhello"), "%s", entry);
-}
-
-EVERY_SERVER(a_client_that_asks_is_told_to_go_on_with_its_body)
-{
-    start_redis();
-    start_server();
-    struct client *c = dial();
-    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 34\r\nExpect: 100-continue"
-           "\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n");
-    hear_continue(c);
-    say(c, FORM);
-    check(hear(c)->status == 303 && c->answer.kept, "status %d", c->answer.status);
-    hang_up(c);
-
-    c = dial();
-    say(c, "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 65537\r\n"
-           "Expect: 100-continue\r\n\r\n");
-    check(hear(c)->status == 413, "status %d", c->answer.status); /* at once, and no 100 before */
-    hang_up(c);
-    check(redis_number("LLEN guestbook:entries") == 1, "not one entry");
-}
-
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 EVERY_SERVER(a_body_that_is_too_large_is_refused_without_a_reset)
@@ -250,28 +219,4 @@ EVERY_SERVER(a_body_that_is_too_large_is_refused_without_a_reset)
     check_no_reset(c);
     hang_up(c);
     free(body);
-}
-
-/* ---- clients that leave -------------------------------------------------------------------- */
-
-EVERY_SERVER(half_a_post_stores_nothing)
-{
-    static const char *const halves[] = {
-        "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 35\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\n\r\n" FORM,
-        "POST /guestbook HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\n\r\n22\r\n" FORM "\r\n",
-        "POST /guestbook HT",
-    };
-    start_redis();
-    start_server();
-    for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
-        struct client *c = dial_and_say(halves[i]);
-        say_no_more(c);
-        hear_end(c); /* it has asked for nothing, and gets nothing */
-        hang_up(c);
-    }
-    check(redis_number("LLEN guestbook:entries") == 0, "half a post was stored");
-    check(has_counted(stop_server(), 0, sizeof(halves) / sizeof(halves[0])),
-          "half a request was counted");
 }

@@ -66,19 +66,6 @@ EVERY_SERVER(when_redis_dies_the_guestbook_says_so_until_it_is_back)
     wait_until(get("/guestbook")->status == 200, 1000, "Redis is back, and nobody notices");
 }
 
-EVERY_SERVER(a_restart_of_redis_between_two_requests_costs_neither)
-{
-    start_redis();
-    start_server();
-    struct client *c = dial();
-    for (int i = 0; i < 3; i++) {
-        say(c, VIEW);
-        check(hear(c)->status == 200, "after %d restarts: %d", i, c->answer.status);
-        kill_redis();
-        start_redis();
-    }
-}
-
 EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
 {
     start_redis();
@@ -91,23 +78,6 @@ EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
     start_redis();
     say(c, VIEW);
     check(hear(c)->status == 200, "status %d", c->answer.status);
-}
-
-/* --timeout 5 gives a command one second. */
-EVERY_SERVER(a_frozen_redis_means_504_in_time)
-{
-    start_redis();
-    start_server("--timeout", "5");
-    check(get("/guestbook")->status == 200, "not even before");
-    freeze_redis();
-    int64_t start = now_ms();
-    const struct answer *answer = get("/guestbook");
-    int64_t took = now_ms() - start;
-    check(answer->status == 504 && body_has(answer, "Redis"), "%d: %s", answer->status,
-          answer->body);
-    check(took >= 900 && took < 1000 + patience(1000), "after %lld ms", (long long)took);
-    thaw_redis();
-    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
 }
 
 /* Many more than there are connections in the pool: whoever waits for one has no more time than the
@@ -169,39 +139,6 @@ EVERY_SERVER(waiting_for_redis_costs_no_cpu_whatever_the_client_does_meanwhile)
     check(server_cpu_ms() - before < patience(60), "%lld ms of CPU",
           (long long)(server_cpu_ms() - before));
     check_file(hear(c), "public/index.html");
-}
-
-EVERY_SERVER(a_post_whose_reply_is_lost_is_not_sent_again)
-{
-    start_redis();
-    start_server("--timeout", "1");
-    freeze_redis();
-    const struct answer *answer = post(FORM);
-    check(answer->status == 504 && body_has(answer, "may or may not"), "%d: %s", answer->status,
-          answer->body);
-    thaw_redis();
-    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
-    check(redis_number("LLEN guestbook:entries") <= 1, "stored more than once");
-}
-
-/* A late reply to the first must not be taken for the reply to the second. */
-EVERY_SERVER(nobody_gets_a_reply_that_was_meant_for_another)
-{
-    start_redis();
-    start_server("--timeout", "2.5");
-    redis("SET guestbook:visitors 41");
-    check(post(FORM)->status == 303, "not stored");
-    freeze_redis();
-    for (int i = 0; i < 3; i++)
-        check(get("/guestbook")->status == 504, "Redis is frozen");
-    thaw_redis();
-    wait_until(get("/guestbook")->status == 200, 1000, "Redis is well, and nobody notices");
-    long long before = redis_number("GET guestbook:visitors");
-    char expected[64];
-    snprintf(expected, sizeof(expected), "visitor number %lld.", before + 1);
-    const struct answer *page = get("/guestbook");
-    check(body_has(page, expected) && body_has(page, "<bdi>Ada</bdi>"), "not %s: %s", expected,
-          page->body);
 }
 
 EVERY_SERVER(somebody_elses_value_under_our_key_is_a_503)

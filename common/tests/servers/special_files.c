@@ -413,16 +413,6 @@ EVERY_SERVER(a_file_replaced_while_it_is_sent_is_sent_as_it_was)
     check_body("/large.bin", "new");
 }
 
-EVERY_SERVER(a_file_removed_while_it_is_sent_is_sent_as_it_was)
-{
-    struct client *c = dial_for_a_large_file();
-    check(unlink(place("root/public/large.bin")) == 0, "%s", strerror(errno));
-    check(hear(c)->body_len == LARGE && count_letters(&c->answer, 'a') == LARGE, "%zu bytes",
-          c->answer.body_len);
-    hang_up(c);
-    check_status("/large.bin", 404);
-}
-
 EVERY_SERVER(a_file_that_grows_while_it_is_sent_is_sent_as_long_as_it_was_said)
 {
     struct client *c = dial_for_a_large_file();

@@ -151,18 +151,6 @@ EVERY_SERVER(it_says_who_it_is)
     check(json_number(&json, "workers_most") == most, "%lld", json_number(&json, "workers_most"));
 }
 
-EVERY_SERVER(head_gets_the_fields_and_no_body)
-{
-    let_it_look_at_itself();
-    start_server();
-    struct client *c = dial_and_say("HEAD /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    const struct answer *a = hear_head(c);
-    check(a->status == 200 && strcmp(field(a, "Content-Type"), "application/json") == 0, "%d",
-          a->status);
-    say(c, "POST /status.json HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
-    check(hear(c)->status == 405, "%d", c->answer.status);
-}
-
 /* The page is for people: what it looks like is its template's business. */
 EVERY_SERVER(the_page_says_it_too)
 {
@@ -344,13 +332,6 @@ static void hold_seven(void)
     check(hear(held[6])->status == 400, "%d", held[6]->answer.status);
 }
 
-static void let_go(void)
-{
-    thaw_redis();
-    for (int i = 0; i < HELD; i++)
-        hang_up(held[i]);
-}
-
 static void check_requests(void)
 {
     int slot = -1, i;
@@ -369,7 +350,7 @@ static void check_requests(void)
     check(strcmp(text_of(i, "state"), "reading") == 0, "who answers is %s", text_of(i, "state"));
 }
 
-CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly)
+CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly_until_they_leave)
 {
     hold_seven();
     wait_until(says_exactly(held_states, HELD), SOON_MS, "the board says: %s", board_text());
@@ -379,14 +360,6 @@ CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly)
               "%d slots", count_slots());
     else
         check_requests();
-    let_go();
-}
-
-/* And one after the other leaves. */
-CONCURRENT_SERVERS(who_leaves_is_off_the_board)
-{
-    hold_seven();
-    wait_until(says_exactly(held_states, HELD), SOON_MS, "the board says: %s", board_text());
     for (int i = 0; i < HELD - 1; i++) {
         if (i == 4) {
             thaw_redis(); /* while Redis is asked, nobody looks whether the client is still there */
