@@ -134,6 +134,22 @@ Test(children, strangers_are_reaped_without_harm)
     expect_number("reaped", waitpid(stranger, NULL, WNOHANG), -1);
 }
 
+static void show_score(const void *unused)
+{
+    char score[16] = "";
+    (void)unused;
+    children_die_first();
+    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    if (read(fd, score, sizeof(score) - 1) > 0)
+        fputs(score, stdout);
+}
+
+Test(children, die_first_where_memory_runs_out)
+{
+    struct ending ending = run_apart(show_score, NULL);
+    expect_text("score", ending.out, "1000\n");
+}
+
 Test(children, waiting_ends_with_a_child)
 {
     int64_t start_time = clock_now_ms();

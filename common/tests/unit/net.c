@@ -375,6 +375,31 @@ Test(net, a_signal_ends_a_blocking_call)
     expect_number("accept", run_apart(be_interrupted, NULL).status, 3);
 }
 
+static void read_signal(const void *times)
+{
+    signal(SIGINT, SIG_DFL); /* who runs in a shell's background ignores it */
+    int signals = stop_open_signalfd(&local);
+    if (comes(signals, POLLIN, 0) || stop_requested())
+        _exit(1);
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGINT);
+    if (!comes(signals, POLLIN, PATIENCE_MS) || stop_requested())
+        _exit(2);
+    stop_read_signalfd(signals);
+    if (!stop_requested() || comes(signals, POLLIN, 0))
+        _exit(4);
+    if (*(const int *)times == 2)
+        kill(getpid(), SIGINT);
+    _exit(3);
+}
+
+Test(net, a_loop_reads_its_first_signal_and_the_second_ends_it)
+{
+    const int once = 1, twice = 2;
+    expect_number("the first", run_apart(read_signal, &once).status, 3);
+    expect_number("the second", run_apart(read_signal, &twice).status, -SIGINT);
+}
+
 /* ---- the clock ----------------------------------------------------------------------------- */
 
 /* The CPU time of this thread: sleeping does not add to it. */

@@ -162,6 +162,22 @@ Test(status, counts_threads_descriptors_and_memory)
         pthread_join(threads[i], NULL);
 }
 
+Test(status, counts_time_and_switches)
+{
+    start_as(STATUS_PROCESSES, 1);
+    take();
+    struct status before = status;
+    status.slots = NULL;
+    clock_burn_cpu(100 * 1000);
+    poll(NULL, 0, 1);
+    take();
+    uint64_t ms =
+        status.cpu_user_ms + status.cpu_system_ms - before.cpu_user_ms - before.cpu_system_ms;
+    cr_expect(ms >= 90 && ms < 5000, "%llu ms", (unsigned long long)ms);
+    cr_expect(status.voluntary > before.voluntary, "it has slept");
+    free(before.slots);
+}
+
 /* ---- a process and its children (chapters 2 and 3) ----------------------------------------- */
 
 static int told[2]; /* a pipe: what a child finds */
@@ -418,12 +434,14 @@ Test(status, the_page_has_a_name_for_all_there_is)
     board_count_response(slot, 404);
     board_change_state(slot, -1, STATUS_WRITING, clock_now_ms());
     board_begin_request(slot, "GET /<b>", 8);
+    board_claim(board, 43);
     take();
     expect_text("server", render("{{server}} {{version}} {{architecture}}"),
                 "unit " ZEROHTTPD_VERSION " in a &quot;few&quot; words");
     expect_text("numbers",
                 render("{{slots.length}} of {{workers_most}}, {{requests}} {{connections}}"),
-                "2 of 3, 3 1");
+                "3 of 3, 3 1");
+    expect_text("without a client", render("{{waiting}}"), "1");
     expect_text("classes",
                 render("{{responses.2xx}}{{responses.3xx}}{{responses.4xx}}{{responses.5xx}}"),
                 "1020");
@@ -437,7 +455,8 @@ Test(status, the_page_has_a_name_for_all_there_is)
                        "{{slots.by_state.idle}}{{slots.by_state.reading}}{{slots.by_state.asking}}{"
                        "{slots.by_state.writing}}"
                        "{{slots.by_state.lingering}}]{{/slots}}"),
-                "[0 41 idle  0 0 010000][1 42 writing GET /&lt;b&gt; 3 1 000010]");
+                "[0 41 idle  0 0 010000][1 42 writing GET /&lt;b&gt; 3 1 000010]"
+                "[2 43 waiting  0 0 000000]");
     expect_text("not a loop", render("{{#loop}}loop{{/loop}}{{#no_loop}}none{{/no_loop}}"), "none");
 
     status.cpu_user_ms = 1;
@@ -450,13 +469,14 @@ Test(status, the_page_has_a_name_for_all_there_is)
     status.descriptors = 8;
     status.pid = 9;
     status.uptime_ms = 10;
-    status.slots[1].since_ms = 11;
+    for (int i = 0; i < 3; i++)
+        status.slots[i].since_ms = 11 * (uint64_t)i;
     expect_text("the rest",
                 render("{{cpu_ms.user}}{{cpu_ms.system}}{{switches.voluntary}}{{switches."
                        "involuntary}}{{processes}}"
                        "{{threads}}{{pss_kib}}{{descriptors}}{{pid}} {{uptime_ms}} "
                        "{{#slots}}{{slots.since_ms}},{{/slots}}"),
-                "123456789 10 ms 0 ms,11 ms,");
+                "123456789 10 ms 0 ms,11 ms,22 ms,");
 }
 
 /* So that its script finds in the JSON what the template has in the same place. */
