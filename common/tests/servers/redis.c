@@ -349,6 +349,7 @@ EVERY_SERVER(a_user_may_be_in_the_address)
     snprintf(where, sizeof(where), "redis://ada@127.0.0.1:%s", port);
     setenv("REDISCLI_AUTH", "secret", 1);
     start_server("--redis", where);
+    check_no_redis(get("/guestbook"));
     close(taken);
     start_redis("--port", port);
     redis("ACL SETUSER ada on >secret ~guestbook:* +incr +get +lrange +rpush +ltrim");
