@@ -159,6 +159,13 @@ struct client *dial_and_say(const char *text)
     return c;
 }
 
+struct client *dial_and_be_read(const char *text)
+{
+    struct client *c = dial();
+    say_and_be_read(c, text);
+    return c;
+}
+
 void say_no_more(struct client *c)
 {
     shutdown(c->fd, SHUT_WR);

@@ -311,6 +311,7 @@ void say(struct client *, const char *text);
 void say_and_be_read(struct client *,
                      const char *text); /* and waits until the server has read it */
 struct client *dial_and_say(const char *text);
+struct client *dial_and_be_read(const char *text);
 void say_bytes(struct client *, const void *bytes, size_t len);
 bool try_to_say(struct client *, const void *bytes, size_t len); /* false: the server has closed */
 void say_no_more(struct client *);                               /* half-closes */

@@ -128,8 +128,7 @@ EVERY_SERVER(it_becomes_the_user_that_it_is_told_before_its_first_client)
     let_it_look_at_itself();
     start_server("--user", "nobody");
     check_is_nobodys(server_pid);
-    struct client *c = dial(); /* for whom 02 makes its first process */
-    say_and_be_read(c, "GET / HTTP/1.1\r\n");
+    struct client *c = dial_and_be_read("GET / HTTP/1.1\r\n"); /* 02 makes a process for it */
     for (int i = list_children(server_pid, children, ROOM, NULL); i-- > 0;) {
         check_is_nobodys(children[i]);
         snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)children[i]);

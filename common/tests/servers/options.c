@@ -303,8 +303,7 @@ EVERY_SERVER(a_request_whose_client_has_gone_is_logged_with_499)
     start_redis();
     start_server("-v");
     freeze_redis();
-    struct client *c = dial_and_say(post);
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    struct client *c = dial_and_be_read(post);
     reset(c);
     thaw_redis();
     wait_until(redis_number("LLEN guestbook:entries") == 1, SOON_MS, "not stored");

@@ -95,12 +95,20 @@ BLOCKING_SERVERS(a_crowd_may_be_slow_to_speak)
     }
 }
 
-/* 02's parent looks at the queue every 50 ms, and tells the children. Nothing outside shows when it
- * has done so. */
-static void let_it_look_at_the_queue(void)
+enum { BEGUN = 10 }; /* bytes */
+
+/* A client that has begun to speak, and a patient one that waits behind it. */
+static struct client *begin_before_another(const char *bytes, struct client **patient)
 {
+    struct client *c = dial();
+    say_bytes(c, bytes, BEGUN);
+    wait_until(is_read(c), SOON_MS, "it was not read");
+    *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    /* 02's parent looks at the queue every 50 ms, and tells the children. Nothing outside shows
+     * when it has done so. */
     if (server_is("forking"))
         poll(NULL, 0, 200);
+    return c;
 }
 
 /* Who has asked for more before the last answer has come may go on, while another waits; but not
@@ -114,12 +122,8 @@ BLOCKING_SERVERS(who_pipelines_makes_way_too)
     for (int i = 0; i < MANY; i++)
         memcpy(requests + (size_t)i * (sizeof(request) - 1), request, sizeof(request));
     start_server("--workers", "1");
-    struct client *greedy = dial();
-    say_bytes(greedy, requests, 10);
-    wait_until(is_read(greedy), SOON_MS, "it was not read");
-    struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    let_it_look_at_the_queue();
-    say(greedy, requests + 10);
+    struct client *patient, *greedy = begin_before_another(requests, &patient);
+    say(greedy, requests + BEGUN);
     while (hear(greedy)->kept)
         check(++heard <= MOST, "%d requests, and somebody waits", MOST);
     hang_up(greedy);
@@ -134,12 +138,8 @@ BLOCKING_SERVERS(who_has_only_begun_the_next_request_makes_way)
     static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nO"; /* PTIONS... */
     int heard = 1;
     start_server("--workers", "1");
-    struct client *greedy = dial();
-    say_bytes(greedy, request, 10);
-    wait_until(is_read(greedy), SOON_MS, "it was not read");
-    struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    let_it_look_at_the_queue();
-    say(greedy, request + 10);
+    struct client *patient, *greedy = begin_before_another(request, &patient);
+    say(greedy, request + BEGUN);
     while (hear(greedy)->kept) {
         check(++heard <= MOST, "%d requests, and somebody waits", MOST);
         say(greedy, request + 1);
@@ -162,12 +162,8 @@ BLOCKING_SERVERS(who_fills_a_buffer_with_a_begun_request_makes_way)
         memcpy(bytes, head, strlen(head));
         memcpy(bytes + size / 2 - 4, "\r\n\r\n", 4);
         memcpy(bytes + size / 2, head, strlen(head));
-        struct client *greedy = dial();
-        say_bytes(greedy, bytes, 10);
-        wait_until(is_read(greedy), SOON_MS, "it was not read");
-        struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-        let_it_look_at_the_queue();
-        say_bytes(greedy, bytes + 10, size - 10);
+        struct client *patient, *greedy = begin_before_another(bytes, &patient);
+        say_bytes(greedy, bytes + BEGUN, size - BEGUN);
         check(!hear(greedy)->kept, "%zu bytes: somebody waits, and the next request is not there",
               size);
         hang_up(greedy);
@@ -190,12 +186,8 @@ BLOCKING_SERVERS(who_has_sent_the_next_request_of_4096_bytes_is_kept)
         memcpy(bytes, first, strlen(first));
         memcpy(bytes + strlen(first), head, strlen(head));
         memcpy(bytes + strlen(first) + size - 4, "\r\n\r\n", 4);
-        struct client *quick = dial();
-        say_bytes(quick, bytes, 10);
-        wait_until(is_read(quick), SOON_MS, "it was not read");
-        struct client *patient = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-        let_it_look_at_the_queue();
-        say_bytes(quick, bytes + 10, strlen(first) + size - 10);
+        struct client *patient, *quick = begin_before_another(bytes, &patient);
+        say_bytes(quick, bytes + BEGUN, strlen(first) + size - BEGUN);
         check(hear(quick)->kept == (size == MOST), "%zu bytes", size);
         if (size == MOST)
             check(hear(quick)->status == 204, "status %d", quick->answer.status);
@@ -214,9 +206,7 @@ static void at_its_cap_the_next_client_waits_and_is_not_refused(void)
     struct client *inside[CAP];
     start_server("--workers", "4");
     for (int i = 0; i < CAP; i++) {
-        inside[i] = dial();
-        say(inside[i], "GET / HTTP/1.1\r\n");
-        wait_until(is_read(inside[i]), SOON_MS, "client %d was not read from", i);
+        inside[i] = dial_and_be_read("GET / HTTP/1.1\r\n");
     }
     struct client *fifth = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     struct pollfd something = {.fd = fifth->fd, .events = POLLIN};

@@ -59,8 +59,7 @@ EVERY_SERVER(a_request_in_flight_is_finished_before_it_ends)
     start_redis();
     start_server("--timeout", "20"); /* 4 s for Redis */
     freeze_redis();
-    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    struct client *c = dial_and_be_read("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     kill(server_pid, SIGTERM);
     wait_until(server_is_stopping(), 2000, "SIGTERM was not noticed");
     thaw_redis();
@@ -89,8 +88,7 @@ CONCURRENT_SERVERS(a_client_that_comes_while_it_stops_is_refused_at_once)
     start_redis();
     start_server("--timeout", "20"); /* 4 s for Redis */
     freeze_redis();
-    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    struct client *c = dial_and_be_read("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     kill(server_pid, SIGTERM);
     wait_until(nothing_listens(), 2000, "it still listens");
     thaw_redis();
@@ -105,8 +103,7 @@ static void check_second_ends_it(int first, int second)
     start_redis();
     start_server("--timeout", "100");
     freeze_redis();
-    struct client *c = dial_and_say("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    struct client *c = dial_and_be_read("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     kill(server_pid, first);
     wait_until(server_is_stopping(), 2000, "%s was not noticed", strsignal(first));
     kill(server_pid, second);
@@ -246,8 +243,7 @@ EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most
 {
     setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1); /* chapter 5's thread ends with it */
     start_server();                                     /* whose clients have 10 s for a request */
-    struct client *c = dial_and_say("GET / HTTP/1.1\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    struct client *c = dial_and_be_read("GET / HTTP/1.1\r\n");
     int64_t start = now_ms();
     stop_server();
     int64_t took = now_ms() - start;
@@ -463,8 +459,7 @@ ONLY_SERVER(preforking, a_worker_in_the_middle_of_a_request_outlives_the_parent_
     pid_t workers[ROOM];
     start_server("--workers", "3", "--timeout", "100");
     wait_until(list_children(server_pid, workers, ROOM, NULL) == 3, 1000, "not 3 workers");
-    struct client *c = dial_and_say("GET / HTTP/1.1\r\n");
-    wait_until(is_read(c), SOON_MS, "it was not read");
+    struct client *c = dial_and_be_read("GET / HTTP/1.1\r\n");
     kill(server_pid, SIGKILL);
     await_exit(1000);
     await_orphans(workers, 3, 7000);
@@ -482,9 +477,7 @@ static struct client **dial_and_say_half(int count)
 {
     struct client **clients = calloc((size_t)count, sizeof(struct client *));
     for (int i = 0; i < count; i++) {
-        clients[i] = dial();
-        say(clients[i], "GET / HTTP/1.1\r\n");
-        wait_until(is_read(clients[i]), SOON_MS, "client %d was not read from", i);
+        clients[i] = dial_and_be_read("GET / HTTP/1.1\r\n");
     }
     return clients;
 }

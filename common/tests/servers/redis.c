@@ -71,8 +71,7 @@ EVERY_SERVER(when_redis_dies_while_it_is_asked_the_visitor_is_told)
     start_redis();
     start_server("--timeout", "30"); /* 6 s for Redis: more than a death takes to notice */
     freeze_redis();
-    struct client *c = dial_and_say(VIEW);
-    wait_until(is_read(c), SOON_MS, "not read");
+    struct client *c = dial_and_be_read(VIEW);
     kill_redis();
     check_no_redis(hear(c));
     start_redis();
@@ -111,8 +110,7 @@ CONCURRENT_SERVERS(files_are_served_while_somebody_waits_for_a_frozen_redis)
     start_redis();
     start_server("--timeout", "10");
     freeze_redis();
-    struct client *c = dial_and_say(VIEW);
-    wait_until(is_read(c), SOON_MS, "not read");
+    struct client *c = dial_and_be_read(VIEW);
     check_file(get("/"), "public/index.html");
     check_file(get("/tux.png"), "public/tux.png");
     check(!has_heard(c), "the guestbook did not wait");
@@ -130,8 +128,7 @@ EVERY_SERVER(waiting_for_redis_costs_no_cpu_whatever_the_client_does_meanwhile)
     say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); /* a kept client, whom a loop watches */
     check_file(hear(c), "public/index.html");
     freeze_redis();
-    say(c, VIEW);
-    wait_until(is_read(c), SOON_MS, "not read");
+    say_and_be_read(c, VIEW);
     int64_t before = server_cpu_ms();
     say(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     say_no_more(c);

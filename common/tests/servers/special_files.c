@@ -479,8 +479,7 @@ EVERY_SERVER(without_a_descriptor_for_the_file_it_is_503)
         start_server("--workers", "1");
     else
         start_server();
-    struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: te");
-    wait_until(is_read(c), SOON_MS, "not read");
+    struct client *c = dial_and_be_read("GET / HTTP/1.1\r\nHost: te");
     pid_t pid = serving_process();
     check(limit_of(pid, RLIMIT_NOFILE, NULL, &before) == 0, "%s", strerror(errno));
     limit = (struct rlimit){lowest_free_descriptor(pid), before.rlim_max};

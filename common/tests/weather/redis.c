@@ -244,9 +244,7 @@ CONCURRENT_SERVERS(files_are_as_fast_as_ever_while_redis_is_frozen)
     int64_t before = median_us("/", 200);
     freeze_redis();
     for (int i = 0; i < WAIT; i++) {
-        waits[i] = dial();
-        say(waits[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-        wait_until(is_read(waits[i]), SOON_MS, "not read");
+        waits[i] = dial_and_be_read("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     }
     int64_t meanwhile = median_us("/", 200);
     for (int i = 0; i < WAIT; i++)
