@@ -460,7 +460,8 @@ TestToEnd(redis, the_environment_may_hold_a_password_of_511_bytes)
     for (int len = 511; len <= 512; len++) {
         snprintf(password, sizeof(password), "%0*d", len, 0);
         setenv("REDISCLI_AUTH", password, 1);
-        expect_text(password, run_apart(find, stand_in_where()).err,
+        struct ending ending = run_apart(find, stand_in_where());
+        expect_text(password, ending.err,
                     len == 511 ? "511" : "unit: REDISCLI_AUTH: a password of at most 511 bytes\n");
     }
 }
