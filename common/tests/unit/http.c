@@ -146,7 +146,7 @@ struct good {
 
 #define GOOD(about, request, asked, where, ...)                                                    \
     {                                                                                              \
-        .name = about, .bytes = SPAN(request), .method = asked, .path = where, __VA_ARGS__        \
+        .name = about, .bytes = SPAN(request), .method = asked, .path = where, __VA_ARGS__         \
     }
 static const struct good good_requests[] = {
     GOOD("what comes along is the next request's", GET "\r\nGET /2", HTTP_GET, "/", .behind = 6),

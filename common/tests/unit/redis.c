@@ -174,7 +174,6 @@ TestToEnd(redis, a_path_a_host_and_a_password_have_a_limit)
     expect_number("of a password", REDIS_MAX_PASSWORD, 511);
 }
 
-
 /* ---- asking -------------------------------------------------------------------------------- */
 
 TestToEnd(redis, nothing_is_opened_before_it_is_needed)
