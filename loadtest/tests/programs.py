@@ -1,17 +1,43 @@
-"""The programs of loadtest/, as modules: for tests of what they compute."""
+"""What all tests of loadtest/ share. Import it first: lib and the Chromium of common/tests/clients are
+found only behind it."""
 
 import importlib.machinery
 import importlib.util
 import os
+import subprocess
 import sys
+import tempfile
 
-LOADTEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, LOADTEST)
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOADTEST = os.path.dirname(HERE)
+sys.path[:0] = [LOADTEST]
+sys.path += [os.path.join(os.path.dirname(LOADTEST), "common/tests/clients")]
 
 
 def load(name):
+    """A program of loadtest/ as a module, for tests of what it computes."""
     loader = importlib.machinery.SourceFileLoader(name, os.path.join(LOADTEST, name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     sys.modules[name] = module  # dataclasses look there
     loader.exec_module(module)
     return module
+
+
+def run(name, *words, stderr=subprocess.STDOUT, **options):
+    """Runs a program of loadtest/, to its end. Returns the CompletedProcess."""
+    return subprocess.run([os.path.join(LOADTEST, name), *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8", check=False,
+                          cwd=os.path.dirname(LOADTEST), **options)
+
+
+def python(script, *words, **options):
+    """Starts a script that finds lib. Returns the Popen, whose output is a pipe."""
+    return subprocess.Popen([sys.executable, "-B", "-c", script, *words], stdout=subprocess.PIPE,
+                            encoding="utf-8", env={**os.environ, "PYTHONPATH": LOADTEST}, **options)
+
+
+def folder(case):
+    """The path of a new folder, which is removed after this test, or after this class of tests."""
+    new = tempfile.TemporaryDirectory()
+    (case.addClassCleanup if isinstance(case, type) else case.addCleanup)(new.cleanup)
+    return os.path.realpath(new.name)

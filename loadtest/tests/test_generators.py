@@ -3,109 +3,92 @@ loop counts from the moment intended. The samples lie in samples/."""
 
 import json
 import os
+import re
 import shutil
-import sys
-import tempfile
 import threading
 import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-
+import programs
 from lib import Trouble
 from lib.generators import ab, curl, h2load, httperf, load, wrk
 
-
-def sample(name):
-    with open(os.path.join(HERE, "samples", name), encoding="utf-8") as file:
-        return file.read()
+CSV = "".join("%d,%d.5\n" % (percent, percent) for percent in range(100))  # as ab -e writes it
 
 
-def of_ab(name):
-    return ab.parse(sample(name + ".txt"), sample("clean.csv"))
+def sample(tool, name="clean"):
+    """What a tool printed: the clean report as a whole, and of the others the lines that are read."""
+    with open(os.path.join(programs.HERE, "samples", tool + ".txt"), encoding="utf-8") as file:
+        return re.search(r"(?ms)^== %s\n(.*?)(?=^== |\Z)" % name, file.read())[1]
 
 
-def of_wrk(name, clients=1):
-    return wrk.parse(sample("wrk_%s.txt" % name), clients)
+def load_of(tool, name):
+    text = sample(tool, name)
+    if tool == "ab":
+        return ab.parse(text, CSV)
+    if tool == "wrk":
+        return wrk.parse(text, 4 if name == "late" else 1)
+    if tool == "httperf":
+        return httperf.parse(text).load()
+    statuses = 90 * ["200"] * (name != "refused") + 10 * [name] * name.isdecimal()
+    return h2load.parse(text, "".join("1795254205264730\t%s\t66\n" % each for each in statuses)).load()
 
 
-def of_httperf(name):
-    return httperf.parse(sample("httperf_%s.txt" % name))
+def curl_wrote(failed, status="0\t200"):
+    """Of twenty files, so many of which failed with this exit code and this status."""
+    return "0\t200\t1\t600\t0.002\n" * (20 - failed) + (status + "\t0\t0\t0.002\n") * failed
 
 
-def of_h2load(name, *statuses):
-    log = "".join("1795254205264730\t%d\t66\n" % status for status in statuses)
-    return h2load.parse(sample("h2load_%s.txt" % name), log)
-
-
-def of_curl(name):
-    return curl.parse(sample("curl_%s.tsv" % name), 20)
-
-
-GOOD = [200] * 90
-RUNS = [  # what it saw, its good answers, and its errors in words
-    (lambda: of_ab("clean"), 38025, ""), (lambda: of_ab("resets"), 180, "20 reset"),
-    (lambda: of_ab("not_2xx"), 150, "50 not 2xx"), (lambda: of_ab("refused"), 0, None),
-    (lambda: of_ab("empty"), 200, ""),  # 180 in truth: Redis will tell
-    (lambda: of_wrk("clean"), 9371, ""), (lambda: of_wrk("reset"), None, "1,277 reset"),
-    (lambda: of_wrk("late", 4), None, "8 time-out"), (lambda: of_wrk("503"), None, None),
-    (lambda: of_httperf("clean").load(), 1200, ""), (lambda: of_httperf("reset").load(), 180, "20 reset"),
-    (lambda: of_httperf("timeout").load(), 180, "20 time-out"),
-    (lambda: of_httperf("refused").load(), 0, "100 connect"),
-    (lambda: of_httperf("503").load(), 180, "20 not 2xx"),
-    (lambda: of_h2load("503", *GOOD, *[503] * 10).load(), 90, "10 not 2xx"),
-    (lambda: of_h2load("302", *GOOD, *[302] * 10).load(), 90, "10 not 2xx"),
-    (lambda: of_h2load("reset", *GOOD).load(), 90, "10 reset"),
-    (lambda: of_h2load("short", *GOOD).load(), 90, "10 reset"),
-    (lambda: of_h2load("timeout", *GOOD).load(), 90, "10 time-out"),
-    (lambda: of_h2load("refused").load(), 0, "40 connect"),
-    (lambda: of_curl("clean"), 20, ""), (lambda: of_curl("503"), 18, "2 not 2xx"),
-    (lambda: of_curl("short"), 18, "2 length"), (lambda: of_curl("timeout"), 18, "2 time-out"),
-    (lambda: of_curl("refused"), 0, "20 connect"), (lambda: of_curl("reset"), 19, "1 reset")]
+RUNS = [  # whose report, its good answers, and its errors in words
+    ("ab clean", 38025, ""), ("ab resets", 180, "20 reset"), ("ab not_2xx", 150, "50 not 2xx"),
+    ("ab refused", 0, "200 reset"), ("ab empty", 200, ""),  # 180 in truth: Redis will tell
+    ("wrk clean", 9371, ""), ("wrk reset", 11501, "1,277 reset"), ("wrk late", 2388, "8 time-out"),
+    ("wrk 503", 44380, "4,931 not 2xx"),
+    ("httperf clean", 1200, ""), ("httperf reset", 180, "20 reset"), ("httperf timeout", 180, "20 time-out"),
+    ("httperf refused", 0, "100 connect"), ("httperf 503", 180, "20 not 2xx"),
+    ("h2load 503", 90, "10 not 2xx"), ("h2load 302", 90, "10 not 2xx"), ("h2load reset", 90, "10 reset"),
+    ("h2load short", 90, "10 reset"), ("h2load timeout", 90, "10 time-out"),
+    ("h2load refused", 0, "40 connect")]
+FETCHED = [((0,), ""), ((2, "0\t503"), "2 not 2xx"), ((2, "18\t200"), "2 length"), ((2, "28\t000"), "2 time-out"),
+           ((20, "7\t000"), "20 connect"), ((1, "56\t000"), "1 reset")]
 
 
 class Reports(unittest.TestCase):
     def test_good_answers_and_errors_by_kind(self):
-        for number, (run, requests, errors) in enumerate(RUNS):
-            with self.subTest(number=number):
-                found = run()
-                if requests is not None:
-                    self.assertEqual(found.requests, requests)
-                if errors is not None:
-                    self.assertEqual(found.errors_text(), errors)
-                self.assertGreaterEqual(found.requests + found.failed, 20)
+        for which, requests, errors in RUNS:
+            with self.subTest(which):
+                found = load_of(*which.split())
+                self.assertEqual((found.requests, found.errors_text()), (requests, errors))
+        for (failed, *status), errors in FETCHED:
+            found = curl.parse(curl_wrote(failed, *status), 20)
+            self.assertEqual((found.requests, found.errors_text()), (20 - failed, errors))
 
     def test_a_report_that_is_cut_is_trouble(self):
-        def cut(name, words):
-            return sample(name)[:sample(name).index(words)]
+        def cut(tool, words):
+            return sample(tool).partition(words)[0]
 
-        lines = sample("clean.csv").splitlines()
-        for parse in (lambda: ab.parse(cut("clean.txt", "Failed requests"), sample("clean.csv")),
-                      lambda: ab.parse(sample("clean.txt"), "\n".join(lines[:100])),
-                      lambda: wrk.parse(cut("wrk_clean.txt", "{"), 1),
-                      lambda: httperf.parse(cut("httperf_clean.txt", "Errors: fd")),
-                      lambda: httperf.parse(cut("httperf_clean.txt", "Connection time")),
-                      lambda: h2load.parse(cut("h2load_clean.txt", "time for connect"), ""),
-                      lambda: h2load.parse(sample("h2load_clean.txt"), ""),
-                      lambda: curl.parse(sample("curl_clean.tsv")[:-12], 20),
+        for parse in (lambda: ab.parse(cut("ab", "Failed requests"), CSV),
+                      lambda: ab.parse(sample("ab"), CSV[:-9]),
+                      lambda: wrk.parse(cut("wrk", "{"), 1),
+                      lambda: httperf.parse(cut("httperf", "Errors: fd")),
+                      lambda: httperf.parse(cut("httperf", "Connection time")),
+                      lambda: h2load.parse(cut("h2load", "time for connect"), ""),
+                      lambda: h2load.parse(sample("h2load"), ""),
+                      lambda: curl.parse(curl_wrote(0)[:-12], 20),
                       lambda: h2load.milliseconds("7"), lambda: h2load.pace(0.5)):
             with self.assertRaises(Trouble):
                 parse()
 
     def test_times_are_those_of_the_samples(self):
-        clean, many = of_ab("clean"), of_wrk("clean")
-        self.assertAlmostEqual(clean.rate * clean.mean_ms / 1000, 100, delta=2)  # Little's law
-        self.assertAlmostEqual(many.rate * many.mean_ms / 1000, 1, delta=0.1)
-        for percent in (50, 90, 99):
-            rounded = [line.split()[1] for line in sample("clean.txt").splitlines()
-                       if line.split()[:1] == ["%d%%" % percent]]
-            self.assertEqual([str(int(clean.percentiles[percent] + 0.5))], rounded)
-        report = of_httperf("clean")
+        clean, many = load_of("ab", "clean"), load_of("wrk", "clean")
+        self.assertEqual(clean.percentiles, {50: 50.5, 90: 90.5, 99: 99.5, 100: 99.5})
+        self.assertEqual((clean.seconds, clean.content), (2.632, 89316541))
+        self.assertAlmostEqual(many.rate * many.mean_ms / 1000, 1, delta=0.1)  # Little's law
+        report = httperf.parse(sample("httperf"))
         self.assertEqual((report.connection_ms_mean, report.connection_ms_median, report.void),
                          (0.9, 0.5, None))
-        self.assertEqual(of_httperf("full").void, "1,981 fd-unavail")
+        self.assertEqual(httperf.parse(sample("httperf", "full")).void, "1,981 fd-unavail")
         self.assertEqual([h2load.milliseconds(text) for text in ("381us", "6.25ms", "1.50s")],
                          [0.381, 6.25, 1500.0])
         self.assertEqual(ab.mean([1.0] * 100 + [1001.0]), 6.0)
@@ -119,7 +102,7 @@ class Reports(unittest.TestCase):
                     table[shorter] = table.get(shorter, 0) + count
             left = wrk.uncorrected(sorted(table.items()), even)
             self.assertEqual([pair for pair in left if pair[1]], measured)
-        report = json.loads(sample("wrk_clean.txt").splitlines()[-1])
+        report = json.loads(sample("wrk").splitlines()[-1])
         times = wrk.uncorrected(report["times"], wrk.interval(report, 1))
         self.assertEqual(sum(count for _, count in times), report["requests"])
 
@@ -159,23 +142,24 @@ class Several(unittest.TestCase):
         self.assertEqual(load.shares(10, 3), [4, 3, 3])
 
     def test_reports_of_httperf(self):
-        both = httperf.together([of_httperf("clean"), of_httperf("reset")])
+        reports = [httperf.parse(sample("httperf", name)) for name in ("clean", "reset")]
+        both = httperf.together(reports)
         self.assertEqual((both.statuses, both.errors), ({2: 1380}, {"connreset": 20}))
-        self.assertEqual(both.seconds, max(of_httperf(name).seconds for name in ("clean", "reset")))
+        self.assertEqual(both.seconds, max(report.seconds for report in reports))
 
     def test_they_run_at_the_same_time_and_the_first_that_fails_is_trouble(self):
-        with tempfile.TemporaryDirectory() as folder:
-            began, seen = time.monotonic(), []
-            said = load.run("tool", [["sh", "-c", "sleep 0.3; echo %d" % number] for number in (1, 2)],
-                            None, folder + "/run", 5, meanwhile=seen.extend)
-            self.assertEqual((said, len(seen)), (["1\n", "2\n"], 2))
-            self.assertLess(time.monotonic() - began, 0.55)
-            for script, why in (("echo no; exit 1", "gave up: no"), ("echo; exit 3", "status 3"),
-                                ("echo warning: few >&2; kill -6 $$", "status -6"),
-                                ("exec sleep 60", "not done after 0.05 s")):
-                with self.subTest(script), self.assertRaisesRegex(Trouble, why):
-                    load.run("tool", [["true"], ["sh", "-c", script]], None, folder + "/run",
-                             0.05 if "sleep" in script else 5)
+        save_as = programs.folder(self) + "/run"
+        began, seen = time.monotonic(), []
+        said = load.run("tool", [["sh", "-c", "sleep 0.3; echo %d" % number] for number in (1, 2)],
+                        None, save_as, 5, meanwhile=seen.extend)
+        self.assertEqual((said, len(seen)), (["1\n", "2\n"], 2))
+        self.assertLess(time.monotonic() - began, 0.55)
+        for script, why in (("echo no; exit 1", "gave up: no"), ("echo; exit 3", "status 3"),
+                            ("echo warning: few >&2; kill -6 $$", "status -6"),
+                            ("exec sleep 60", "not done after 0.05 s")):
+            with self.subTest(script), self.assertRaisesRegex(Trouble, why):
+                load.run("tool", [["true"], ["sh", "-c", script]], None, save_as,
+                         0.05 if "sleep" in script else 5)
         with self.assertRaisesRegex(Trouble, "no-such-tool"):
             load.version("no-such-tool", "-V")
 
@@ -207,7 +191,7 @@ class Intended(unittest.TestCase):
         self.assertEqual(h2load.percentiles([]), {})
 
     def test_in_time_is_what_was_answered_within_the_step(self):
-        report = h2load.Report(4, 4, 0, 0, {2: 4}, 1.0, 4, 0.0, answers(
+        report = h2load.Report(4, 0, 0, {2: 4}, 1.0, 0.0, answers(
             (0.0, 1), (0.25, 1), (0.5, 700), (0.75, 240)))
         self.assertEqual(report.load(1.0).in_time, 3)
 
@@ -273,9 +257,8 @@ class OnPaper(unittest.TestCase):
             self.assertLess(max(off.values()), WITHIN_MS, (clients, found))
 
     def measured(self, url, clients):
-        with tempfile.TemporaryDirectory() as folder:
-            Stalling.began = time.monotonic()
-            report = h2load.offer(url, 500, 4, None, folder + "/log", clients=clients)
+        Stalling.began = time.monotonic()
+        report = h2load.offer(url, 500, 4, None, programs.folder(self) + "/log", clients=clients)
         times = sorted(answer.ms for answer in report.answers)
         self.assertEqual((len(times), report.errored), (2000, 0))
         return h2load.percentiles(times, PAPER)

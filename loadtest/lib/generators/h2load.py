@@ -20,7 +20,6 @@ latency counts from there. README.md lists the traps of all load generators. To 
 import bisect
 import math
 import re
-from dataclasses import dataclass, replace
 from typing import Dict, List, NamedTuple
 
 from lib import Trouble
@@ -52,15 +51,12 @@ class Answer(NamedTuple):
         return self.start_s + self.ms / 1000
 
 
-@dataclass(frozen=True)
-class Report:
-    total: int  # requests to be made
+class Report(NamedTuple):
     started: int
     errored: int  # not answered
     timeout: int  # among the errored
     statuses: Dict[int, int]  # by first digit, only those that occurred: {2: 3000, 5: 7}
     seconds: float
-    rate: float  # as h2load says
     connect_ms: float  # mean, of a connection
     answers: List[Answer]  # in the order in which they were sent, from the moments intended
 
@@ -94,8 +90,8 @@ def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=(), clie
     limit = 2 * (seconds + timeout_seconds) + GRACE_SECONDS
     [text] = load.run("h2load", [[*prefix, *words]], cores, save_as, limit)
     report = parse(text, processes.printed(log))
-    return replace(report, answers=lateness(report.answers, clients / rate) if clients else
-                   behind(report.answers, *pace(rate)))
+    return report._replace(answers=lateness(report.answers, clients / rate) if clients else
+                           behind(report.answers, *pace(rate)))
 
 
 def capacity(url, clients, seconds, cores, save_as, prefix=()):
@@ -192,14 +188,14 @@ def parse(text, log):
         pattern.search(text) for pattern in (COUNTS, STATUSES, FINISHED, CONNECT))
     if not (counts and statuses and finished and connect):
         raise Trouble("h2load wrote no summary")
-    total, started, done, errored, timeout = map(int, counts.groups())
+    _, started, done, errored, timeout = map(int, counts.groups())
     answers = parse_log(log)
     if len(answers) != done:
         raise Trouble("h2load counted %d answers, and logged %d" % (done, len(answers)))
     heads = {digit: int(count) for digit, count in enumerate(statuses.groups(), 2) if int(count)}
     return Report(
-        total=total, started=started, errored=errored, timeout=timeout, statuses=heads,
-        seconds=milliseconds(finished.group(1)) / 1000, rate=float(finished.group(2)),
+        started=started, errored=errored, timeout=timeout, statuses=heads,
+        seconds=milliseconds(finished.group(1)) / 1000,
         connect_ms=milliseconds(connect.group(3)), answers=answers)
 
 
