@@ -2,23 +2,20 @@
 
 import os
 import shlex
-import signal
 import sys
-import tempfile
 import unittest
 import urllib.request
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
+import programs
 from lib import Trouble
 from lib.measuring import machine, meter, processes
 from lib.subjects import peers
 from proc import gone_within
 
 REDIS = "127.0.0.1:6379"  # nobody asks it
+tearDownModule = processes.end_all
 
-# Says what it was given, and serves: each page computes for a while. SIGTERM lets it say goodbye.
+# Serves; each page computes for a while. SIGTERM lets it say goodbye.
 SERVER = """#!%s
 import http.server, os, signal, sys, time
 
@@ -38,7 +35,6 @@ def stop(*_):
 signal.signal(signal.SIGTERM, stop)
 ports = [int(word) for word in sys.argv[1:] if word.isdigit()]
 server = http.server.HTTPServer(("127.0.0.1", ports[0] if ports else 0), Page)
-print("given", *sys.argv[1:], flush=True)
 server.serve_forever()
 """ % sys.executable
 
@@ -60,50 +56,34 @@ class Lines(unittest.TestCase):
 
 class Commands(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = os.path.realpath(folder.name)
+        self.folder = programs.folder(self)
         self.log = os.path.join(self.folder, "log")
-        self.write("server", SERVER)
-
-    def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-        os.chmod(path, 0o700)
-        return path
+        program = os.path.join(self.folder, "server")
+        with open(program, "w", encoding="ascii") as file:
+            file.write(SERVER)
+        os.chmod(program, 0o700)
 
     def open(self, line):
         line = line.replace("FOLDER", shlex.quote(self.folder))
         return peers.Command("it", peers.command_line(line), None, self.log, REDIS)
 
-    def said(self):
-        return processes.printed(self.log).split("\n")
-
     def fetch(self, server):
         with urllib.request.urlopen(server.url, timeout=5) as answer:
             return answer.read().decode()
 
-    def check(self, line, status=0):
-        """It serves, and is asked to end itself; then nothing is left. Returns what it was given,
-        its port before that."""
-        with self.open(line) as server:
-            self.assertEqual(self.fetch(server), self.folder)
-            everybody = meter.Tree(server._process.pid).pids()
-            self.assertEqual(server.end(), status)
-        for pid in everybody:
-            self.assertTrue(gone_within(2, pid))
-        self.assertIn("goodbye", self.said())
-        given = next(line for line in self.said() if line.startswith("given"))
-        return server.url.rpartition(":")[2], given.split()[1:]
-
     def test_others_on_the_line_end_with_it(self):
+        """It serves, and is asked to end itself; then nothing is left."""
         for line in ("cd FOLDER; sleep 60 & ./server {port}",
                      "cd FOLDER && setsid sleep 60 & cd FOLDER && ./server {port}",
                      "cd FOLDER && ./server {port} | cat",
                      "cd FOLDER && sh -c './server {port}; true'"):
             with self.subTest(line=line):
-                self.check(line)
+                with self.open(line) as server:
+                    self.assertEqual(self.fetch(server), self.folder)
+                    everybody = meter.Tree(server._process.pid).pids()
+                    self.assertEqual(server.end(), 0)
+                self.assertTrue(all(gone_within(2, pid) for pid in everybody))
+                self.assertIn("goodbye\n", processes.printed(self.log))
 
     def test_the_server_is_measured_and_not_its_shell(self):
         with self.open("cd FOLDER && ./server {port}; true") as server:
@@ -131,8 +111,3 @@ class Commands(unittest.TestCase):
                        "arguments: --port .*; it was given --port and --redis: .*{port}")
         self.must_fail("./it '{port}", "^it did not start: .*(Unterminated|unexpected EOF)")
         self.must_fail("true", "^it did not start: status 0.*foreground; it was given --port")
-
-
-def tearDownModule():
-    for process in list(processes._running):
-        processes.end(process)

@@ -6,18 +6,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
-from lib.measuring import machine
-from lib.subjects import relay, redis
-from proc import runs
+import programs
+from lib.subjects import relay
+from proc import gone_within
 
 DELAY_MS = 10
 SLACK_MS = 3
@@ -38,12 +33,10 @@ class Echo:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
-        while True:
-            try:
+        with contextlib.suppress(OSError):
+            while True:
                 client = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client):
         with client, contextlib.suppress(OSError):
@@ -54,19 +47,20 @@ class Echo:
                 client.sendall(said)
 
 
+def receive(client, length):
+    """So many bytes, or fewer if the end comes first."""
+    with client.makefile("rb") as replies:
+        return replies.read(length)
+
+
 @unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
 class Relay(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def relay(self, ms=DELAY_MS, before=None):
+    def relay(self, ms=DELAY_MS, **options):
         """A relay before an Echo, until the test is over."""
-        if not before:
-            before = Echo("%s/%d.sock" % (self.folder, ms))
-            self.addCleanup(before.listener.close)
-        slow = relay.SlowRedis(before, ms, None, self.folder)
+        folder = programs.folder(self)
+        before = Echo(**{"path": folder + "/echo.sock", **options})
+        self.addCleanup(before.listener.close)
+        slow = relay.SlowRedis(before, ms, None, folder)
         slow.__enter__()
         self.addCleanup(slow.end)
         return slow
@@ -82,53 +76,35 @@ class Relay(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
-    def assertLate(self, ms, action, slack_ms=SLACK_MS):
-        """The action never takes less than `ms`, and at best hardly more."""
-        times = []
-        while len(times) < TRIES and (not times or min(times) >= ms + slack_ms):
+    def assertLate(self, ms, clients, said=b"x", times=1, slack_ms=SLACK_MS):
+        """What is said so many times, by all at once, never comes back in less than `ms`, and at best in
+        hardly more."""
+        took = []
+        while len(took) < TRIES and (not took or min(took) >= ms + slack_ms):
             start = time.monotonic()
-            action()
-            times.append((time.monotonic() - start) * 1000)
-        self.assertGreaterEqual(min(times), ms)
-        self.assertLess(min(times), ms + slack_ms)
-
-    def ask(self, client, said=b"x"):
-        client.sendall(said)
-        self.assertEqual(receive(client, len(said)), said)
+            for client in clients * times:
+                client.sendall(said)
+            for client in clients:
+                self.assertEqual(receive(client, len(said) * times), said * times)
+            took.append((time.monotonic() - start) * 1000)
+        self.assertGreaterEqual(min(took), ms)
+        self.assertLess(min(took), ms + slack_ms)
 
     def test_an_answer_is_late_by_the_delay_and_no_more(self):
         for ms in (0, 1, DELAY_MS, 50):
             with self.subTest(ms=ms):
-                client = self.connect(self.relay(ms))
-                self.assertLate(ms, lambda client=client: self.ask(client))
+                self.assertLate(ms, [self.connect(self.relay(ms))])
 
     def test_what_is_sent_at_once_is_late_once(self):
-        client = self.connect(self.relay())
-
-        def pipelined():
-            for _ in range(100):
-                client.sendall(b"0123456789")
-            self.assertEqual(receive(client, 1000), b"0123456789" * 100)
-
-        self.assertLate(DELAY_MS, pipelined)
+        self.assertLate(DELAY_MS, [self.connect(self.relay())], b"0123456789", times=100)
 
     def test_two_hundred_connections_are_late_together(self):
-        slow = self.relay(50)
-        clients = [self.connect(slow) for _ in range(200)]
-
-        def all_ask():
-            for client in clients:
-                client.sendall(b"y")
-            for client in clients:
-                self.assertEqual(receive(client, 1), b"y")
-
-        self.assertLate(50, all_ask, slack_ms=150)  # 200 times 50 ms would be 10 s
+        slow = self.relay(50)  # 200 times 50 ms would be 10 s
+        self.assertLate(50, [self.connect(slow) for _ in range(200)], slack_ms=150)
 
     def test_redis_may_end_first(self):
         """Again and again: what one connection leaves serves the next."""
-        echo = Echo("%s/quits.sock" % self.folder, most=1)
-        self.addCleanup(echo.listener.close)
-        slow = self.relay(1, echo)
+        slow = self.relay(1, most=1)
         for _ in range(20):
             clients = [self.connect(slow) for _ in range(3)]
             for client in clients:
@@ -139,35 +115,18 @@ class Relay(unittest.TestCase):
         slow.must_live()
 
     def test_over_tcp_it_is_late_by_the_same(self):
-        slow = self.relay(before=Echo())
+        slow = self.relay(path=None)
         self.assertTrue(slow.where.startswith("127.0.0.1:"))
-        client = self.connect(slow)
-        self.assertLate(DELAY_MS, lambda: self.ask(client))
-
-
-@unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
-class Killed(unittest.TestCase):
-    SCRIPT = """
-import sys, time
-sys.path.insert(0, %r)
-from lib.subjects import relay, redis
-with relay.SlowRedis(redis.Redis("127.0.0.1:1"), 5, None, sys.argv[1]) as slow:
-    print(slow._process.pid, flush=True)
-    time.sleep(60)
-"""
+        self.assertLate(DELAY_MS, [self.connect(slow)])
 
     def test_it_ends_even_if_we_are_killed(self):
-        script = self.SCRIPT % os.path.join(machine.TOP, "loadtest")
-        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
-                [sys.executable, "-B", "-c", script, folder],
-                stdout=subprocess.PIPE, encoding="utf-8") as program:
-            relay = int(program.stdout.readline())
+        with programs.python("import sys, time\nfrom lib.subjects import relay, redis\n"
+                             "with relay.SlowRedis(redis.Redis('127.0.0.1:1'), 5, None, sys.argv[1]) as slow:\n"
+                             "    print(slow.pid, flush=True); time.sleep(60)",
+                             programs.folder(self)) as program:
+            pid = int(program.stdout.readline())
             program.send_signal(signal.SIGKILL)
-            program.wait()
-            deadline = time.monotonic() + 2
-            while runs(relay) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            self.assertFalse(runs(relay))
+        self.assertTrue(gone_within(2, pid))
 
 
 class NotBuilt(unittest.TestCase):
@@ -175,24 +134,11 @@ class NotBuilt(unittest.TestCase):
 
     def test_a_run_that_needs_it_says_so_before_it_begins(self):
         for options in (["--delay", "0,10"], ["--dials"]):
-            with self.subTest(options=options), tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run(
-                    [os.path.join(machine.TOP, "loadtest", "compare"), *options, "--into",
-                     os.path.join(folder, "results")], env={**os.environ, "PLAIN": folder},
-                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    encoding="utf-8", check=False)
+            with self.subTest(options=options):
+                folder = programs.folder(self)
+                done = programs.run("compare", *options, "--into", folder + "/results",
+                                    stderr=subprocess.PIPE, env={**os.environ, "PLAIN": folder})
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertRegex(done.stderr, r"\Acompare: .*slow_redis is not built\. "
                                               r"`make instruments` builds it\n\Z")
                 self.assertEqual(os.listdir(folder), [])
-
-
-def receive(client, length):
-    """So many bytes, or fewer if the end comes first."""
-    got = b""
-    while len(got) < length:
-        more = client.recv(min(length - len(got), 1 << 20))
-        if not more:
-            break
-        got += more
-    return got

@@ -1,183 +1,114 @@
-"""Four hosts, and what runs on them; and nothing of it afterwards, however it ended."""
+"""Four hosts, and programs that run on them; and nothing of it afterwards, however it ended."""
 
+import csv
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
-from lib.measuring import machine, processes
-from lib.subjects import relay, lab, servers
-from proc import runs
+import programs
+from lib.measuring import meter, processes
+from lib.subjects import lab, redis, relay, servers
+from proc import (empty_within, gone_within, inhabited_namespaces, machine_s_own, name_of, network_namespace,
+                  runs, within)
 
 WHY_NOT = lab.why_not()
-SETTINGS = ["core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_tw_reuse",
-            "ipv4/tcp_max_syn_backlog", "ipv4/ip_forward"]
+MISSING = [tool for tool in ("h2load", "nginx", "wrk", "ab", "curl", redis.SERVER) if not shutil.which(tool)]
+MISSING += [path for path in (servers.path_of("epoll"), relay.path()) if not os.access(path, os.X_OK)]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("REDIS", "QUICK")}
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class Hosts(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.before = machine_s_own()
-        self.lab = lab.Lab()
-        self.lab.__enter__()
-        spaces = {network_namespace(self.lab.pid(host)) for host in lab.HOSTS}
-        self.assertEqual(len(spaces), 4)
-        self.addCleanup(self.must_be_gone, spaces)
-        self.addCleanup(self.lab.end)
+        before = machine_s_own()
+        self.addCleanup(lambda: self.assertEqual(machine_s_own(), before))
 
-    def must_be_gone(self, spaces):
-        self.assertEqual(spaces & inhabited_namespaces(), set())
-        self.assertEqual(machine_s_own(), self.before)
-
-    def output(self, host, *command):
-        process = self.lab.run_in(host, list(command), stdout=subprocess.PIPE, encoding="utf-8",
-                                  stderr=subprocess.STDOUT)
-        with process.stdout:
-            text = process.stdout.read()
-        processes.wait(process, 5)
-        self.assertEqual(processes.end(process), 0, text)
-        return text
-
-    def instance(self, name, store):
-        """A server on `server`; returns its ADDRESS:PORT and pid."""
-        log = os.path.join(self.folder, "server.log")
-        with open(log, "wb") as out:
-            process = self.lab.run_in(
-                "server", [servers.path_of(name), "--port", "0", "--bind",
-                           self.lab.address("server"), "--redis", store.where],
-                cwd=machine.TOP, stdout=out, stderr=subprocess.STDOUT)
-        for _ in range(500):
-            with open(log, encoding="utf-8") as text:
-                banner = re.search(r"listening on http://(\S+)", text.read())
-            if banner:
-                return banner.group(1), process.pid
-            time.sleep(0.01)
-        self.fail("the server did not start")
-
-    def test_each_has_an_address_and_settings_of_its_own(self):
-        self.assertEqual(len({self.lab.address(host) for host in lab.HOSTS}), 4)
-        for host in lab.HOSTS:
-            with self.subTest(host=host):
-                self.assertIn(self.lab.address(host), self.output(host, "ip", "-4", "address"))
-                self.assertEqual(self.output(host, "cat", "/proc/sys/net/core/somaxconn",
-                                             "/proc/sys/net/ipv4/ip_local_port_range").split(),
-                                 ["65535", "1024", "65535"])
-
-    @unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
-    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
-    def test_redis_may_be_further_away(self):
-        store = self.lab.redis(self.folder)
-        with relay.SlowRedis(store, 100, self.lab.place("redis").cores, self.folder,
-                             self.lab.prefix("redis"), self.lab.address("redis")) as slow:
-            where, _ = self.instance("epoll", slow)
-            seconds = self.output("load", "curl", "-sS", "-o", "/dev/null", "-w", "%{time_total}",
-                                  "http://%s/guestbook" % where)
-        self.assertGreaterEqual(float(seconds), 0.3)  # three questions
-        self.assertLess(float(seconds), 1.0)
-
-    @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")
-    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "epoll is not built")
-    def test_the_balancer_takes_two_instances_in_turn(self):
-        store = self.lab.redis(self.folder)
-        store.seed()
-        instances = [self.instance("epoll", store) for _ in range(2)]
-        with self.lab.balancer([where for where, _ in instances], self.folder) as balancer:
-            pages = self.output("load", "curl", "-sS", *[balancer.url + "/guestbook"] * 4)
-            self.assertEqual(pages.count("</html>"), 4)
-            balancer.must_live()
-        self.assertEqual(store.counts().visitors, 4)
-        for (_, pid) in instances:
-            os.kill(pid, signal.SIGTERM)
-
-    def test_who_is_still_there_goes_with_the_hosts(self):
-        process = self.lab.run_in("load", ["sh", "-c", "setsid sleep 60 & echo $!; wait"],
-                                  stdout=subprocess.PIPE, encoding="utf-8")
-        with process.stdout:
-            child = int(process.stdout.readline())
-        self.lab.end()
+    def test_each_has_an_address_and_settings_of_its_own_and_who_is_there_goes_with_it(self):
+        with lab.Lab() as four:
+            spaces = {network_namespace(four.pid(host)) for host in lab.HOSTS}
+            self.assertEqual((len(spaces), len(set(map(four.address, lab.HOSTS)))), (4, 4))
+            for host in lab.HOSTS:
+                with self.subTest(host=host):
+                    process = four.run_in(host, [
+                        "sh", "-c", "setsid sleep 60 >/dev/null & echo $!; ip -4 address; cd /proc/sys/net; "
+                        "exec cat core/somaxconn ipv4/ip_local_port_range"],
+                        stdout=subprocess.PIPE, encoding="utf-8")
+                    with process.stdout:
+                        child = int(process.stdout.readline())
+                        said = process.stdout.read()
+                    self.assertIn(four.address(host), said)
+                    self.assertEqual(said.split()[-3:], ["65535", "1024", "65535"])
         self.assertFalse(runs(child))
-
-
-@unittest.skipIf(WHY_NOT, WHY_NOT)
-class Killed(unittest.TestCase):
-    SCRIPT = """
-import subprocess, sys, time
-sys.path.insert(0, %r)
-from lib.measuring import processes
-from lib.subjects import lab
-with processes.tidied(), lab.Lab() as four:
-    store = four.redis(sys.argv[1])
-    with four.balancer([four.address("server") + ":80"], sys.argv[1]):
-        four.run_in("load", ["sh", "-c", "echo $$; setsid sleep 60 & exec sleep 60"])
-        time.sleep(60)
-"""
-
-    @unittest.skipUnless(shutil.which("nginx"), "there is no nginx")
-    def test_nothing_is_left_however_we_end(self):
-        script = self.SCRIPT % os.path.join(machine.TOP, "loadtest")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
-            with self.subTest(signal=number), tempfile.TemporaryDirectory() as folder:
-                before, spaces_before = machine_s_own(), inhabited_namespaces()
-                with subprocess.Popen([sys.executable, "-B", "-c", script, folder],
-                                      stdout=subprocess.PIPE, encoding="utf-8") as program:
-                    child = int(program.stdout.readline())
-                    spaces = inhabited_namespaces() - spaces_before
-                    self.assertIn(network_namespace(child), spaces)
-                    self.assertGreaterEqual(len(spaces), 5)
-                    program.send_signal(number)
-                    program.wait(10)
-                self.assertTrue(gone_within(3, spaces))
-                self.assertFalse(runs(child))
-                self.assertEqual(machine_s_own(), before)
+        self.assertEqual(spaces & inhabited_namespaces(), set())
 
     def test_even_if_the_keeper_is_killed(self):
         before = inhabited_namespaces()
-        with subprocess.Popen([os.path.join(machine.TOP, "loadtest/hosts"), "one", "two"],
+        with subprocess.Popen([os.path.join(programs.LOADTEST, "hosts"), "one", "two"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
             for _ in range(2):
                 keeper.stdout.readline()
             spaces = inhabited_namespaces() - before
             keeper.kill()
         self.assertGreaterEqual(len(spaces), 3)
-        self.assertTrue(gone_within(3, spaces))
+        self.assertTrue(empty_within(3, spaces))
+
+    def test_a_crowd_finds_room_apart(self):
+        """In a process of its own, because what it does to that cannot be undone."""
+        with programs.python("from lib.subjects import places\n"
+                             "with places.Apart():\n"
+                             "    print(open('/proc/sys/net/core/somaxconn').read())\n"
+                             "    import socket; door = socket.create_server(('127.0.0.1', 0))\n"
+                             "    socket.create_connection(door.getsockname())") as program:
+            self.assertEqual(program.stdout.read().split(), ["65535"])
+        self.assertEqual(program.returncode, 0)
 
 
-def gone_within(seconds, spaces):
-    deadline = time.monotonic() + seconds
-    while spaces & inhabited_namespaces() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not spaces & inhabited_namespaces()
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+@unittest.skipIf(MISSING, "missing: %s" % ", ".join(MISSING))
+class Programs(unittest.TestCase):
+    def run_there(self, program, *words):
+        """Returns what it printed, and its cells."""
+        folder, before = programs.folder(self), machine_s_own()
+        done = programs.run(program, "--lab", "--servers", "epoll", *words, "--into", folder,
+                            env=ENVIRONMENT, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(machine_s_own(), before)
+        with open(os.path.join(folder, "cells.tsv"), encoding="utf-8") as tsv:
+            return done.stdout, list(csv.DictReader(tsv, delimiter="\t"))
 
+    def test_ramp_climbs_directly_and_through_the_balancer(self):
+        said, _ = self.run_there("ramp", "--instances", "2", "--from", "100", "--to", "200", "--steps", "2",
+                                 "--step-seconds", "0.3")
+        self.assertIn("| epoll, nginx before 2 | ", said)
 
-def inhabited_namespaces():
-    """The network namespaces that somebody is in."""
-    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-    return {network_namespace(pid) for pid in pids} - {None}
+    def test_redis_may_be_further_away(self):
+        _, [cell] = self.run_there("compare", "--quick", "--delay", "20")
+        self.assertGreater(float(cell["p50_ms"]), 3 * 20)  # three questions
 
+    def test_killed_in_the_middle_it_leaves_what_was_measured_and_nothing_else(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            with self.subTest(signal=number):
+                self.kill_one(number)
 
-def machine_s_own():
-    """Interfaces, namespaces with a name, and settings, as they are outside all labs."""
-    named = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
-    settings = []
-    for name in SETTINGS:
-        with open("/proc/sys/net/" + name, encoding="utf-8") as file:
-            settings.append(file.read())
-    return sorted(os.listdir("/sys/class/net")), named, settings
-
-
-def network_namespace(pid):
-    try:
-        return os.readlink("/proc/%d/ns/net" % pid)
-    except OSError:
-        return None
+    def kill_one(self, number):
+        before, own, folder = machine_s_own(), network_namespace(os.getpid()), programs.folder(self)
+        with tempfile.TemporaryDirectory() as temporary, subprocess.Popen(
+                [sys.executable, "-B", os.path.join(programs.LOADTEST, "ramp"), "--lab", "--servers",
+                 "forking", "--instances", "2", "--from", "200", "--to", "400", "--steps", "2",
+                 "--step-seconds", "1", "--into", folder], stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env={**ENVIRONMENT, "TMPDIR": temporary}) as program:
+            tree, wanted = meter.Tree(program.pid), {"h2load", "nginx", "forking", redis.SERVER}
+            self.assertTrue(within(30, lambda: wanted <= set(map(name_of, tree.pids()))))
+            people = tree.pids()
+            spaces = set(map(network_namespace, people)) - {own, None}
+            self.assertEqual(len(spaces), 5)
+            program.send_signal(number)
+            program.wait(20)
+            self.assertTrue(empty_within(3, spaces))
+            self.assertTrue(all(gone_within(3, pid) for pid in people))
+            self.assertEqual((machine_s_own(), os.listdir(temporary)), (before, []))
+        self.assertGreater(processes.printed(folder + "/cells.tsv").count("\n"), 2)  # before nginx

@@ -6,20 +6,17 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import unittest
 from urllib.parse import urlsplit
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
+import programs
 from lib.measuring import machine, processes
 from lib.subjects import peers
 from proc import gone_within
 
 PUBLIC = os.path.join(machine.TOP, "public")
+tearDownModule = processes.end_all
 
 
 def contents(name):
@@ -45,55 +42,40 @@ def fetch(url, times, **headers):
 
 class Live(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        os.chmod(folder.name, 0o755)  # Apache, run by root, serves as nobody
-        self.folder = folder.name
-        self.log = os.path.join(folder.name, "log")
+        self.folder = programs.folder(self)
+        os.chmod(self.folder, 0o755)  # Apache, run by root, serves as nobody
+        self.log = os.path.join(self.folder, "log")
 
     def need(self, name):
         reason = peers.missing(name)
         if reason:
             self.skipTest(reason)
 
-    def must_serve(self, server, name):
-        self.assertEqual(fetch(server.url + "/" + name, 3), (contents(name), 1))
-        self.assertEqual(fetch(server.url + "/" + name, 2, Connection="close"),
-                         (contents(name), 2))
-        server.must_live()
-
-    def must_be_gone(self, server):
-        self.assertEqual(server.end(), 0)
-        with self.assertRaises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", urlsplit(server.url).port), 1).close()
-        with self.assertRaises(ProcessLookupError):
-            os.killpg(server.pid, 0)
-
 
 class Peers(Live):
-    def check(self, name):
+    def check(self, name, root):
         self.need(name)
         core = min(os.sched_getaffinity(0))
-        with peers.Peer(name, PUBLIC, {core}, self.log) as peer:
+        with peers.Peer(name, root, {core}, self.log + name) as peer:
             self.assertEqual(os.sched_getaffinity(peer.pid), {core})
-            self.must_serve(peer, "index.html")
-            self.must_serve(peer, "tux.png")
-        self.must_be_gone(peer)
+            for file in os.listdir(root):
+                self.assertEqual(fetch(peer.url + "/" + file, 3), (contents(file), 1))
+                self.assertEqual(fetch(peer.url + "/" + file, 2, Connection="close"), (contents(file), 2))
+            peer.must_live()
+        self.assertEqual(peer.end(), 0)
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", urlsplit(peer.url).port), 1).close()
+        with self.assertRaises(ProcessLookupError):
+            os.killpg(peer.pid, 0)
 
-    def test_they_serve_the_files(self):
-        for name in peers.NAMES:
-            with self.subTest(name):
-                self.check(name)
-
-    def test_what_only_its_owner_may_read_is_served(self):
+    def test_they_serve_files_and_so_what_only_its_owner_may_read(self):
         root = os.path.join(self.folder, "root")
         os.mkdir(root, 0o700)
-        shutil.copy(os.path.join(PUBLIC, "index.html"), root)
+        for file in ("index.html", "tux.png"):
+            shutil.copy(os.path.join(PUBLIC, file), root)
         for name in peers.NAMES:
-            with self.subTest(name=name):
-                self.need(name)
-                with peers.Peer(name, root, None, self.log + name) as peer:
-                    self.must_serve(peer, "index.html")
+            with self.subTest(name):
+                self.check(name, root)
 
 
 class Floor(Live):
@@ -144,7 +126,6 @@ class Floor(Live):
 class Killed(Live):
     SCRIPT = """
 import os, signal, sys
-sys.path.insert(0, %r)
 from lib.subjects import peers
 started = [peers.Peer(name, %r, None, "%s." + name) for name in peers.NAMES
            if not peers.missing(name)]
@@ -155,15 +136,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
     def test_nothing_outlives_who_started_it(self):
-        script = self.SCRIPT % (os.path.dirname(HERE), PUBLIC, self.log, self.log, sys.executable,
-                                self.log)
-        done = subprocess.run([sys.executable, "-B", "-c", script], stdout=subprocess.PIPE,
-                              encoding="utf-8", check=False)
-        self.assertEqual(done.returncode, -signal.SIGKILL)
-        for pid in done.stdout.split():
+        with programs.python(self.SCRIPT % (PUBLIC, self.log, self.log, sys.executable, self.log)) as program:
+            said = program.stdout.read()
+        self.assertEqual(program.returncode, -signal.SIGKILL)
+        for pid in said.split():
             self.assertTrue(gone_within(3, int(pid)))
-
-
-def tearDownModule():
-    for process in list(processes._running):
-        processes.end(process)

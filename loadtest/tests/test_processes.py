@@ -7,43 +7,37 @@ import sys
 import unittest
 from unittest import mock
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
-from lib.measuring import machine, processes
+import programs
+from lib.measuring import processes
 from proc import gone_within
 
 POPEN = subprocess.Popen
 
 
 class Ending(unittest.TestCase):
-    def start(self, script):
-        """A shell script, as soon as it has printed its first line; returns that too."""
-        process = processes.start(["sh", "-c", script], stdout=subprocess.PIPE, encoding="utf-8")
+    def start(self, *command, cores=()):
+        """A command, as soon as it has printed its first line; returns that too."""
+        process = processes.start(command, cores, stdout=subprocess.PIPE, encoding="utf-8")
         self.addCleanup(process.stdout.close)
         return process, process.stdout.readline().strip()
 
     def test_what_it_forked_ends_with_it(self):
-        process, child = self.start("sleep 60 & echo $!; wait")
+        process, child = self.start("sh", "-c", "sleep 60 & echo $!; wait")
         processes.end(process)
         self.assertTrue(gone_within(2, int(child)))
 
     def test_who_ignores_sigterm_is_killed(self):
-        before, processes.PATIENCE_SECONDS = processes.PATIENCE_SECONDS, 0.1
-        self.addCleanup(setattr, processes, "PATIENCE_SECONDS", before)
-        process, _ = self.start("trap '' TERM; echo; while :; do sleep 1; done")
-        self.assertEqual(processes.end(process), -signal.SIGKILL)
+        process, _ = self.start("sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done")
+        with mock.patch.object(processes, "PATIENCE_SECONDS", 0.1):
+            self.assertEqual(processes.end(process), -signal.SIGKILL)
 
     def test_pinning_is_inherited(self):
-        core = min(os.sched_getaffinity(0))
-        script = "import os; print(os.sched_getaffinity(0))"
         ours = os.sched_getaffinity(0)
-        process = processes.start([sys.executable, "-c", script], (core,),
-                                  stdout=subprocess.PIPE, encoding="utf-8")
-        self.assertEqual(process.stdout.read().strip(), "{%d}" % core)
-        self.assertEqual(os.sched_getaffinity(0), ours)  # we ourselves stay where we were
-        process.stdout.close()
+        process, cores = self.start(sys.executable, "-c", "import os; print(os.sched_getaffinity(0))",
+                                    cores=(min(ours),))
         processes.end(process)
+        self.assertEqual(cores, "{%d}" % min(ours))
+        self.assertEqual(os.sched_getaffinity(0), ours)  # we ourselves stay where we were
 
     def test_a_signal_while_one_starts_finds_it_listed(self):
         """The signal comes when the process is there, and start() has not returned."""
@@ -61,25 +55,12 @@ class Ending(unittest.TestCase):
         processes.end(process)
         self.assertIn(process, listed)
 
-
-class Interrupted(unittest.TestCase):
-    SCRIPT = """
-import sys, time
-sys.path.insert(0, %r)
-from lib.measuring import processes
-with processes.tidied():
-    child = processes.start(["sleep", "60"])
-    print(child.pid, flush=True)
-    time.sleep(60)
-"""
-
     def test_a_signal_ends_what_was_started(self):
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            with self.subTest(signal=number):
-                script = self.SCRIPT % os.path.join(machine.TOP, "loadtest")
-                with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
-                                      encoding="utf-8") as program:
-                    child = int(program.stdout.readline())
-                    program.send_signal(number)
-                    self.assertEqual(program.wait(5), status)
+            with self.subTest(signal=number), programs.python(
+                    "import time\nfrom lib.measuring import processes\nwith processes.tidied():\n"
+                    "    print(processes.start(['sleep', '60']).pid, flush=True); time.sleep(60)") as program:
+                child = int(program.stdout.readline())
+                program.send_signal(number)
+                self.assertEqual(program.wait(5), status)
                 self.assertTrue(gone_within(1, child))

@@ -6,19 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
+import programs
 from lib import Trouble
 from lib.measuring import machine, meter, processes
 from lib.subjects import lab, peers, redis, remote, servers
-from proc import gone_within, runs
-from test_lab import machine_s_own, network_namespace
-from test_places import MISSING, clean_environment, name_of
+from proc import all_pids, gone_within, machine_s_own, name_of, network_namespace, runs, within
+from test_lab import ENVIRONMENT, MISSING
 
 SSHD = shutil.which("sshd", path=peers.PATHS)
 
@@ -31,7 +27,6 @@ def is_root_locked():
 
 WHY_NOT = lab.why_not() or (None if SSHD else "there is no sshd") or (
     "root is locked" if is_root_locked() else None)
-BUILT = os.access(servers.path_of("epoll"), os.X_OK)
 SPINNER = [sys.executable, "-c", "while True: pass"]
 
 
@@ -49,9 +44,7 @@ class There(unittest.TestCase):
     """What is run on a machine, without ssh."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.log = os.path.join(folder.name, "log")
+        self.log = os.path.join(programs.folder(self), "log")
         self.place = Near("no inventory")
         self.place.__enter__()
         self.addCleanup(self.place.end)
@@ -125,16 +118,13 @@ class There(unittest.TestCase):
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 @unittest.skipIf(MISSING, "missing: %s" % ", ".join(MISSING))
-@unittest.skipUnless(BUILT, "epoll is not built")
 class OverSsh(unittest.TestCase):
     """The hosts of a lab, with an sshd in each."""
 
     @classmethod
     def setUpClass(cls):
         cls.addClassCleanup(processes.end_all)
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = folder.name
+        cls.folder = programs.folder(cls)
         cls.lab = lab.Lab()
         cls.lab.__enter__()
         cls.addClassCleanup(cls.lab.end)
@@ -166,18 +156,15 @@ class OverSsh(unittest.TestCase):
                 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"', "sh", SSHD, "-D", "-e",
                 "-f", "/dev/null", *("-o%s=%s" % pair for pair in options.items())],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        for _ in range(200):
-            if "Server listening" in processes.printed(cls.path(host + ".log")):
-                return
-            time.sleep(0.02)
-        raise AssertionError(processes.printed(cls.path(host + ".log")))
+        if not within(4, lambda: "Server listening" in processes.printed(cls.path(host + ".log"))):
+            raise AssertionError(processes.printed(cls.path(host + ".log")))
 
     def started(self, program, *words):
         """A load test, on the host `load`."""
         return subprocess.Popen(
             [*self.lab.prefix("load"), sys.executable, "-B", os.path.join(machine.TOP, "loadtest", program),
              "--inventory", self.path("machines"), *words], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=clean_environment())
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=ENVIRONMENT)
 
     def run_there(self, program, *words):
         """A complete run; returns its rows, and what it printed. A busy machine may hold no rate."""
@@ -194,8 +181,7 @@ class OverSsh(unittest.TestCase):
     def people(self):
         """Who runs on the hosts, beside sshd."""
         spaces = {network_namespace(self.lab.pid(host)) for host in lab.HOSTS[1:]}
-        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-        return {name_of(pid) for pid in pids if network_namespace(pid) in spaces} - {
+        return {name_of(pid) for pid in all_pids() if network_namespace(pid) in spaces} - {
             "tail", "sshd", "sshd-session", "sshd-auth", ""}
 
     def test_compare_knows_all_that_it_knows_of_one_machine(self):
@@ -245,17 +231,8 @@ class OverSsh(unittest.TestCase):
             with self.subTest(signal=number), self.started(
                     "compare", "--servers", "forking", "--levels", "20", "--seconds", "5",
                     "--into", self.path("killed-%d" % number)) as program:
-                deadline = time.monotonic() + 60
-                while not {"forking", redis.SERVER} <= self.people() and time.monotonic() < deadline:
-                    time.sleep(0.05)
-                self.assertLessEqual({"forking", redis.SERVER}, self.people())
+                wanted = {"forking", redis.SERVER}
+                self.assertTrue(within(60, lambda: wanted <= self.people()), self.people())
                 program.send_signal(number)
                 program.communicate(timeout=30)
-                deadline = time.monotonic() + 10
-                while self.people() and time.monotonic() < deadline:
-                    time.sleep(0.05)
-                self.assertEqual(self.people(), set())
-
-
-if __name__ == "__main__":
-    unittest.main()
+                self.assertTrue(within(10, lambda: not self.people()), self.people())
