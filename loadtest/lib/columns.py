@@ -19,17 +19,6 @@ def rate(heading, at, notes, **how):
     return heading, lambda row: rate_text(row[at], notes, **how)
 
 
-def ranged(heading, at, notes):
-    """The rate with the smallest and largest of the rounds."""
-    def text(row):
-        spot = row[at]
-        known = rate_text(spot, notes)
-        if not spot or not spot.rate or spot.rate.low == spot.rate.high:
-            return known
-        middle, mark, marks = known.partition(" (")
-        return "%s [%s-%s]%s" % (middle, count(spot.rate.low), count(spot.rate.high), mark + marks)
-    return heading, text
-
 
 def median(heading, form, figure, at=-1):
     """The median of figure(cell) in the clean rounds."""

@@ -55,6 +55,11 @@ class Spread:
         self.mean = statistics.fmean(self.figures)
         self.low, self.high = self.figures[0], self.figures[-1]
 
+    def __str__(self):
+        """The median and the range, as in "1,234 [1,100-1,300]"."""
+        low, middle, high = map("{:,.0f}".format, (self.low, self.median, self.high))
+        return middle if low == high else "%s [%s-%s]" % (middle, low, high)
+
     @property
     def range(self):
         """(middle, low, high), as lib.reporting.chart takes it."""
@@ -139,14 +144,15 @@ def ratio_text(spot, other, figure):
     return "%.2f x [%.2f-%.2f]" % (statistics.median(ratios), low, high)
 
 
-def rate_text(spot, notes, kernel=True, form="{:,.0f}"):
-    """The median rate, with its notes; with "≥" if the load generator was the limit. Notes on the
-    kernel's counts are included only if `kernel`."""
+def rate_text(spot, notes, kernel=True, ranged=False):
+    """The median rate, with its notes; with "≥" if the load generator was the limit; with the smallest and
+    the largest of the rounds if `ranged`. Notes on the kernel's counts are included only if `kernel`."""
     if spot is None:
         return ""  # interrupted before
     if not spot.rate:
         return "-" + notes.marks(spot.rejected)
-    text = ("" if spot.is_ranked else table.AT_LEAST) + form.format(spot.rate.median)
+    rate = str(spot.rate) if ranged else table.count(spot.rate.median)
+    text = ("" if spot.is_ranked else table.AT_LEAST) + rate
     return text + notes.marks(
         text for text in [*spot.rejected, *spot.remarks, *[WIDE] * spot.rate.is_wide]
         if kernel or not text.startswith("the kernel"))

@@ -1,6 +1,7 @@
 """What all tests of loadtest/ share. Import it first: lib and the Chromium of common/tests/clients are
 found only behind it."""
 
+import csv
 import importlib.machinery
 import importlib.util
 import os
@@ -41,3 +42,12 @@ def folder(case):
     new = tempfile.TemporaryDirectory()
     (case.addClassCleanup if isinstance(case, type) else case.addCleanup)(new.cleanup)
     return os.path.realpath(new.name)
+
+
+def cells(folder):
+    """The rows of a run's cells.tsv, as dicts. There are none before it begins."""
+    path = os.path.join(folder, "cells.tsv")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t"))

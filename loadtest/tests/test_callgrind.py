@@ -2,12 +2,10 @@
 
 import os
 import shutil
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import programs
 from lib import subjects
 from lib.measuring import callgrind, machine, processes
 from lib.subjects import redis

@@ -4,12 +4,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import programs
 from lib.reporting import chart, gnuplot, scale
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,14 +7,10 @@ import http.client
 import os
 import re
 import subprocess
-import sys
-import tempfile
 import unittest
 from urllib.parse import urlsplit
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), HERE]
-
+import programs
 from lib.measuring import machine, meter, processes
 from lib.seeing import xray
 from lib.subjects import companions, peers, redis, servers
@@ -75,11 +71,8 @@ class Table(unittest.TestCase):
         self.assertNotIn("WORK_US", companions.line("node"))
 
     def test_what_cannot_be_measured_is_named(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [os.path.join(machine.TOP, "loadtest/compare"), "--plan", "--into", folder, "--url",
-                 "/index.html", "--servers", ",".join(companions.NAMES)],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+        done = programs.run("compare", "--plan", "--into", programs.folder(self), "--url", "/index.html",
+                            "--servers", ",".join(companions.NAMES))
         self.assertEqual(done.returncode, 1)
         for name in companions.NAMES:
             self.assertRegex(done.stdout, r"\b%s is left out: .*(it needs|no page but|it is not built|no virtual)"
@@ -89,9 +82,7 @@ class Table(unittest.TestCase):
 class Companions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = folder.name
+        cls.folder = programs.folder(cls)
         made = subprocess.run(["make", "-s", "-C", machine.TOP, "DEPS=no", "companions"], check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8")
@@ -164,16 +155,8 @@ class Companions(unittest.TestCase):
                              (["compare", "--quick", "--delay", "10", "--servers", names], r"^\| %s "),
                              (["compare", "--quick", "--work", "10", "--servers", names], r"^\| %s +\| +\d{1,3} "),
                              (["xray", "--quick", "--server", names], r"^\| %s ")):
-            with self.subTest(command=command), tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run(
-                    [os.path.join(machine.TOP, "loadtest", command[0]), *command[1:], "--into", folder],
-                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    encoding="utf-8", check=False)
+            with self.subTest(command=command):
+                done = programs.run(*command, "--into", programs.folder(self))
                 self.assertEqual(done.returncode, 0, done.stdout)
                 for name in there:
                     self.assertRegex(done.stdout, "(?m)" + row % name)
-
-
-def tearDownModule():
-    for process in list(processes._running):
-        processes.end(process)

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import re
-import tempfile
 import unittest
 from unittest import mock
 
@@ -19,9 +18,7 @@ HEADER = "subject\tclients\tbacklog\trequests_per_second\twrong\tverdict\n"
 
 class Diff(unittest.TestCase):
     def setUp(self):
-        top = tempfile.TemporaryDirectory()
-        self.addCleanup(top.cleanup)
-        self.top = top.name
+        self.top = programs.folder(self)
 
     def run_of(self, name, rates, backlog=10, verdict="server full", wrong="", server="epoll",
                table="| a |", **facts):

@@ -8,12 +8,10 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import programs
 from lib.measuring import machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))

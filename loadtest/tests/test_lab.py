@@ -1,6 +1,5 @@
 """Four hosts, and programs that run on them; and nothing of it afterwards, however it ended."""
 
-import csv
 import os
 import shutil
 import signal
@@ -77,8 +76,7 @@ class Programs(unittest.TestCase):
                             env=ENVIRONMENT, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(machine_s_own(), before)
-        with open(os.path.join(folder, "cells.tsv"), encoding="utf-8") as tsv:
-            return done.stdout, list(csv.DictReader(tsv, delimiter="\t"))
+        return done.stdout, programs.cells(folder)
 
     def test_ramp_climbs_directly_and_through_the_balancer(self):
         said, _ = self.run_there("ramp", "--instances", "2", "--from", "100", "--to", "200", "--steps", "2",

@@ -3,13 +3,11 @@
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
-import unittest.mock
+from unittest import mock
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import programs
 from lib.measuring import machine, meter, processes
 
 ALONE = machine.Cores((), (), ())
@@ -23,56 +21,18 @@ def burn(seconds):
 """
 
 
-def stat_line(pid, parent, session, user=0, system=0, cuser=0, csystem=0, threads=1, name="x"):
-    return "%d (%s) S %d %d %d 0 -1 4194304 1 2 3 4 %d %d %d %d 20 0 %d 0 12345 1 1\n" % (
-        pid, name, parent, session, session, user, system, cuser, csystem, threads)
-
-
-class FakeProc(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.proc = folder.name
-
-    def write(self, path, text):
-        path = os.path.join(self.proc, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def process(self, pid, parent, session, pss_kb=100, threads=1):
-        self.write("%d/stat" % pid, stat_line(pid, parent, session, threads=threads))
-        self.write("%d/smaps_rollup" % pid, "55-7f ---p 0 00:00 0 [rollup]\n"
-                                            "Rss: 999 kB\nPss:%17d kB\nPss_Anon: 5 kB\n" % pss_kb)
-
-
-class Families(FakeProc):
+class Families(unittest.TestCase):
     def test_a_name_may_hold_anything(self):
-        stat = meter.parse_stat(stat_line(7, 5, 3, 10, 20, 300, 4000, 9, name="a) R 1 (b) c"))
+        stat = meter.parse_stat("7 (a) R 1 (b) c) S 5 3 3 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 9 0 12345 1 1\n")
         self.assertEqual(stat, meter.Stat(7, 5, 3, 10, 20, 4300, 9, "S"))
 
     def test_descendants_and_the_session_s_orphans_belong_to_it(self):
-        self.process(10, 1, 10)
-        self.process(11, 10, 10)
-        self.process(12, 11, 12)  # a session of its own, but a grandchild
-        self.process(13, 1, 10)  # its parent is gone
-        self.process(20, 1, 20)
-        self.process(21, 20, 20)
-        self.assertEqual(set(meter.Tree(10, self.proc).pids()), {10, 11, 12, 13})
-
-
-class MemoryOfATree(FakeProc):
-    def look(self):
-        memory = meter.Memory(meter.Tree(10, self.proc), None, self.proc)
-        memory.look()
-        return memory
-
-    def test_the_sum_over_its_processes(self):
-        self.process(10, 1, 10, pss_kb=1000, threads=3)
-        self.process(11, 10, 10, pss_kb=50)
-        self.process(20, 1, 20, pss_kb=777)
-        memory = self.look()
-        self.assertEqual((memory.peak_pss, memory.processes, memory.threads), (1050 * 1024, 2, 4))
+        stats = [meter.Stat(*numbers, 0, 0, 0, 1, "S") for numbers in (
+            (10, 1, 10), (11, 10, 10),
+            (12, 11, 12),  # a session of its own, but a grandchild
+            (13, 1, 10),  # its parent is gone
+            (20, 1, 20), (21, 20, 20))]
+        self.assertEqual(meter.family(10, stats), {10, 11, 12, 13})
 
 
 class ContextSwitches(unittest.TestCase):
@@ -92,7 +52,6 @@ class ContextSwitches(unittest.TestCase):
 
 
 class CoreShares(unittest.TestCase):
-    TEXT = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 20 300 4 5 6 7 0 0\ncpu11 9 9 9 9 9 9 9 9 0 0\n"
 
     def test_work_idleness_and_theft_are_told_apart(self):
         before = [100] * 8  # user nice system idle iowait irq softirq steal
@@ -114,24 +73,14 @@ class CoreShares(unittest.TestCase):
         self.assertEqual(meter.at_least(37.0, meter.UNKNOWN), meter.UNKNOWN)
 
 
-class KernelsRecord(FakeProc):
-    TEXT = ("TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPSynRetrans\n"
-            "TcpExt: 1 22 23 4 5\n"
-            "IpExt: InNoRoutes ListenOverflows\nIpExt: 0 9999\n")
-
-    def test_four_figures_of_tcp(self):
-        self.assertEqual(meter.parse_record(self.TEXT), {
-            "ListenOverflows": 22, "ListenDrops": 23, "TCPTimeouts": 4, "TCPSynRetrans": 5})
-
-    def test_each_host_counts_once(self):
-        for pid in (1, 2, 3):
-            self.write("%d/net/netstat" % pid, self.TEXT)
-        self.write("1/ns/net", "")
-        os.makedirs(os.path.join(self.proc, "2/ns"))
-        os.link(os.path.join(self.proc, "1/ns/net"), os.path.join(self.proc, "2/ns/net"))
-        self.write("3/ns/net", "")
-        record = meter.network_record([1, 2, 3, 4], self.proc)
-        self.assertEqual(record["ListenOverflows"], 44)
+class KernelsRecord(unittest.TestCase):
+    def test_four_figures_of_tcp_and_each_host_counts_once(self):
+        text = ("TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPSynRetrans\n"
+                "TcpExt: 1 22 23 4 5\n"
+                "IpExt: InNoRoutes ListenOverflows\nIpExt: 0 9999\n")
+        with mock.patch.object(meter, "read", lambda _: text):
+            self.assertEqual(meter.network_record(["self", os.getpid(), "is-gone"]), {
+                "ListenOverflows": 22, "ListenDrops": 23, "TCPTimeouts": 4, "TCPSynRetrans": 5})
 
 
 class Alive(unittest.TestCase):
@@ -230,10 +179,8 @@ class Verdicts(unittest.TestCase):
         self.assertAlmostEqual(reading.used["client"] * reading.seconds / 100, 0.33, delta=0.08)
         self.assertLess(reading.used["server"], 5)
 
-    def test_little_s_law_and_the_spread_of_rounds(self):
+    def test_little_s_law(self):
         self.assertAlmostEqual(meter.off(100, 10000, 9), 0.1)
-        self.assertEqual(meter.spread([1300, 1100, 1234]), "1,234 [1,100-1,300]")
-        self.assertEqual(meter.spread([7.25]), "7")
 
 
 class Topology(unittest.TestCase):
@@ -254,7 +201,7 @@ class Topology(unittest.TestCase):
                 ([4], 1, None, ((), (), ())), ([3, 5], 1, None, ((3,), (5,), (5,))),
                 ([3, 5], 2, None, ((3, 5), (5,), (5,))), (range(3), 1, None, ((0,), (1,), (2,))),
                 (range(8), 2, None, ((0, 1), (2, 3, 4, 5, 6), (7,))), (range(8), 1, 2, ((0,), (1, 2), (7,)))):
-            with unittest.mock.patch.object(machine, "usable_cores", lambda usable=usable: [*usable]):
+            with mock.patch.object(machine, "usable_cores", lambda usable=usable: [*usable]):
                 self.assertEqual(machine.choose_cores(count, most), cores)
 
 
@@ -269,8 +216,8 @@ class Fingerprint(unittest.TestCase):
                 self.assertEqual(machine._built(text), [("compiler", compiler), ("flags", flags)])
 
     def test_a_setting_of_the_kernel_that_is_missing_is_unknown(self):
-        with tempfile.TemporaryDirectory() as folder, \
-                unittest.mock.patch.object(machine, "CPU", folder + "/"):
+        folder = programs.folder(self)
+        with mock.patch.object(machine, "CPU", folder + "/"):
             for value, text in ((None, "unknown"), ("0", "on"), ("1", "off")):
                 if value:
                     os.makedirs(folder + "/intel_pstate", exist_ok=True)

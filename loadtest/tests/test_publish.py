@@ -4,12 +4,8 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import unittest
 from unittest import mock
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 import programs
 from lib.measuring import machine
@@ -21,10 +17,9 @@ RUN = ("some", 1, COMMAND, "a test")
 
 class Publish(unittest.TestCase):
     def setUp(self):
-        top = tempfile.TemporaryDirectory()
-        self.addCleanup(top.cleanup)
+        top = programs.folder(self)
         for name in ("STORE", "WORK"):
-            patch = mock.patch.object(publish, name, os.path.join(top.name, name))
+            patch = mock.patch.object(publish, name, os.path.join(top, name))
             patch.start()
             self.addCleanup(patch.stop)
         self.work, self.there = (os.path.join(folder, "some")
@@ -99,27 +94,22 @@ class Making(Publish):
             self.assertFalse(publish.why(RUN))
 
     def test_ctrl_c_ends_it_and_leaves_what_is_done(self):
-        program = subprocess.Popen(
-            [sys.executable, "-c", "import sys; sys.path[:0] = %r; import test_publish; "
-             "p = test_publish.publish; p.WORK = %r; p.make(%r)" % (
-                 [HERE, os.path.dirname(HERE)], publish.WORK, RUN)], stderr=subprocess.DEVNULL)
         kept = os.path.join(self.work, "raw", "kept.pickle")
-        while program.poll() is None and not os.path.exists(kept):
-            pass
-        program.send_signal(signal.SIGINT)
-        self.assertEqual(program.wait(), 130)
+        with programs.python(
+                "import sys; sys.path.insert(0, %r); import test_publish; p = test_publish.publish; "
+                "p.WORK = %r; p.make(%r)" % (programs.HERE, publish.WORK, RUN), stderr=subprocess.DEVNULL) as program:
+            while program.poll() is None and not os.path.exists(kept):
+                pass
+            program.send_signal(signal.SIGINT)
+        self.assertEqual(program.returncode, 130)
         self.assertTrue(os.path.exists(kept))
 
 
 class Ladder(unittest.TestCase):
     def test_what_it_leaves(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([os.path.join(machine.TOP, "05_prethreading/ladder/climb"),
-                                   "--clients", "4", "--rounds", "1", "--into", folder, "copy"],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                                  check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(sorted(os.listdir(folder)), [
-                "cells.tsv", "environment.txt", "table.md"])
-            with open(os.path.join(folder, "table.md"), encoding="utf-8") as file:
-                self.assertIn("| prethreading copy |", file.read())
+        folder = programs.folder(self)
+        done = programs.run("../05_prethreading/ladder/climb", "--clients", "4", "--rounds", "1", "--into",
+                            folder, "copy")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(sorted(os.listdir(folder)), ["cells.tsv", "environment.txt", "table.md"])
+        self.assertIn("| prethreading copy |", machine.read(folder + "/table.md"))

@@ -1,6 +1,5 @@
 """Other machines: what runs there is watched, and ends with us, however we end."""
 
-import csv
 import os
 import shutil
 import signal
@@ -172,8 +171,7 @@ class OverSsh(unittest.TestCase):
         with self.started(program, *words, "--into", folder) as started:
             out, err = started.communicate(timeout=300)
         self.assertIn("report.html", err)
-        with open(os.path.join(folder, "cells.tsv"), encoding="utf-8") as tsv:
-            rows = list(csv.DictReader(tsv, delimiter="\t"))
+        rows = programs.cells(folder)
         self.assertEqual([row["wrong"] for row in rows if row["wrong"]], [])
         self.assertEqual(self.people(), set())
         return rows, out

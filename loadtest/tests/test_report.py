@@ -3,16 +3,12 @@
 import os
 import re
 import shutil
-import sys
 import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__)))), "common", "tests", "clients"))
-
+import programs
 import browser
 import chromium
 

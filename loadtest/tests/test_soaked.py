@@ -1,18 +1,14 @@
 """A soak: a leak is seen, what settles is no leak, and an interrupted run goes on."""
 
-import csv
-import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 from collections import Counter
 
 import programs
 from lib import soaked
-from lib.measuring import machine
 from lib.soaked import Held, Turn
 
 USUAL = Held(memory=3000000, descriptors=9, processes=2, threads=3, redis=16)
@@ -64,32 +60,20 @@ class Causes(unittest.TestCase):
             "these turns the machine left us no CPU."])
 
 
-def rows_of(folder):
-    try:
-        with open(os.path.join(folder, "cells.tsv"), encoding="utf-8") as file:
-            return list(csv.DictReader(file, delimiter="\t"))
-    except FileNotFoundError:
-        return []
-
-
 @unittest.skipUnless(shutil.which("wrk") and shutil.which("ab"), "needs ab and wrk")
 class Run(unittest.TestCase):
-    def start(self, folder):
-        return subprocess.Popen([soak.__file__, "--quick", "--servers", "epoll", "--into", folder],
-                                cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, encoding="utf-8")
-
     def test_an_interrupted_run_goes_on_in_another_life(self):
-        with tempfile.TemporaryDirectory() as folder:
-            first = self.start(folder)
-            while first.poll() is None and not rows_of(folder):
-                time.sleep(0.05)
-            first.send_signal(signal.SIGTERM)
-            said = first.communicate()[0]
-            self.assertEqual(first.returncode, 128 + signal.SIGTERM, said)
-            before = len(rows_of(folder))
-            said = self.start(folder).communicate()[0]
-            rows = rows_of(folder)
+        folder = programs.folder(self)
+        words = ["--quick", "--servers", "epoll", "--into", folder]
+        first = subprocess.Popen([soak.__file__, *words], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        while first.poll() is None and not programs.cells(folder):
+            time.sleep(0.05)
+        first.send_signal(signal.SIGTERM)
+        self.assertEqual(first.wait(), 128 + signal.SIGTERM)
+        before = len(programs.cells(folder))
+        said = programs.run("soak", *words).stdout
+        rows = programs.cells(folder)
         self.assertEqual([row["life"] for row in rows].index("2"), before, said)
         self.assertGreaterEqual(len(rows), 4)
         statuses = " ".join(row["statuses"] for row in rows)

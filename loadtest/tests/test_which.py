@@ -8,9 +8,7 @@ import sys
 import tempfile
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-
+import programs
 from lib.measuring import machine
 from lib.seeing import lanes, trace, traits
 from lib.subjects import companions, peers, redis, servers

@@ -24,7 +24,6 @@ each. To trust them one must know:
 import os
 import random
 import re
-import statistics
 import threading
 import time
 from collections import namedtuple
@@ -50,10 +49,10 @@ def parse_stat(text):
                 threads=int(words[17]), state=words[0])
 
 
-def everybody(proc="/proc", pids=None):
+def everybody(pids=None):
     """A Stat of each of these processes that exists, or of all processes if none are named."""
-    listed = os.listdir(proc) if pids is None else map(str, pids)
-    texts = (read("%s/%s/stat" % (proc, name)) for name in listed if name.isdecimal())
+    listed = os.listdir("/proc") if pids is None else map(str, pids)
+    texts = (read("/proc/%s/stat" % name) for name in listed if name.isdecimal())
     return [parse_stat(text) for text in texts if text]
 
 
@@ -79,25 +78,24 @@ class Tree:
     """The living processes of a server. A process is checked once for whether it belongs to it,
     because the kernel gives out its number again only after all others."""
 
-    def __init__(self, root, proc="/proc", others=()):
+    def __init__(self, root, others=()):
         self._root = root
-        self._proc = proc
         self.others = others
         self._ours = set(others)
         self._strangers = set()
 
     def pids(self):
         """The pids of all its processes now."""
-        listed = {int(name) for name in os.listdir(self._proc) if name.isdecimal()}
+        listed = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
         self._ours &= listed
         self._strangers &= listed
-        new = everybody(self._proc, listed - self._ours - self._strangers)
+        new = everybody(listed - self._ours - self._strangers)
         self._ours = family(self._root, new, self._ours)
         self._strangers.update(stat.pid for stat in new if stat.pid not in self._ours)
         return list(self._ours)
 
     def stats(self):
-        return everybody(self._proc, self.pids())
+        return everybody(self.pids())
 
 
 # ---- CPU time -------------------------------------------------------------------------------
@@ -109,25 +107,18 @@ def cpu_seconds(stats):
 
 
 def _own_seconds(stat):
-    """The CPU time by the process's own clock, or else by its ticks."""
-    return _clock_seconds(stat.pid) or (stat.user + stat.system) / TICKS_A_SECOND
-
-
-def _clock_seconds(pid):
+    """The CPU time by the process's own clock, as clock_getcpuclockid(3) numbers it, or else by its
+    ticks."""
+    scheduler = 2  # CPUCLOCK_SCHED: what the scheduler counted, in nanoseconds
     try:
-        return time.clock_gettime(cpu_clock(pid))
+        seconds = time.clock_gettime(~stat.pid << 3 | scheduler)
     except OSError:
-        return 0.0  # it is gone, or not here
+        seconds = 0.0  # it is gone, or not here
+    return seconds or (stat.user + stat.system) / TICKS_A_SECOND
 
 
 def _with_children(pid):
-    return cpu_seconds(everybody(pids=[pid]))
-
-
-def cpu_clock(pid):
-    """The number of a process's clock, as clock_getcpuclockid(3) makes it."""
-    scheduler = 2  # CPUCLOCK_SCHED: what the scheduler counted, in nanoseconds
-    return ~pid << 3 | scheduler
+    return cpu_seconds(everybody([pid]))
 
 
 # ---- context switches -----------------------------------------------------------------------
@@ -137,11 +128,11 @@ Thread = namedtuple("Thread", "seconds switches")
 KNOWN_SHARE = 0.95  # a share of CPU time: if the living threads have used less, others have ended
 
 
-def threads_of(pids, proc="/proc"):
+def threads_of(pids):
     """{number: Thread} of all threads of these processes."""
     found = {}
     for pid in pids:
-        folder = "%s/%d/task" % (proc, pid)
+        folder = "/proc/%d/task" % pid
         try:
             names = os.listdir(folder)
         except OSError:
@@ -183,14 +174,13 @@ class Memory(threading.Thread):
     MOST_SHARE = 0.02  # of one core
     MOST_ASKED = 64  # processes; the others are assumed to be like them
 
-    def __init__(self, tree, cores, proc="/proc"):
+    def __init__(self, tree, cores):
         super().__init__(daemon=True)
         self.looks = self.processes = self.threads = 0
         self.peak_pss = None  # bytes
         self.seconds = 0.0  # CPU seconds spent on reading
         self._tree = tree
         self._cores = cores
-        self._proc = proc
         self._over = threading.Event()
 
     def run(self):
@@ -214,11 +204,11 @@ class Memory(threading.Thread):
         pids = self._tree.pids()
         asked = random.sample(pids, min(len(pids), self.MOST_ASKED))
         scale = len(pids) / len(asked) if asked else 0
-        pss = [kib(read("%s/%d/smaps_rollup" % (self._proc, pid)), "Pss") for pid in asked]
+        pss = [kib(read("/proc/%d/smaps_rollup" % pid), "Pss") for pid in asked]
         self.looks += 1
         self.processes = max(self.processes, len(pids))
         self.threads = max(self.threads, round(scale * sum(
-            stat.threads for stat in everybody(self._proc, asked))))
+            stat.threads for stat in everybody(asked))))
         known = [each for each in pss if each is not None]
         if known:
             self.peak_pss = max(self.peak_pss or 0, round(scale * sum(known)))
@@ -304,17 +294,17 @@ def parse_record(text):
     return {name: int(known[name]) for name in RECORD if name in known}
 
 
-def network_record(pids, proc="/proc"):
+def network_record(pids):
     """The sum over the network namespaces of these processes. Each namespace counts once."""
     hosts = {}
     for pid in pids:
         try:
-            hosts[os.stat("%s/%s/ns/net" % (proc, pid)).st_ino] = pid
+            hosts[os.stat("/proc/%s/ns/net" % pid).st_ino] = pid
         except OSError:
             pass  # it is gone
     total = {}
     for pid in hosts.values():
-        for name, count in parse_record(read("%s/%s/net/netstat" % (proc, pid))).items():
+        for name, count in parse_record(read("/proc/%s/net/netstat" % pid)).items():
             total[name] = total.get(name, 0) + count
     return total
 
@@ -377,13 +367,6 @@ def off(clients, rate, mean_ms):
     """How far a figure is from Little's law, as a share. The law says that a system holds as many
     clients as come in a second, times the seconds that each stays. 0.1 and more is suspect."""
     return abs(clients - rate * mean_ms / 1000) / clients
-
-
-def spread(figures, form="{:,.0f}"):
-    """Several rounds as "1,234 [1,100-1,300]", the median and the range."""
-    least, middle, most = (form.format(figure) for figure in
-                           (min(figures), statistics.median(figures), max(figures)))
-    return middle if least == most else "%s [%s-%s]" % (middle, least, most)
 
 
 # ---- all of it ------------------------------------------------------------------------------
