@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import unittest
 
 import programs
@@ -45,13 +44,13 @@ class Printed(unittest.TestCase):
 class Alive(unittest.TestCase):
     def test_every_part_of_a_page_is_found(self):
         self.addCleanup(processes.end_all)
-        with tempfile.TemporaryDirectory() as folder:
-            store = redis.start_private(folder, None)
+        folder = programs.folder(self)
+        store = redis.start_private(folder, None)
 
-            def open_server(log, under):
-                return subjects.open_subject("epoll", None, log, redis=store.where, prefix=under)
+        def open_server(log, under):
+            return subjects.open_subject("epoll", None, log, redis=store.where, prefix=under)
 
-            parts = callgrind.per_request(open_server, "new page", os.path.join(folder, "run"),
-                                          machine.choose_cores().client, requests=200)
+        parts = callgrind.per_request(open_server, "new page", os.path.join(folder, "run"),
+                                      machine.choose_cores().client, requests=200)
         for part, count in parts.items():
             self.assertGreater(count, 50, part)

@@ -3,7 +3,6 @@ rounds come to, and when a rate is held."""
 
 import io
 import os
-import tempfile
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -275,9 +274,9 @@ class Runs(unittest.TestCase):
             each.load = load() if each.spot == good else None
             each.wrong += [] if each.load else ["ab gave up"]
 
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(cells, "measure", measure):
+        with mock.patch.object(cells, "measure", measure):
             it = object.__new__(run.Run)
-            it.folder, it.kept, it.seconds, it.cells, it.asked = folder, Kept(None, ""), 1.0, [], {}
+            it.folder, it.kept, it.seconds, it.cells, it.asked = programs.folder(self), Kept(None, ""), 1.0, [], {}
             it.per_client, it.most_seconds = 2, 5
             it.experiment = SimpleNamespace(columns=["round"], raw=lambda each: [each.round])
             it.measure_cells([(number, spot) for number in (1, 2) for spot in (good, bad)])
@@ -299,23 +298,23 @@ class Runs(unittest.TestCase):
         self.assertEqual(subjects.plain("poll@v1 --x"), "poll")
 
     def test_what_is_kept_is_recalled_once_and_only_by_the_same_run(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(folder + "/raw")
-            first = Kept(folder, "this")
-            self.assertEqual(first.begin(7, "today"), (7, "today"))
-            first.keep(cell(100), {SPOT: 100})
-            first.keep(cell(200, 2), {})
-            os.truncate(folder + "/raw/kept.pickle", os.path.getsize(folder + "/raw/kept.pickle") - 1)
-            self.assertIsNone(Kept(folder, "that").recall(round=1))
-            with open(folder + "/raw/kept.pickle", "rb") as file:
-                self.assertTrue(file.read())
-            second = Kept(folder, "this")
-            self.assertEqual(second.begin(8, "tomorrow"), (7, "today, tomorrow"))
-            self.assertEqual(second.asked, {SPOT: 100})
-            self.assertEqual([second.recall(round=1) is None, second.recall(round=1), second.recall(round=2)],
-                             [False, None, None])  # the second was cut off
-            second.complete()
-            self.assertFalse(os.path.exists(folder + "/raw/kept.pickle"))
+        folder = programs.folder(self)
+        os.mkdir(folder + "/raw")
+        first = Kept(folder, "this")
+        self.assertEqual(first.begin(7, "today"), (7, "today"))
+        first.keep(cell(100), {SPOT: 100})
+        first.keep(cell(200, 2), {})
+        os.truncate(folder + "/raw/kept.pickle", os.path.getsize(folder + "/raw/kept.pickle") - 1)
+        self.assertIsNone(Kept(folder, "that").recall(round=1))
+        with open(folder + "/raw/kept.pickle", "rb") as file:
+            self.assertTrue(file.read())
+        second = Kept(folder, "this")
+        self.assertEqual(second.begin(8, "tomorrow"), (7, "today, tomorrow"))
+        self.assertEqual(second.asked, {SPOT: 100})
+        self.assertEqual([second.recall(round=1) is None, second.recall(round=1), second.recall(round=2)],
+                         [False, None, None])  # the second was cut off
+        second.complete()
+        self.assertFalse(os.path.exists(folder + "/raw/kept.pickle"))
 
 
 class DialsAndBounds(unittest.TestCase):

@@ -92,10 +92,15 @@ class Programs(unittest.TestCase):
             self.assertIn(said, text)
         self.assertRegex(text, r"Bytes of a page: .*\bfile 4\b")
 
-    def test_a_command_that_does_not_serve_its_page(self):
+    def test_what_cannot_be_measured_is_refused_in_words(self):
         for options, said in (("--command 'a=%s' --lab" % OTHER, "are started here"),
                               ("--command epoll=x", "no name for another server"),
                               ("--command 'a=x' --page b=/", "one of --command"),
+                              ("--lab --inventory machines", "different places"),
+                              ("--url index.html", "not a path"), ("--flush", "--redis"),
+                              ("--lab --redis h:1", "--lab has a Redis of its own"),
+                              ("--inventory f --redis h:1", "--inventory has a Redis of its own"),
+                              ("--servers epoll,nobody", "none of"), ("--levels 0", "number from 1"),
                               ("--quick --servers floor --command a=false", "a did not start"),
                               ("--quick --servers floor --levels 20 --command 'a=%s'" % OTHER,
                                "pages Redis counted 0 INCR"),

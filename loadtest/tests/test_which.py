@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import programs
@@ -180,17 +179,13 @@ class Page(unittest.TestCase):
                      "needs strace, ss, redis-server and the servers")
 class Alive(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        os.chmod(folder.name, 0o755)
-        self.folder = folder.name
+        self.folder = programs.folder(self)
+        os.chmod(self.folder, 0o755)
 
     def which(self, server, url="/"):
         """Its status, and the first line of what it printed."""
-        done = subprocess.run(
-            [os.path.join(machine.TOP, "loadtest/which"), "--into", os.path.join(self.folder, "results"),
-             "--server", server, "--url", url], cwd=machine.TOP, check=False, timeout=90,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        done = programs.run("which", "--into", os.path.join(self.folder, "results"), "--server", server, "--url",
+                            url, stderr=subprocess.PIPE, timeout=90)
         return done.returncode, (done.stdout or done.stderr).splitlines()[0], done.stdout
 
     def check(self, chapters, server, **options):
