@@ -11,7 +11,7 @@ import os
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from lib import Trouble, subjects
 from lib.generators import ab, curl, h2load, httperf, load as generators, wrk
@@ -41,7 +41,7 @@ BEGAN_EARLY = "it began before every client had been answered once"
 class Dials(NamedTuple):
     """The settings that a cell may change while all others stay."""
 
-    delay_ms: Optional[int] = None  # of a relay between our servers and Redis; None: no relay
+    delay_ms: int | None = None  # of a relay between our servers and Redis; None: no relay
     work_ms: float = 0  # of CPU time that our servers add to a page
     cores: int = 1  # that the server may use
 
@@ -65,10 +65,10 @@ class Spot:
     subject: str  # "epoll", "epoll@REV", "prethreading --workers 500", "floor", "nginx"
     generator: str  # of GENERATORS
     clients: int = 0
-    backlog: Optional[int] = None  # of our servers; None: their own
+    backlog: int | None = None  # of our servers; None: their own
     dials: Dials = Dials()
-    instances: Optional[int] = None  # behind a balancer; None: it is asked directly
-    rate: Optional[float] = None  # that is offered; below 1 it is a share of the capacity
+    instances: int | None = None  # behind a balancer; None: it is asked directly
+    rate: float | None = None  # that is offered; below 1 it is a share of the capacity
     beside: str = ""  # what else it serves meanwhile, of an experiment's own list
 
     def __str__(self):
@@ -93,16 +93,16 @@ class Cell:
     asked: int = 0  # requests; 0: as many as fit
     least: int = 0  # requests that should be made
     offered: float = 0.0  # requests a second, of an open loop
-    load: Optional[Load] = None  # None: it could not be measured
-    pages: Optional[int] = None  # answered in the cell, if Redis has counted them
+    load: Load | None = None  # None: it could not be measured
+    pages: int | None = None  # answered in the cell, if Redis has counted them
     seconds: float = 0.0  # from its beginning to its end; 0: the load's own
-    counts: Optional[redis.Counts] = None  # of the whole load
-    reading: Optional[meter.Reading] = None
-    hosts: Dict[str, float] = field(default_factory=dict)  # of a lab: percent of a core
+    counts: redis.Counts | None = None  # of the whole load
+    reading: meter.Reading | None = None
+    hosts: dict[str, float] = field(default_factory=dict)  # of a lab: percent of a core
     off: float = 0.0  # how far from Little's law, as a share
-    series: List = field(default_factory=list)  # of an open loop: (intended second, ms) of each
-    wrong: List[str] = field(default_factory=list)
-    remarks: List[str] = field(default_factory=list)
+    series: list = field(default_factory=list)  # of an open loop: (intended second, ms) of each
+    wrong: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     note: str = ""  # that is no fault: what a search tried
 
     @property

@@ -9,7 +9,6 @@ load generator takes little of a core that it shares.
 import itertools
 import re
 from dataclasses import dataclass
-from typing import Tuple
 
 from lib import Trouble, columns, experiment
 from lib.cells import CALLS, Dials, Spot
@@ -73,7 +72,7 @@ class Turn:
     """One dial, from its first setting to its last."""
 
     dial: str  # its name in Dials
-    settings: Tuple[Dials, ...]
+    settings: tuple[Dials, ...]
 
     @property
     def load(self):

@@ -23,7 +23,6 @@ import subprocess
 import time
 from collections import Counter, namedtuple
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional
 from urllib.parse import urlsplit
 
 from lib import Trouble
@@ -62,14 +61,14 @@ class Turn:
     server: str
     life: int  # which of the server's lives: it is started again if the run was interrupted
     seconds: float = 0.0
-    answers: Dict[str, int] = field(default_factory=dict)  # by class, as the server counted them
+    answers: dict[str, int] = field(default_factory=dict)  # by class, as the server counted them
     statuses: Counter = field(default_factory=Counter)  # those that wrk and ab received
     errors: Counter = field(default_factory=Counter)  # by kind, of wrk's and ab's connections
     broken_off: int = 0  # by us
     stall: float = 0.0  # the longest time for which we ourselves got no CPU
-    said: List[str] = field(default_factory=list)  # what the server printed meanwhile
-    held: Optional[Held] = None  # after it
-    wrong: List[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # what the server printed meanwhile
+    held: Held | None = None  # after it
+    wrong: list[str] = field(default_factory=list)
 
     @property
     def requests(self):

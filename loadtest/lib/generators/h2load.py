@@ -20,7 +20,7 @@ latency counts from there. README.md lists the traps of all load generators. To 
 import bisect
 import math
 import re
-from typing import Dict, List, NamedTuple
+from typing import NamedTuple
 
 from lib import Trouble
 from lib.generators import load
@@ -55,10 +55,10 @@ class Report(NamedTuple):
     started: int
     errored: int  # not answered
     timeout: int  # among the errored
-    statuses: Dict[int, int]  # by first digit, only those that occurred: {2: 3000, 5: 7}
+    statuses: dict[int, int]  # by first digit, only those that occurred: {2: 3000, 5: 7}
     seconds: float
     connect_ms: float  # mean, of a connection
-    answers: List[Answer]  # in the order in which they were sent, from the moments intended
+    answers: list[Answer]  # in the order in which they were sent, from the moments intended
 
     def load(self, step_seconds=None):
         """The same as a Load. Times are those of the 2xx responses. In time is what was answered in

@@ -13,7 +13,6 @@ import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Dict, Optional, Tuple
 
 from lib import Trouble
 from lib.measuring import processes
@@ -25,15 +24,15 @@ KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 @dataclass(frozen=True)
 class Load:
     requests: int
-    errors: Dict[str, int]  # by kind, of KINDS; only those that occurred
+    errors: dict[str, int]  # by kind, of KINDS; only those that occurred
     seconds: float
     mean_ms: float  # the mean time of a request
-    percentiles: Dict[float, float]  # 50, 90, 99, 100: so many percent took at most so many ms
+    percentiles: dict[float, float]  # 50, 90, 99, 100: so many percent took at most so many ms
     connects: bool  # is connecting a part of a request's time?
-    content: Optional[int] = None  # bytes of content that came; None: the generator does not say
-    connections: Optional[int] = None  # connections used; None: the generator does not say
-    times: Tuple = ()  # pairs of a time and how many requests took it, if it is known so well
-    in_time: Optional[int] = None  # of an open loop: answered until the last was to be sent
+    content: int | None = None  # bytes of content that came; None: the generator does not say
+    connections: int | None = None  # connections used; None: the generator does not say
+    times: tuple = ()  # pairs of a time and how many requests took it, if it is known so well
+    in_time: int | None = None  # of an open loop: answered until the last was to be sent
     connect_ms: float = 0.0  # of an open loop, the mean
 
     def __post_init__(self):

@@ -29,7 +29,6 @@ import re
 import time
 from collections import Counter, namedtuple
 from dataclasses import dataclass
-from typing import Dict
 
 from lib import Trouble
 from lib.generators import ab
@@ -181,7 +180,7 @@ class Record:
 class PerRequest:
     """How many calls of each name a request costs, and the number of requests that were counted."""
 
-    calls: Dict[str, float]
+    calls: dict[str, float]
     requests: int
 
     @property

@@ -15,7 +15,6 @@ import math
 import select
 import time
 from dataclasses import dataclass
-from typing import Dict
 
 from lib import Trouble
 from lib.measuring import meter, web
@@ -32,8 +31,8 @@ class Idle:
     """The memory of so many idle connections, in bytes."""
 
     connections: int
-    before: Dict[str, int]  # FIGURES, when no client was connected
-    after: Dict[str, int]
+    before: dict[str, int]  # FIGURES, when no client was connected
+    after: dict[str, int]
 
     def each(self, figure):
         return (self.after[figure] - self.before[figure]) / self.connections

@@ -28,7 +28,6 @@ import threading
 import time
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import Dict, Optional
 
 from lib.measuring import machine, processes
 from lib.measuring.machine import read
@@ -377,15 +376,15 @@ class Reading:
     """The meter's figures. None, or nothing in `kernel`, means that a figure is not known."""
 
     seconds: float
-    cpu_us: Optional[float]  # of the whole tree
-    cpu_user_us: Optional[float]  # its share of these
-    switches: Optional[Switches]
-    peak_pss: Optional[int]  # bytes
+    cpu_us: float | None  # of the whole tree
+    cpu_user_us: float | None  # its share of these
+    switches: Switches | None
+    peak_pss: int | None  # bytes
     processes: int  # the most of all readings
     threads: int
     cores: machine.Cores  # a Core for each: of several cores, their mean
-    kernel: Dict[str, int]  # how often each of RECORD happened
-    used: Dict[str, float]  # percent of a core, by party; `thread`: the server's busiest
+    kernel: dict[str, int]  # how often each of RECORD happened
+    used: dict[str, float]  # percent of a core, by party; `thread`: the server's busiest
     others: float = 0.0  # percent of a core that somebody else has taken of ours
     verdict: str = NOT_PINNED
     shared: bool = False  # does the server share a core with the load generator?

@@ -15,7 +15,7 @@ which.
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from lib.seeing import trace
 
@@ -77,10 +77,10 @@ class Client(Thing):
 
 class Bar(NamedTuple):
     start: float
-    end: Optional[float]  # None: the record ends before it
-    kind: Optional[str]  # None: it does not wait
-    awaits: Tuple[Thing, ...]
-    serves: Tuple[Client, ...]  # its thread, meanwhile
+    end: float | None  # None: the record ends before it
+    kind: str | None  # None: it does not wait
+    awaits: tuple[Thing, ...]
+    serves: tuple[Client, ...]  # its thread, meanwhile
     call: trace.Call
     thing: Thing  # that the call is about: its first argument, if that is a descriptor
 
@@ -93,14 +93,14 @@ class Lane:
     pid: int
     born: float
     name: str = ""  # "process", "child 1", "thread 2"
-    died: Optional[float] = None
+    died: float | None = None
     how: str = ""  # it ended
-    bars: List[Bar] = field(default_factory=list)
+    bars: list[Bar] = field(default_factory=list)
 
 
 class Watched(NamedTuple):
-    lanes: List[Lane]  # the first one began as the server
-    clients: List[Client]
+    lanes: list[Lane]  # the first one began as the server
+    clients: list[Client]
 
     def between(self, begin, end):
         """Those lanes that were there at some time between, cut to it, and named in their order."""

@@ -15,7 +15,7 @@ with nothing, if the thread was still there when the record ended.
 """
 
 import re
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from lib import Trouble
 from lib.measuring import machine
@@ -35,10 +35,10 @@ class Call(NamedTuple):
     tid: int
     name: str
     arguments: str
-    result: Optional[int]  # None: it never returned
-    error: Optional[str]  # EAGAIN
+    result: int | None  # None: it never returned
+    error: str | None  # EAGAIN
     start: float  # seconds of the wall clock
-    end: Optional[float]  # None: its thread was still in it when the record ended
+    end: float | None  # None: its thread was still in it when the record ended
     more: str = ""  # that strace says of the result
 
     @property

@@ -9,7 +9,7 @@ server may be two of the seven at once, and a thread that serves no client chang
 
 import re
 from collections import Counter
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from lib.seeing import lanes
 
@@ -37,8 +37,8 @@ class Scene(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    answer: Optional[str]  # "7"; "3 of 7"; "7 in front of 5"; "7 below 4"; None: it cannot be said
-    evidence: List[str]
+    answer: str | None  # "7"; "3 of 7"; "7 in front of 5"; "7 below 4"; None: it cannot be said
+    evidence: list[str]
     in_doubt: bool = False  # more clients may tell
 
     def __str__(self):

@@ -17,7 +17,7 @@ import string
 import subprocess
 import tempfile
 import time
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from lib import Trouble
@@ -65,7 +65,7 @@ class Shot(NamedTuple):
     watched: lanes.Watched
     begin: float  # when the first client came
     total: float  # seconds until the last answer; 0: there was none
-    plain: Optional[float]  # the same without strace
+    plain: float | None  # the same without strace
 
 
 # ---- clients --------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Guest(NamedTuple):
 
     name: str
     is_slow: bool
-    spans: List[Span]
+    spans: list[Span]
 
     async def visit(self, address, plan):
         request = "GET %s HTTP/1.1\r\nHost: client-%s\r\n%s" % (

@@ -10,7 +10,7 @@ import ctypes
 import os
 import shlex
 import urllib.request
-from typing import Callable, NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple
 
 from lib import Trouble
 from lib.measuring import machine, meter, processes
@@ -18,11 +18,11 @@ from lib.subjects import redis
 
 
 class Place(NamedTuple):
-    cores: Tuple[int, ...]  # empty: on any core
-    prefix: Tuple[str, ...] = ()  # words before its command, so that it runs there
-    address: Optional[str] = None  # to listen on; None: loopback, the default
+    cores: tuple[int, ...]  # empty: on any core
+    prefix: tuple[str, ...] = ()  # words before its command, so that it runs there
+    address: str | None = None  # to listen on; None: loopback, the default
     launch: Callable = processes.start  # what starts it
-    others: Tuple["Place", ...] = ()  # of the load generator: more machines, which do the same
+    others: tuple["Place", ...] = ()  # of the load generator: more machines, which do the same
     guard: str = ""  # of another machine: what ends a load generator there when ssh's input ends
 
     def command(self, words):
