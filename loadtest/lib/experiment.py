@@ -196,7 +196,7 @@ class Experiment:
 
     # ---- the command line -------------------------------------------------------------------
 
-    def _parse(self):
+    def _parser(self):
         parser = argparse.ArgumentParser(
             prog=self.name, description=self._doc, epilog=EPILOG % self.example,
             formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -210,35 +210,16 @@ class Experiment:
         parser.add_argument("--against", metavar="REV", action="append", default=[],
                             help="also measure our servers of another revision, or with a stored "
                             "change (new-redis); may be repeated")
-        parser.set_defaults(url=None, command={}, page={},
-                            delay_ms=None, dials=False)
+        parser.set_defaults(url=None, command={}, page={}, delay_ms=None, dials=False)
         if self.path:
             parser.add_argument("--url", metavar="PATH", type=a_path, default=self.path,
                                 help="what the clients ask for (%s)" % self.path)
-        parser.add_argument("--lab", action="store_true",
-                            help="give server, Redis and load generator a host each, in network "
-                            "namespaces that are made for the run (root only)")
-        parser.add_argument("--inventory", metavar="FILE", type=os.path.abspath,
-                            help="give each a machine of its own: the hosts `server` and `redis` of "
-                            "an ssh_config(5); see loadtest/four-machines.md")
-        parser.add_argument("--generators", metavar="N", type=positive,
-                            help="cores for the load generator, to see whether more of them change "
-                            "a figure (all that are left)")
-        parser.add_argument("--plan", action="store_true",
-                            help="only say how many cells there are, and how long they take")
-        parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
-                            help="number of entries in the guestbook (%d)" % len(redis.SEED))
-        parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
-                            help="put the results there; continue a run that was interrupted "
-                            "there")
-        parser.add_argument("--seed", metavar="N", type=positive,
-                            help="seed of the shuffle, to repeat its order (a new one)")
-        parser.add_argument("--redis", metavar="WHERE", type=redis_address,
-                            default=os.environ.get("REDIS") or None,
-                            help="use the Redis at unix:PATH or host:port (a private one)")
-        parser.add_argument("--flush", action="store_true",
-                            help="with --redis: allow the guestbook there to be deleted")
+        add_usual_options(parser)
         self.add_options(parser)
+        return parser
+
+    def _parse(self):
+        parser = self._parser()
         options = parser.parse_args()
         if options.flush and not options.redis:
             parser.error("--flush is for a Redis given with --redis")
@@ -251,6 +232,33 @@ class Experiment:
             parser.error("--lab and --inventory are different places")
         self.check_options(options, parser)
         return options
+
+
+def add_usual_options(parser):
+    """Adds those that say where and how, whatever is measured."""
+    parser.add_argument("--lab", action="store_true",
+                        help="give server, Redis and load generator a host each, in network "
+                        "namespaces that are made for the run (root only)")
+    parser.add_argument("--inventory", metavar="FILE", type=os.path.abspath,
+                        help="give each a machine of its own: the hosts `server` and `redis` of "
+                        "an ssh_config(5); see loadtest/four-machines.md")
+    parser.add_argument("--generators", metavar="N", type=positive,
+                        help="cores for the load generator, to see whether more of them change "
+                        "a figure (all that are left)")
+    parser.add_argument("--plan", action="store_true",
+                        help="only say how many cells there are, and how long they take")
+    parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
+                        help="number of entries in the guestbook (%d)" % len(redis.SEED))
+    parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
+                        help="put the results there; continue a run that was interrupted "
+                        "there")
+    parser.add_argument("--seed", metavar="N", type=positive,
+                        help="seed of the shuffle, to repeat its order (a new one)")
+    parser.add_argument("--redis", metavar="WHERE", type=redis_address,
+                        default=os.environ.get("REDIS") or None,
+                        help="use the Redis at unix:PATH or host:port (a private one)")
+    parser.add_argument("--flush", action="store_true",
+                        help="with --redis: allow the guestbook there to be deleted")
 
 
 def open_hosts(options, crowded):

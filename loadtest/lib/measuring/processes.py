@@ -117,12 +117,15 @@ def end(process, asked=None):
     return process.returncode
 
 
-def cpu_seconds(of, without=()):
-    """The CPU time of what we have started, ended or not, `of(pid)` each that still runs. Those
-    that are named are left out."""
+def ended_seconds():
+    """The CPU time of what we have started that has ended, and of its children."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ended.ru_utime + ended.ru_stime + sum(
-        of(each.pid) for each in _running if each.pid not in without)
+    return ended.ru_utime + ended.ru_stime
+
+
+def cpu_seconds(of, without=()):
+    """The same, and `of(pid)` of each that still runs. Those that are named are left out."""
+    return ended_seconds() + sum(of(each.pid) for each in _running if each.pid not in without)
 
 
 def end_all():

@@ -44,7 +44,6 @@ MORE = [Style("#0072b2", 7), Style("#d55e00", 9), Style("#009e73", 13), Style("#
 TOGETHER = 4  # lines that fit into one panel; if there are more, each has a panel
 SIDE = 0.008  # of the width: from a range to the next one at the same place, so that none is hidden
 MANY = 40  # points; a line with more has no markers
-DOTS = 3000  # about so many are drawn at most
 
 _Point = namedtuple("_Point", "x middle low high")
 
@@ -78,15 +77,8 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), toget
                1.15 * max(map(width, ends)) if together and not dots else 0)  # bold
     for group in [together] if together else [[key] for key in names]:
         for key in group:
-            for low, high in _regions((hatched or {}).get(key, ()), [
-                    point.x for point in series[key] if point]):
-                plot.hatch(low, high)
-        _draw_behind(plot, group, names, series, pale, looks)
-        for key in group:
-            if key in dots:
-                plot.dots(_thinned(series[key], across, up), looks[key])
-            else:
-                plot.line(series[key], looks[key], 2.2, len(series[key]) <= MANY)
+            plot.hatch(_regions((hatched or {}).get(key, ()), [point.x for point in series[key] if point]))
+        _draw(plot, group, names, series, pale, looks, dots)
         if not together:
             plot.tell(series[group[0]], group[0])
         elif not dots:
@@ -98,14 +90,20 @@ def lines(name, title, x, y, series, behind=None, behind_name="", dots=(), toget
         ", ".join(names), x.title, y.title))
 
 
-def _draw_behind(plot, group, names, series, pale, looks):
-    """Draws the lines that are not the panel's own: the other series, and the weaker set."""
+def _draw(plot, group, names, series, pale, looks, dots):
+    """Draws the lines of a panel, and before them those that are not its own: the other series, and the
+    weaker set."""
     plot.line([point for key in names if key not in group for point in [*series[key], None]],
               Style(OTHERS, 0), 1.2)
     for key, points in pale.items():
         if key in group or key not in names:
             rgb = looks[key].colour if key in names else FAINT
             plot.line(points, Style(rgb, 0, DOTTED), 2)
+    for key in group:
+        if key in dots:
+            plot.dots(series[key], looks[key])
+        else:
+            plot.line(series[key], looks[key], 2.2, len(series[key]) <= MANY)
 
 
 def _regions(marked, places):
@@ -186,13 +184,3 @@ def _side_by_side(together, series, across):
     return {key: [point and point._replace(x=across.value(
         across.at(point.x) + SIDE * (order - middle))) for point in series[key]]
             for order, key in enumerate(together)}
-
-
-def _thinned(points, across, up):
-    """Drops dots that are too close to another dot."""
-    places = {(across.at(point.x), up.at(point.middle)): point for point in points if point}
-    for grain in range(1000, 10, -10):
-        seen = {(int(x * grain), int(y * grain)): point for (x, y), point in places.items()}
-        if len(seen) <= DOTS:
-            break
-    return list(seen.values())

@@ -19,6 +19,7 @@ HEIGHT, PANEL_HEIGHT, GAP, BETWEEN = 330, 90, 16, 34  # of one panel; of each of
 CLOSE = 0.2  # a share of a panel: too close for two figures
 ROW = 24  # of bars
 HATCH = 5  # from line to line
+DOTS = 3000  # about so many are drawn at most
 
 
 def width(text, size=TEXT):
@@ -148,7 +149,13 @@ class Panels:
                 look.point, 0.4 if self._count > 1 else 0.6, how))
 
     def dots(self, points, look):
-        self._plot(points, "with points pt 7 ps 0.25 " + _colour(look.colour))
+        """A cloud, without the dots that are too close to another one."""
+        places = {(self._across.at(point.x), self._up.at(point.middle)): point for point in points if point}
+        for grain in range(1000, 10, -10):
+            seen = {(int(x * grain), int(y * grain)): point for (x, y), point in places.items()}
+            if len(seen) <= DOTS:
+                break
+        self._plot(list(seen.values()), "with points pt 7 ps 0.25 " + _colour(look.colour))
 
     def range(self, point, row):
         """The range of a bar: light around dark, so that it is seen on both."""
@@ -156,13 +163,14 @@ class Panels:
             self._plot([(point.middle, row, point.low, point.high)],
                        "with xerrorbars pt 0 lw %s %s" % (wide, _colour(rgb)))
 
-    def hatch(self, low, high):
-        """Hatches the room between two values, over the whole height."""
-        first, last = (max(0, min(1, self._across.at(each))) for each in (low, high))
+    def hatch(self, regions):
+        """Hatches the room between two values each, over the whole height."""
         step = HATCH / (self.pixels / min(COLUMNS, self._count))
-        for number in range(math.ceil(first / step), math.floor(last / step) + 1):
-            x = "%.12g, graph " % self._across.value(number * step)
-            self._stroke(x + "0", x + "1", "back lw 1 " + _colour(OTHERS))
+        for region in regions:
+            first, last = (max(0, min(1, self._across.at(each))) for each in region)
+            for number in range(math.ceil(first / step), math.floor(last / step) + 1):
+                x = "%.12g, graph " % self._across.value(number * step)
+                self._stroke(x + "0", x + "1", "back lw 1 " + _colour(OTHERS))
 
     def tell(self, points, name):
         """Writes the panel's name above it, and the figures next to ticks at their points."""

@@ -27,25 +27,12 @@ def raw_row(columns, figures):
 
 def markdown(header, rows):
     """The table as text. Its first column holds names, aligned to the left. The others hold
-    figures, aligned to the right. Every cell is a string."""
+    figures, aligned to the right, as a colon in the line below the header says. Every cell is a string."""
     rows = [[cell.replace("|", r"\|") for cell in row] for row in [header, *rows]]
-    widths = [max(3, *map(len, column)) for column in zip(*rows)]
-    lines = [_line(row, widths) for row in rows]
-    lines.insert(1, _rule(widths))
-    return "\n".join(lines)
-
-
-def _line(row, widths):
-    first = row[0].ljust(widths[0])
-    others = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-    return "| %s |" % " | ".join([first, *others])
-
-
-def _rule(widths):
-    """The line below the header. A colon says to which side a column is aligned."""
-    first = ":" + "-" * (widths[0] - 1)
-    others = ["-" * (width - 1) + ":" for width in widths[1:]]
-    return "| %s |" % " | ".join([first, *others])
+    first, *others = [max(3, *map(len, column)) for column in zip(*rows)]
+    rows = [[row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows]
+    rows.insert(1, [":" + "-" * (first - 1), *("-" * (width - 1) + ":" for width in others)])
+    return "\n".join("| %s |" % " | ".join(row) for row in rows)
 
 
 def as_html(header, rows, link=None):
@@ -55,18 +42,14 @@ def as_html(header, rows, link=None):
     kinds = [' class="words"', *map(_kind, columns[1:])]
 
     def cells(row, tags):
-        return "".join("<%s%s>%s</%s>" % (tag, kind or _grey(text), _cell(text, link),
-                                          tag.split()[0])
+        return "".join("<%s%s>%s</%s>" % (
+            tag, kind or ' class="least"' * text.startswith(AT_LEAST), _cell(text, link), tag.split()[0])
                        for tag, kind, text in zip(tags, kinds, row))
 
     head = cells(header, ['th scope="col"'] * len(header))
     body = [cells(row, ['th scope="row"'] + ["td"] * len(row)) for row in rows]
     return "\n".join(["<table>", "<thead><tr>%s</tr></thead>" % head, "<tbody>",
                       *("<tr>%s</tr>" % row for row in body), "</tbody>", "</table>"])
-
-
-def _grey(text):
-    return ' class="least"' if text.startswith(AT_LEAST) else ""
 
 
 def _kind(column):

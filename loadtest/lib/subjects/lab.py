@@ -16,7 +16,6 @@ and Redis has none.
 import contextlib
 import functools
 import os
-import resource
 import shutil
 import subprocess
 import time
@@ -146,7 +145,11 @@ class Lab(places.Here):
         """nginx on `lb` before some instances, given as "ADDRESS:PORT". Its configuration and log
         are in `folder`. It asks over a new connection each time, which is nginx's default."""
         listen = "%s:%d" % (self.address("lb"), BALANCER_PORT)
-        conf = nginx_conf(".", listen, instances, min(machine.raise_descriptor_limit(), 1 << 17))
+        descriptors = min(machine.raise_descriptor_limit(), 1 << 17)
+        conf = peers.filled("balancer", {
+            "folder": ".", "listen": listen, "descriptors": descriptors,
+            "connections": descriptors - machine.SPARE_DESCRIPTORS,
+            "instances": "\n".join("        server %s max_fails=0;" % each for each in instances)})
         nginx = self._begin("lb", "nginx before %d" % len(instances), [
             "sh", "-c", 'printf %s "$1" >nginx.conf && exec nginx -e stderr -p ./ -c nginx.conf',
             "sh", conf], folder, "nginx.log", "start worker process")
@@ -173,9 +176,9 @@ class Lab(places.Here):
         used}. A load generator begins and ends in between, so it is counted as our own children
         that have ended."""
         busy = {}
-        before, began, ended_before = self.cpu(), time.monotonic(), _ended_seconds()
+        before, began, ended_before = self.cpu(), time.monotonic(), processes.ended_seconds()
         yield busy
-        seconds, ended = time.monotonic() - began, _ended_seconds()
+        seconds, ended = time.monotonic() - began, processes.ended_seconds()
         time.sleep(REAPING_SECONDS)
         after = self.cpu()
         used = {host: after[host] - before[host] for host in HOSTS}
@@ -189,12 +192,6 @@ class Lab(places.Here):
         if done.returncode:
             raise Trouble("%s cannot be fetched" % url)
         return done.stdout
-
-
-def _ended_seconds():
-    """The CPU time of our children that have ended, and of theirs."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _space(pid):
@@ -211,10 +208,3 @@ class _DistantRedis(redis.Redis):
     def __init__(self, where, prefix):
         super().__init__(where, is_ours=True)
         self._cli = prefix + self._cli
-
-
-def nginx_conf(folder, listen, instances, descriptors):
-    return peers.filled("balancer", {
-        "folder": folder, "listen": listen, "descriptors": descriptors,
-        "connections": descriptors - machine.SPARE_DESCRIPTORS,
-        "instances": "\n".join("        server %s max_fails=0;" % each for each in instances)})
