@@ -85,16 +85,8 @@ def draw(shots, plan, moving=False, style=True):
     notes = [] if moving else [*NOTES, *([COMPARED] if shots[0].plain else [])]
     notes = textwrap.wrap(" ".join(notes), NOTE_LETTERS)
     size = WIDTH, bottom + (44 if notes else 30) + 22 * len(notes)
-    names = ", ".join(shot.name for shot in shots)
-    said = "; ".join("%s: %s" % (shot.name, outcome(shot)) for shot in shots)
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" class="xray" viewBox="0 0 %d %d" role="img" '
-             'aria-label="%s"%s>' % (*size, html.escape("What each waits for. %s" % said),
-                                     ' width="%d" height="%d"' % size if style else ""),
-             "<title>%s</title>" % html.escape(names)]
-    if style:
-        parts.append("<style>%s%s</style>" % (STYLE, moves(shots, scale) if moving else ""))
-    parts += ['<rect class="paper" width="%d" height="%d" rx="8"/>' % size,
-              *(text(MARGIN, 28 + 24 * number, line, "name") for number, line in enumerate(title))]
+    parts = [*head(shots, scale, size, moving, style),
+             *(text(MARGIN, 28 + 24 * number, line, "name") for number, line in enumerate(title))]
     for number, (mark, words) in enumerate(key):
         parts.append('<g transform="translate(%d %d)">%s%s</g>' % (
             MARGIN + number % 2 * 372, above + number // 2 * 24, mark, text(40, 14, words, "note")))
@@ -113,6 +105,17 @@ def draw(shots, plan, moving=False, style=True):
     parts += [text(MARGIN, bottom + 46 + 22 * number, line, "note")
               for number, line in enumerate(notes)]
     return "\n".join([*parts, "</svg>\n"])
+
+
+def head(shots, scale, size, moving, style):
+    """The first lines of the picture: what it says to who cannot see it, and its style."""
+    said = "; ".join("%s: %s" % (shot.name, outcome(shot)) for shot in shots)
+    yield '<svg xmlns="http://www.w3.org/2000/svg" class="xray" viewBox="0 0 %d %d" role="img" aria-label="%s"%s>' % (
+        *size, html.escape("What each waits for. %s" % said), ' width="%d" height="%d"' % size if style else "")
+    yield "<title>%s</title>" % html.escape(", ".join(shot.name for shot in shots))
+    if style:
+        yield "<style>%s%s</style>" % (STYLE, moves(shots, scale) if moving else "")
+    yield '<rect class="paper" width="%d" height="%d" rx="8"/>' % size
 
 
 class Block:
