@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import programs
-from lib import Trouble, cells, columns, dials, files, knee, rounds, run, search, subjects
+from lib import Trouble, cells, columns, dials, files, rounds, run, search, subjects
 from lib.cells import Cell, Dials, Spot
 from lib.generators.load import Load
 from lib.kept import Kept
@@ -179,8 +179,8 @@ class Held(unittest.TestCase):
 
 
 class Searching(unittest.TestCase):
-    def searched(self, is_good, most=64000, tries=knee.TRIES):
-        it, offered = knee.Search(1000, most, 0.1, tries), []
+    def searched(self, is_good, most=64000, tries=search.TRIES):
+        it, offered = search.Search(1000, most, 0.1, tries), []
         while it.next_rate() is not None and len(offered) < 50:
             offered.append(it.next_rate())
             it.tell(offered[-1], is_good(offered[-1], offered.count(offered[-1])))
