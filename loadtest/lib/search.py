@@ -27,19 +27,12 @@ GIVE_UP = 1 / 8  # a server that fails at this part of the first rate does not s
 
 
 class Searching(experiment.Experiment):
-    """An experiment whose spots are not known before."""
+    """An experiment whose spots are not known before. A subclass has
 
-    def ways(self, run):
-        """What is looked at: {name: a function from a rate to a Spot}."""
-        raise NotImplementedError
-
-    def planned(self, run):
-        """About how many steps it takes."""
-        raise NotImplementedError
-
-    def climb(self, run, record, way, number):
-        """Measures one of the ways in one round."""
-        raise NotImplementedError
+    ways(run)                          {name: a function from a rate to a Spot}: what is looked at
+    planned(run)                       about how many steps that takes
+    climb(run, record, way, number)    measures one of the ways in one round
+    """
 
     def plan(self, run):
         steps = self.planned(run)

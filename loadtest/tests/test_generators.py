@@ -86,7 +86,7 @@ class Reports(unittest.TestCase):
         self.assertEqual((clean.seconds, clean.content), (2.632, 89316541))
         self.assertAlmostEqual(many.rate * many.mean_ms / 1000, 1, delta=0.1)  # Little's law
         report = httperf.parse(sample("httperf"))
-        self.assertEqual((report.connection_ms_mean, report.connection_ms_median, report.void),
+        self.assertEqual((report.mean_ms, report.median_ms, report.void),
                          (0.9, 0.5, None))
         self.assertEqual(httperf.parse(sample("httperf", "full")).void, "1,981 fd-unavail")
         self.assertEqual([h2load.milliseconds(text) for text in ("381us", "6.25ms", "1.50s")],

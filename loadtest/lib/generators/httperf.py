@@ -15,7 +15,8 @@ figures one must also know:
 """
 
 import re
-from types import SimpleNamespace
+from collections import Counter
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from lib import Trouble
@@ -24,48 +25,42 @@ from lib.generators.load import Load
 
 GRACE_SECONDS = 10
 
-# A line of the report, with N for each number in it, and the names of these numbers in a Report.
-NUMBER = r"([\d.]+)"
-LINES = [
-    (r"Total: connections N requests N replies N test-duration N s",
-     "connections requests replies seconds"),
-    (r"Connection rate: N conn/s \(N ms/conn, <=N concurrent", "connection_rate _ most_at_once"),
-    (r"Connection time \[ms\]: min N avg N max N median N stddev N",
-     "_ connection_ms_mean connection_ms_max connection_ms_median _"),
-    (r"Connection time \[ms\]: connect N", "connect_ms"),
-]
-STATUSES = re.compile(r"Reply status: 1xx=(\d+) 2xx=(\d+) 3xx=(\d+) 4xx=(\d+) 5xx=(\d+)")
+# The lines that are read, with N for each number of interest.
+LINES = [re.compile(line.replace("N", r"([\d.]+)")) for line in (
+    r"Total: .* test-duration N s", r"Connection time \[ms\]: min .* avg N max N median N ",
+    r"Connection time \[ms\]: connect N", r"Reply status: 1xx=N 2xx=N 3xx=N 4xx=N 5xx=N")]
 ERRORS = re.compile(r"^Errors: (.*)$", re.MULTILINE)
 CLIENT_S_OWN = ["fd-unavail", "addrunavail", "ftab-full"]
-ERROR_KINDS = ["client-timo", "socket-timo", "connrefused", "connreset", *CLIENT_S_OWN, "other"]
 
 
-class Report(SimpleNamespace):
-    """The results of one run of httperf: the names in LINES; `statuses` by first digit, {2: 3000,
-    5: 7}; and `errors` by httperf's own names. Both hold only those that occurred."""
+class Report(NamedTuple):
+    """The results of one run of httperf. A time is that of a connection, from connect to close."""
+
+    seconds: float
+    mean_ms: float
+    max_ms: float
+    median_ms: float
+    connect_ms: float
+    statuses: Counter  # by first digit
+    errors: Counter  # by httperf's own names
 
     @property
     def void(self):
         """Why the run says nothing about the server, because httperf itself was the limit; or
         None."""
         return ", ".join("%s %s" % (format(self.errors[kind], ","), kind)
-                         for kind in CLIENT_S_OWN if kind in self.errors) or None
+                         for kind in CLIENT_S_OWN if self.errors[kind]) or None
 
     def load(self):
-        """The same as a Load. A request's time is that of its connection, from connect to close,
-        and there are only two percentiles."""
-        count = self.errors.get
+        """The same as a Load, with two percentiles only."""
+        count = self.errors
         errors = {
-            "connect": sum(count(kind, 0) for kind in ["connrefused", "other", *CLIENT_S_OWN]),
-            "reset": count("connreset", 0),
-            "time-out": count("client-timo", 0) + count("socket-timo", 0),
-            "not 2xx": sum(self.statuses.get(digit, 0) for digit in (1, 3, 4, 5)),
-        }
-        return Load(
-            requests=self.statuses.get(2, 0), errors=errors,
-            seconds=self.seconds, mean_ms=self.connection_ms_mean,
-            percentiles={50: self.connection_ms_median, 100: self.connection_ms_max},
-            connects=True, connect_ms=self.connect_ms)
+            "connect": sum(count[kind] for kind in ["connrefused", "other", *CLIENT_S_OWN]),
+            "reset": count["connreset"], "time-out": count["client-timo"] + count["socket-timo"],
+            "not 2xx": sum(self.statuses[digit] for digit in (1, 3, 4, 5))}
+        return Load(requests=self.statuses[2], errors=errors, seconds=self.seconds, mean_ms=self.mean_ms,
+                    percentiles={50: self.median_ms, 100: self.max_ms}, connects=True,
+                    connect_ms=self.connect_ms)
 
 
 def command(url, rate, connections, timeout_seconds):
@@ -89,40 +84,20 @@ def run(url, rate, seconds, cores, save_as, timeout_seconds=5):
 
 
 def together(reports):
-    """Several processes as one: counts and rates are added, times are the mean, or the longest."""
-    merged = dict(vars(reports[0]))
-    for other in map(vars, reports[1:]):
-        for name, value in other.items():
-            if isinstance(value, dict):
-                merged[name] = {key: merged[name].get(key, 0) + value.get(key, 0)
-                                for key in {**merged[name], **value}}
-            elif name == "seconds" or name.endswith("max"):
-                merged[name] = max(merged[name], value)
-            else:
-                merged[name] += value
-    return Report(**{name: value / len(reports) if re.search("_ms(_mean|_median)?$", name) else value
-                     for name, value in merged.items()})
+    """Several processes as one: counts are added, times are the mean, or the longest."""
+    seconds, means, longest, medians, connects, statuses, errors = zip(*reports)
+    mean, median, connect = (sum(each) / len(reports) for each in (means, medians, connects))
+    return Report(max(seconds), mean, max(longest), median, connect, sum(statuses, Counter()),
+                  sum(errors, Counter()))
 
 
 def parse(text):
-    fields = {}
-    for pattern, names in LINES:
-        found = re.search(re.sub(r"\bN\b", lambda _: NUMBER, pattern), text)
-        if not found:
-            raise Trouble("httperf's report lacks: %s" % pattern.split(":")[0])
-        fields.update(zip(names.split(), map(_number, found.groups())))
-    fields.pop("_", None)
-    statuses = STATUSES.search(text)
-    errors = " ".join(ERRORS.findall(text))
-    if not statuses or "other" not in errors:
-        raise Trouble("httperf's report lacks statuses or errors")
-    counts = {kind: int(re.search(re.escape(kind) + r" (\d+)", errors).group(1))
-              for kind in ERROR_KINDS}
-    return Report(
-        statuses={digit: int(count) for digit, count in enumerate(statuses.groups(), 1)
-                  if int(count)},
-        errors={kind: count for kind, count in counts.items() if count}, **fields)
-
-
-def _number(text):
-    return int(text) if text.isdecimal() else float(text)
+    lines = [line.search(text) for line in LINES]
+    errors = dict(re.findall(r"(\S+) (\d+)", " ".join(ERRORS.findall(text))))
+    if not all(lines) or "other" not in errors:
+        raise Trouble("httperf's report lacks times, statuses or errors")
+    *times, statuses = (line.groups() for line in lines)
+    del errors["total"]
+    return Report(*(float(number) for each in times for number in each),
+                  Counter({digit: int(count) for digit, count in enumerate(statuses, 1)}),
+                  Counter({kind: int(count) for kind, count in errors.items()}))

@@ -28,7 +28,7 @@ import os
 import re
 import time
 from collections import Counter, namedtuple
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lib import Trouble
 from lib.generators import ab
@@ -176,8 +176,7 @@ class Record:
 # ---- of a server ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PerRequest:
+class PerRequest(NamedTuple):
     """How many calls of each name a request costs, and the number of requests that were counted."""
 
     calls: dict[str, float]

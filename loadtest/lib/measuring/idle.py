@@ -14,7 +14,7 @@ import contextlib
 import math
 import select
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lib import Trouble
 from lib.measuring import meter, web
@@ -26,8 +26,7 @@ HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100, "gunicorn-sync"
 LEAST_KEPT = 0.9  # if a client connects just at its tick, a worker closes its silent one
 
 
-@dataclass(frozen=True)
-class Idle:
+class Idle(NamedTuple):
     """The memory of so many idle connections, in bytes."""
 
     connections: int
