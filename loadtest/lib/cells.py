@@ -168,19 +168,20 @@ class Shot:
     def end(self):
         if self._open:
             self._open.close()
-            self.cell.reading, self.cell.seconds = self._watch.reading, self._watch.reading.seconds
-            self._open = None
+            self.cell.reading, self._open = self._watch.reading, None
 
     def served(self):
         """How many pages Redis has counted so far."""
         return self.run.redis.pages() if self.asks_redis else 0
 
-    def loaded(self, generate):
-        """The load that generate() makes; from its start to its end unless it calls begin() itself.
+    def loaded(self, generate, at_once=True):
+        """The load that generate() makes. It begins `at_once`, unless generate() calls begin() itself.
         Trouble if the server has died, or if no page came at all. ab would take that for a very
         fast server."""
         cell, before = self.cell, self.run.redis.counts()
         try:
+            if at_once:
+                self.begin()
             cell.load = generate()
             self.end()
         except Trouble:
@@ -222,8 +223,7 @@ def count_with_ab(shot, kept=False):
     asked = run.asked.setdefault(spot, max(round(few.rate * run.seconds), cell.least))
     run.redis.settle()
     shot.loaded(lambda: load(save_as=shot.save_as, requests=asked, seconds=run.most_seconds,
-                             meanwhile=lambda _: shot.begin()))
-    cell.seconds = 0.0  # ab's own
+                             meanwhile=lambda _: shot.begin()), at_once=False)
     cell.asked = 0 if cell.load.seconds >= run.most_seconds else asked
 
 
@@ -255,12 +255,12 @@ def time_with_wrk(shot):
             pause = 0 if is_enough else min(max(
                 0.1, (cell.least - done) / (done or 1) * run.seconds), end - time.monotonic())
         shot.end()
-        cell.pages = done if shot.asks_redis else None
+        if shot.asks_redis:
+            cell.pages, cell.seconds = done, cell.reading.seconds
 
     load(shot.save_as + "-warmup", lambda _: time.sleep(warm_up_seconds(run)))
     run.redis.settle()
-    shot.loaded(lambda: load(shot.save_as, until_enough))
-    cell.seconds *= shot.asks_redis
+    shot.loaded(lambda: load(shot.save_as, until_enough), at_once=False)
 
 
 CONNECTION = re.compile(r"^ESTAB\s.*?:(\d+)\s+\S+:\d+\s(.*)$", re.MULTILINE)
@@ -301,7 +301,6 @@ def offer_with_h2load(shot, kept=False):
                             shot.place.prefix, clients)
 
     def measured():
-        shot.begin()
         report = load(shot.save_as, run.seconds)
         good = [answer for answer in report.answers if answer.status // 100 == 2]
         zero = good[0].start_s if good else 0
@@ -311,7 +310,6 @@ def offer_with_h2load(shot, kept=False):
     load(shot.save_as + "-warmup", warm_up_seconds(run))
     run.redis.settle()
     shot.loaded(measured)
-    cell.seconds = 0.0  # h2load's own
 
 
 def offer_with_httperf(shot):
@@ -320,7 +318,6 @@ def offer_with_httperf(shot):
     cell.offered, cell.asked = rate, round(rate * run.seconds)
 
     def measured():
-        shot.begin()
         report = httperf.run(shot.url, rate, run.seconds, shot.place.cores, shot.save_as)
         cell.note = report.void and "void: %s" % report.void
         load = report.load()
@@ -330,7 +327,6 @@ def offer_with_httperf(shot):
 
     httperf.run(shot.url, min(500, rate), 0.2, shot.place.cores, shot.save_as + "-warmup")
     shot.loaded(measured)
-    cell.seconds = 0.0  # httperf's own
 
 
 def fetch_with_curl(shot):
@@ -340,12 +336,7 @@ def fetch_with_curl(shot):
     urls = [shot.server.url + path for path in paths]
     cell.asked = len(urls)
 
-    def measured():
-        shot.begin()
-        return curl.run(urls, shot.place.cores, shot.save_as, run.limit_seconds)
-
-    shot.loaded(measured)
-    cell.seconds = 0.0  # those of the transfers, without curl's own start
+    shot.loaded(lambda: curl.run(urls, shot.place.cores, shot.save_as, run.limit_seconds))
 
 
 GENERATORS = {"ab": count_with_ab, "ab -k": lambda shot: count_with_ab(shot, kept=True),
@@ -436,11 +427,6 @@ COLUMNS = ["round", "subject", "generator", "clients", "backlog", "delay_ms", "a
            "offered", "share", "in_time", "connect_ms", "content", "beside", "not_held"]
 
 
-def hosts_text(busy):
-    """How busy each host was, in percent of a core: "load 40, lb 12, server 97, redis 20"."""
-    return ", ".join("%s %.0f" % pair for pair in busy.items())
-
-
 def raw(cell):
     """A cell's figures, one for each of COLUMNS; empty where there is none."""
     spot, load = cell.spot, cell.load
@@ -448,7 +434,8 @@ def raw(cell):
                clients=spot.clients, backlog=spot.backlog, **spot.dials._asdict(),
                asked=cell.asked or None, wrong="; ".join(cell.wrong), instances=spot.instances,
                remarks="; ".join(filter(None, [*cell.remarks, cell.note])), beside=spot.beside,
-               hosts=hosts_text(cell.hosts) or None, offered=cell.offered or None,
+               hosts=", ".join("%s %.0f" % host for host in cell.hosts.items()) or None,  # percent of a core
+               offered=cell.offered or None,
                share=spot.rate if spot.rate and spot.rate < 1 else None)
     if load:
         row.update(requests=cell.requests, failed=load.failed, errors=load.errors_text(),

@@ -86,7 +86,7 @@ SEVEN = {name: [(20, 100 + number), (100, 300, 200, 400), (1000, 250)]
 
 
 @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
-class Pages(Picture):
+class Pictures(Picture):
     def test_it_is_fit_for_a_page(self):
         svg = chart.lines("sweep", "A <title> & 'so' on", ACROSS, UP, SERIES)
         self.read(svg)
@@ -136,9 +136,6 @@ class Pages(Picture):
                 self.assertTrue(0 <= x - side * size and x + (1 - side) * size <= self.size[0], text)
                 self.assertTrue(10 <= y <= self.size[1] - 4, text)
 
-
-@unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
-class Lines(Picture):
     def test_more_is_higher_and_later_is_to_the_right(self):
         levels = [20, 50, 100, 200, 1000]
         rising = [(level, 7 * 9 ** at) for at, level in enumerate(levels)]
@@ -151,9 +148,6 @@ class Lines(Picture):
                     self.assertEqual(places, sorted(places, key=lambda place: place[0]))
                     self.assertEqual(places, sorted(places, key=lambda place: -place[1]))
 
-
-@unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
-class Bars(Picture):
     def test_figures_stand_beside_bars_and_reasons_instead(self):
         texts = self.read(chart.bars("x", "t", UP, {
             "20 clients": {"poll": (19000, 18000, 20000), "epoll": None},
@@ -174,9 +168,6 @@ class Bars(Picture):
         self.assertIn("≥ 50", self.read(svg))
         self.assertNotIn(chart.STYLES["epoll"].colour, svg)
 
-
-@unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
-class Regions(Picture):
     def test_seven_may_share_a_panel_with_their_bounds(self):
         texts = self.read(chart.lines("x", "t", ACROSS, UP, SEVEN, {"at most, by 100": [(20, 90), (1000, 80)]},
                                       together=True))

@@ -135,7 +135,7 @@ class Beginning(unittest.TestCase):
             spot = Spot("x", "ab", clients)
             shot = SimpleNamespace(cell=Cell(spot, 1), spot=spot, run=it, url="", save_as="",
                                    place=places.Place((), (), None))
-            shot.loaded = lambda generate, shot=shot: setattr(shot.cell, "load", generate())
+            shot.loaded = lambda generate, shot=shot, **_: setattr(shot.cell, "load", generate())
             with self.subTest(clients=clients, rate=rate), mock.patch.object(cells.ab, "run", ab_run):
                 cells.count_with_ab(shot)
                 self.assertEqual((made, shot.cell.asked), (runs, asked))
