@@ -43,9 +43,7 @@ class Run:
 
     def __init__(self, experiment, options, hosts):
         quick = options.quick
-        self.experiment = experiment
-        self.options = options
-        self.hosts = hosts
+        self.experiment, self.options, self.hosts = experiment, options, hosts
         self.descriptors = machine.raise_descriptor_limit()
         self.cores = hosts.cores()
         self.folder = new_folder(options.into)

@@ -26,7 +26,7 @@ import random
 import re
 import threading
 import time
-from collections import namedtuple
+from collections import Counter, namedtuple
 from dataclasses import dataclass
 
 from lib.measuring import machine, processes
@@ -301,10 +301,9 @@ def network_record(pids):
             hosts[os.stat("/proc/%s/ns/net" % pid).st_ino] = pid
         except OSError:
             pass  # it is gone
-    total = {}
+    total = Counter()
     for pid in hosts.values():
-        for name, count in parse_record(read("/proc/%s/net/netstat" % pid)).items():
-            total[name] = total.get(name, 0) + count
+        total.update(parse_record(read("/proc/%s/net/netstat" % pid)))
     return total
 
 
