@@ -122,7 +122,6 @@ class OverSsh(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.addClassCleanup(processes.end_all)
         cls.folder = programs.folder(cls)
         cls.lab = lab.Lab()
         cls.lab.__enter__()
