@@ -1,18 +1,12 @@
 #!/usr/bin/env python3
 """mutants: would the suite notice? Each NAME.patch in this folder plants one fault in one of the
-seven servers. It is built, the cases that are to find it out are run against it, and at least one
-of them has to fail; against the server as it is, those that failed have to pass.
+seven servers. It is built, and the case that is to find it out is run against it, which has to fail;
+against the server as it is, it has to pass.
 
     common/tests/mutants/mutants.py [NAME]...        all of them, if none is named
 
-- A patch is a unified diff against the top of the project. Above it stand what is wrong, as prose,
-  an empty line, and three fields:
-
-      Server: epoll
-      Found by: servers epoll/connection_close_closes
-      Read: 07_epoll/README.md#the-listening-socket
-
-  Found by: the program in build/plain, and a pattern of Criterion's for its --filter.
+- A patch is a unified diff against the top of the project. Its row in the table of common/tests/README.md
+  says what is wrong, in which server, and which case finds it out.
 - Each is built in build/mutants/NAME, from copies of the sources and of the objects in build/plain
   with their times, so that make compiles no more than the patch has changed. The folder of one
   that was found out is removed; what was said is in build/mutants/NAME.log.
@@ -38,7 +32,6 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path[:0] = [os.path.join(TOP, "loadtest"), os.path.dirname(HERE)]
 import criterion
 from lib.measuring import processes
-from lib.subjects import servers
 
 OBJECTS = "build/plain"
 BUILT = os.path.join(TOP, "build", "mutants")
@@ -56,52 +49,24 @@ class Trouble(Exception):
 
 # ---- patches ------------------------------------------------------------------------------------
 
-Mutant = collections.namedtuple("Mutant", "name path what server program cases read")
+Mutant = collections.namedtuple("Mutant", "name path server what case")
 Verdict = collections.namedtuple("Verdict", "mutant word why seconds")
 
-HEAD = re.compile(r"(?P<what>.+?)\n\nServer: (?P<server>\w+)\nFound by: (?P<program>\w+) "
-                  r"(?P<cases>\S+)\nRead: (?P<read>\S+)\n\n--- ", re.DOTALL)
-
-
-def names():
-    return sorted(os.path.basename(path)[:-len(".patch")]
-                  for path in glob.glob(os.path.join(HERE, "*.patch")))
-
-
-def read(name):
-    return read_patch(name, os.path.join(HERE, name + ".patch"))
-
-
-def read_patch(name, path):
-    with open(path, encoding="utf-8") as file:
-        head = HEAD.match(file.read())
-    if not head:
-        raise Trouble("%s.patch: above the diff stand what is wrong, an empty line, and Server:, "
-                      "Found by: PROGRAM PATTERN, and Read:" % name)
-    fields = head.groupdict()
-    fields["what"] = " ".join(fields["what"].split())
-    return Mutant(name=name, path=path, **fields)
+ROW = re.compile(r"^\| \[`([\w-]+)`\]\(mutants/\1\.patch\) \| (\w+) \| ([^|]+) \| (\w[^|]+\w) \|", re.MULTILINE)
 
 
 def table():
-    """All of them, chapter by chapter, as the document that is about them has it."""
-    yield "| mutant | server | what is wrong | found out by | read |"
-    yield "|---|---|---|---|---|"
-    for mutant in sorted(map(read, names()), key=lambda each: servers.NAMES.index(each.server)):
-        yield "| [`%s`](mutants/%s.patch) | %s | %s | %s | [%s](../../%s) |" % (
-            mutant.name, mutant.name, mutant.server, mutant.what, sentence(mutant.cases),
-            place(mutant.read), mutant.read)
+    """{name: Mutant}; a case is called by its name, with blanks."""
+    with open(os.path.join(TOP, "common", "tests", "README.md"), encoding="utf-8") as file:
+        return {name: Mutant(name, os.path.join(HERE, name + ".patch"), server, what,
+                             "%s/%s" % (server, case.replace(" ", "_")))
+                for name, server, what, case in ROW.findall(file.read())}
 
 
-def sentence(case):
-    """A case's name is one."""
-    return case.partition("/")[2].replace("_", " ")
-
-
-def place(document):
-    """01_iterative/README.md#the-code -> "chapter 1" """
-    folder = document.partition("/")[0]
-    return "chapter %d" % int(folder[:2]) if folder[:2].isdigit() else folder
+def program_of(case):
+    """The one that has it: weather's sources name it, or it is one of servers."""
+    sources = map(criterion.read_file, glob.glob(os.path.join(TOP, "common", "tests", "weather", "*.c")))
+    return "weather" if any(case.partition("/")[2] + ")" in text for text in sources) else "servers"
 
 
 # ---- building one -------------------------------------------------------------------------------
@@ -116,14 +81,14 @@ def copy_tree(folder, patterns):
             shutil.copy2(path, copy)
 
 
-def patch_command(mutant, *options):
+def patch_command(path, *options):
     """An offset is fine: the code around it may move."""
-    return ["patch", "--strip=1", "--forward", "--batch", "--input=" + mutant.path, *options]
+    return ["patch", "--strip=1", "--forward", "--batch", "--input=" + path, *options]
 
 
 def build(mutant, folder, log):
     copy_tree(folder, SOURCES + MADE)
-    patching = processes.start(patch_command(mutant, "--reject-file=-"), cwd=folder, stdout=log,
+    patching = processes.start(patch_command(mutant.path, "--reject-file=-"), cwd=folder, stdout=log,
                                stderr=log)
     if (yield from ended(patching)) != 0:
         raise Trouble("%s.patch no longer applies" % mutant.name)
@@ -135,38 +100,31 @@ def build(mutant, folder, log):
 
 # ---- judging one --------------------------------------------------------------------------------
 
-def run_cases(mutant, cases, folder, log):
-    """Runs them against the server in that folder. Returns which passed, failed, and were skipped,
-    {criterion.PASSED: ["epoll/connection_close_closes", ...], ...}."""
-    report = log.name[:-len(".log")] + ".tap"
+def run_case(mutant, folder, log):
+    """What it came to, against the server in that folder."""
+    report, program = log.name[:-len(".log")] + ".tap", program_of(mutant.case)
     with contextlib.suppress(FileNotFoundError):
         os.remove(report)
-    run = processes.start([os.path.join(OBJECTS, mutant.program), "--verbose", "--jobs", "4",
-                           "--tap=" + report, "--color=never", "--filter", cases], cwd=TOP,
-                          stdout=log, stderr=log,
-                          env=dict(os.environ, SERVERS=os.path.relpath(folder, TOP)))
-    yield from ended(run)
-    how = collections.defaultdict(list)
-    for case, result in criterion.read_report(criterion.read_file(report)).items():
-        how[result.outcome].append(case.replace("::", "/"))
-    if not how:
-        raise Trouble("%s has no case %s" % (mutant.program, cases))
-    return how
+    yield from ended(processes.start(
+        [os.path.join(OBJECTS, program), "--verbose", "--tap=" + report, "--color=never", "--filter", mutant.case],
+        cwd=TOP, stdout=log, stderr=log, env=dict(os.environ, SERVERS=os.path.relpath(folder, TOP))))
+    result = criterion.read_report(criterion.read_file(report)).get(mutant.case.replace("/", "::"))
+    if not result:
+        raise Trouble("%s has no case %s" % (program, mutant.case))
+    return result.outcome
 
 
 def judge(mutant, folder, log):
     """(word, why)"""
     yield from build(mutant, folder, log)
-    mutated = yield from run_cases(mutant, mutant.cases, folder, log)
-    if not mutated[criterion.FAILED]:
-        if not mutated[criterion.PASSED]:
-            return SKIPPED, "this machine skips %s" % mutant.cases
-        return SURVIVED, "%s passes: %s" % (mutant.cases, mutant.what)
-    for case in mutated[criterion.FAILED]:
-        as_it_is = yield from run_cases(mutant, case, TOP, log)
-        if as_it_is[criterion.PASSED]:
-            return FOUND_OUT, case
-    return FAILED, "%s fails without the patch, too" % case
+    outcome = yield from run_case(mutant, folder, log)
+    if outcome == criterion.SKIPPED:
+        return SKIPPED, "this machine skips %s" % mutant.case
+    if outcome == criterion.PASSED:
+        return SURVIVED, "%s passes: %s" % (mutant.case, mutant.what)
+    if (yield from run_case(mutant, TOP, log)) == criterion.PASSED:
+        return FOUND_OUT, mutant.case
+    return FAILED, "%s fails without the patch, too" % mutant.case
 
 
 def examine(mutant):
@@ -226,16 +184,16 @@ def report(found):
 
 
 def main(chosen):
-    unknown = sorted(set(chosen) - set(names()))
+    known = table()
+    unknown = sorted(set(chosen) - set(known))
     if unknown:
-        print("mutants: there is no %s.patch in %s" % (unknown[0], os.path.relpath(HERE)),
-              file=sys.stderr)
+        print("mutants: there is no mutant %s in common/tests/README.md" % unknown[0], file=sys.stderr)
         return 2
     if shutil.which("patch") is None:
         print("mutants: patch is not installed; make deps brings it", file=sys.stderr)
         return 2
     with processes.tidied():
-        return report(verdicts([examine(read(name)) for name in chosen or names()]))
+        return report(verdicts([examine(known[name]) for name in chosen or known]))
 
 
 if __name__ == "__main__":

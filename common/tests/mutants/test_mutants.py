@@ -2,6 +2,7 @@
 And does the judge know a mutant that nobody notices?"""
 
 import collections
+import glob
 import os
 import shutil
 import subprocess
@@ -14,14 +15,8 @@ from lib.subjects import servers
 
 LEAST = 20
 QUICK = ["close-overheard", "markup", "two-lengths"]  # built and found out in a few seconds
-DOCUMENT = os.path.join(mutants.TOP, "common", "tests", "README.md")
 
-NO_FAULT = """Nothing is wrong with it.
-
-Server: iterative
-Found by: servers iterative/the_home_page_is_index_html
-Read: 01_iterative/README.md
-
+NO_FAULT = """\
 --- a/01_iterative/main.c
 +++ b/01_iterative/main.c
 @@ -1,3 +1,3 @@
@@ -49,43 +44,29 @@ def cases_of(program):
 class Patches(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.mutants = [mutants.read(name) for name in mutants.names()]
+        cls.mutants = mutants.table().values()
 
     def test_there_are_enough_and_every_server_has_some(self):
+        self.assertEqual({mutant.path for mutant in self.mutants}, set(glob.glob(mutants.HERE + "/*.patch")))
         self.assertGreaterEqual(len(self.mutants), LEAST)
         count = collections.Counter(mutant.server for mutant in self.mutants)
         self.assertEqual(sorted(count), sorted(servers.NAMES))
         self.assertGreater(min(count.values()), 1)
 
     def test_each_applies_to_the_code_of_today(self):
-        for mutant in self.mutants:
-            with self.subTest(mutant.name):
-                run = subprocess.run(mutants.patch_command(mutant, "--dry-run"), cwd=mutants.TOP,
-                                     capture_output=True, text=True, check=False)
-                self.assertEqual(run.returncode, 0, "%s.patch no longer applies:\n%s"
-                                 % (mutant.name, run.stdout))
-
-    def test_so_does_the_change_that_a_load_test_is_about(self):
+        """So does the change that a load test is about."""
         change = os.path.join(mutants.TOP, "loadtest", "results", "new-redis", "change.patch")
-        with open(change, "rb") as patch:
-            run = subprocess.run(["patch", "-p1", "--dry-run"], stdin=patch, cwd=mutants.TOP,
-                                 capture_output=True, text=True, check=False)
-        self.assertEqual(run.returncode, 0, run.stdout)
+        for path in [change, *(mutant.path for mutant in self.mutants)]:
+            with self.subTest(path):
+                run = subprocess.run(mutants.patch_command(path, "--dry-run"), cwd=mutants.TOP,
+                                     capture_output=True, text=True, check=False)
+                self.assertEqual(run.returncode, 0, run.stdout)
 
     def test_the_cases_that_find_it_are_there(self):
         cases = {program: cases_of(program) for program in ("servers", "weather")}
         for mutant in self.mutants:
             with self.subTest(mutant.name):
-                self.assertTrue(mutant.cases in cases[mutant.program], mutant.cases)
-                self.assertTrue(mutant.cases.startswith(mutant.server + "/"))
-
-    def test_the_document_has_them_all(self):
-        with open(DOCUMENT, encoding="utf-8") as file:
-            section = file.read().partition("\n## Mutants\n")[2]
-        rows = [line for line in section.splitlines() if line.startswith("| ")]
-        expected = [row for row in mutants.table() if row.startswith("| ")]
-        self.assertEqual(rows, expected, "\nIn %s these should stand:\n%s"
-                         % (os.path.relpath(DOCUMENT, mutants.TOP), "\n".join(mutants.table())))
+                self.assertTrue(mutant.case in cases[mutants.program_of(mutant.case)], mutant.case)
 
 
 class Judging(unittest.TestCase):
@@ -94,31 +75,27 @@ class Judging(unittest.TestCase):
         self.addCleanup(processes.end_all)
 
     def verdict(self, text):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "tested.patch")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-            return next(mutants.verdicts([mutants.examine(mutants.read_patch("tested", path))]))
+        with tempfile.NamedTemporaryFile("w", suffix=".patch") as file:
+            file.write(text)
+            file.flush()
+            mutant = mutants.Mutant("tested", file.name, "iterative", "", "iterative/the_home_page_is_index_html")
+            verdict = next(mutants.verdicts([mutants.examine(mutant)]))
+            return verdict.word, verdict.why
 
     def test_a_few_are_found_out(self):
-        for verdict in mutants.verdicts(
-                [mutants.examine(mutants.read(name)) for name in QUICK]):
+        known = mutants.table()
+        for verdict in mutants.verdicts([mutants.examine(known[name]) for name in QUICK]):
             with self.subTest(verdict.mutant.name):
                 self.assertEqual(verdict.word, mutants.FOUND_OUT, verdict.why)
 
     def test_what_nobody_notices_has_survived(self):
-        self.assertEqual(self.verdict(NO_FAULT).word, mutants.SURVIVED)
+        self.assertEqual(self.verdict(NO_FAULT)[0], mutants.SURVIVED)
 
     def test_a_patch_that_does_not_apply_is_an_error(self):
-        verdict = self.verdict(NO_FAULT.replace("-/* Chapter 1", "-/* Chapter 9"))
-        self.assertEqual((verdict.word, verdict.why),
+        self.assertEqual(self.verdict(NO_FAULT.replace("-/* Chapter 1", "-/* Chapter 9")),
                          (mutants.FAILED, "tested.patch no longer applies"))
 
     def test_a_mutant_has_to_compile(self):
-        verdict = self.verdict(NO_FAULT.replace("and one client", "*/ and one client"))
-        self.assertEqual(verdict.word, mutants.FAILED)
-        self.assertIn("does not compile", verdict.why)
-
-    def test_a_patch_says_what_it_is(self):
-        with self.assertRaises(mutants.Trouble):
-            self.verdict(NO_FAULT.replace("Found by", "Found"))
+        word, why = self.verdict(NO_FAULT.replace("and one client", "*/ and one client"))
+        self.assertEqual(word, mutants.FAILED)
+        self.assertIn("does not compile", why)
