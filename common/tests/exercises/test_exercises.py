@@ -1,10 +1,11 @@
+#!/usr/bin/env -S python3 -B
 """Every exercise of the project: are its files there and in the right form, does the starting file
 fail its check for the reason it is about, and does the solution pass?
 
-The checks mostly wait, so several are made at once. Under sanitizers (SAN) only solutions are
-checked: a planted bug may end a program there in another way.
+The checks mostly wait, so several are made at once. With TIMES=50 in the environment each is made so
+often. Under sanitizers (SAN) only solutions are checked: a planted bug may end a program there in
+another way.
 """
-
 import concurrent.futures
 import fnmatch
 import os
@@ -17,6 +18,7 @@ import exercises
 
 SAN = os.environ.get("SAN", "")
 JOBS = int(os.environ.get("JOBS", 0)) or 4 * (os.cpu_count() or 1)
+TIMES = int(os.environ.get("TIMES", "1"))
 SOLVED = any(os.path.exists(each.at(each.solution)) for each in exercises.every())
 ORIGINS = ([] if SAN else ["exercises"]) + (["solutions"] if SOLVED else [])
 PATIENCE = {"exercises": place.ALONE,  # it fails by waiting to the end for what does not come
@@ -40,9 +42,13 @@ asked = []  # the Verdicts
 def load_tests(loader, _tests, _pattern):
     """A few tests for each exercise there is; of them those that -k chooses."""
     known = exercises.every()
-    tests = [ThereAre(known), Solved()]
-    for exercise in known:
-        tests += [Files(exercise), Task(exercise), *(Verdict(exercise, origin) for origin in ORIGINS)]
+    tests = [Sentence("there are exercises", lambda test: test.assertTrue(known)),
+             Sentence("there are solutions", lambda test: SOLVED or test.skipTest("a course's copy has none"))]
+    for one in known:
+        tests += [Sentence("%s: all of its files are there, and its chapter names it" % one.key, look_at_files, one),
+                  Sentence("%s: its task has the form: title, kind, minutes, stars, command, three hints" % one.key,
+                           look_at_task, one),
+                  *(Verdict(one, origin) for origin in ORIGINS * TIMES)]
     chosen = loader.testNamePatterns or ["*"]
     tests = [test for test in tests if any(fnmatch.fnmatchcase(str(test), each) for each in chosen)]
     asked.extend(test for test in tests if isinstance(test, Verdict))
@@ -69,70 +75,40 @@ def tearDownModule():
 class Sentence(unittest.TestCase):
     """A test that is called by what it says."""
 
-    def __init__(self, sentence):
+    def __init__(self, sentence, check=None, *arguments):
         super().__init__("run_it")
-        self._sentence = sentence
+        self._sentence, self._check, self._arguments = sentence, check, arguments
 
     def __str__(self):
         return self._sentence
 
-
-class ThereAre(Sentence):
-    def __init__(self, known):
-        super().__init__("there are exercises")
-        self._known = known
-
     def run_it(self):
-        self.assertTrue(self._known)
+        self._check(self, *self._arguments)
 
 
-class Solved(Sentence):
-    def __init__(self):
-        super().__init__("there are solutions")
-
-    def run_it(self):
-        if not SOLVED:
-            self.skipTest("a course's copy has no solutions")
-
-
-class Files(Sentence):
-    def __init__(self, exercise):
-        super().__init__("%s: all of its files are there, and its chapter names it" % exercise.key)
-        self._exercise = exercise
-
-    def run_it(self):
-        one = self._exercise
-        for path in one.files() if SOLVED else one.files()[:-1]:
-            self.assertTrue(os.path.exists(one.at(path)), "there is no " + path)
-        self.assertRegex(read(checks.make(one.start)), r"\A/\* Exercise %s: " % one.key)
-        self.assertRegex(read(one.at(one.check)), r'\A"""%s: ' % one.key)
-        if SOLVED:
-            self.assertRegex(read(one.at(one.solution)),
-                             r"\A--- {0}\.c\n\+\+\+ {0}\.c\n@@".format(one.name))
-        self.assertIn("(exercises/%s.md)" % one.name, read(one.at(one.chapter + "/README.md")))
+def look_at_files(test, one):
+    for path in one.files() if SOLVED else one.files()[:-1]:
+        test.assertTrue(os.path.exists(one.at(path)), "there is no " + path)
+    test.assertRegex(read(checks.make(one.start)), r"\A/\* Exercise %s: " % one.key)
+    test.assertRegex(read(one.at(one.check)), r'\A"""%s: ' % one.key)
+    if SOLVED:
+        test.assertRegex(read(one.at(one.solution)), r"\A--- {0}\.c\n\+\+\+ {0}\.c\n@@".format(one.name))
+    test.assertIn("(exercises/%s.md)" % one.name, read(one.at(one.chapter + "/README.md")))
 
 
-class Task(Sentence):
-    def __init__(self, exercise):
-        super().__init__("%s: its task has the form: title, kind, minutes, stars, command, three hints" %
-                         exercise.key)
-        self._exercise = exercise
-
-    def run_it(self):
-        one = self._exercise
-        text = read(one.at(one.task))
-        found = TASK.fullmatch(text)
-        self.assertTrue(found, "%s is not in the form of common/classroom/exercises/README.md" % one.task)
-        self.assertEqual(found["key"], one.key)
-        self.assertEqual(found["chapter"], one.chapter[1])
-        self.assertIn(found["kind"], exercises.KINDS)
-        self.assertIn(int(found["minutes"]), MINUTES)
-        self.assertIn(len(found["task"].split()), WORDS)
-        self.assertIn(len(one.lesson().split()), SENTENCE, one.lesson())
-        self.assertNotRegex(one.lesson(), r"[*\[]", "it is shown as it is, without links")
-        said = [line.count("★") for line in read(one.at(one.chapter + "/README.md")).splitlines()
-                if "(exercises/%s.md)" % one.name in line and "★" in line]
-        self.assertIn(said, ([], [found["stars"].count("★")]), "the difficulty, in the chapter")
+def look_at_task(test, one):
+    found = TASK.fullmatch(read(one.at(one.task)))
+    test.assertTrue(found, "%s is not in the form of common/classroom/exercises/README.md" % one.task)
+    test.assertEqual(found["key"], one.key)
+    test.assertEqual(found["chapter"], one.chapter[1])
+    test.assertIn(found["kind"], exercises.KINDS)
+    test.assertIn(int(found["minutes"]), MINUTES)
+    test.assertIn(len(found["task"].split()), WORDS)
+    test.assertIn(len(one.lesson().split()), SENTENCE, one.lesson())
+    test.assertNotRegex(one.lesson(), r"[*\[]", "it is shown as it is, without links")
+    said = [line.count("★") for line in read(one.at(one.chapter + "/README.md")).splitlines()
+            if "(exercises/%s.md)" % one.name in line and "★" in line]
+    test.assertIn(said, ([], [found["stars"].count("★")]), "the difficulty, in the chapter")
 
 
 class Verdict(Sentence):
