@@ -65,57 +65,84 @@ class Figures(unittest.TestCase):
         self.addCleanup(figures.table.cache_clear)
 
 
-class Tables(Figures):
-    def filled(self, marker, *lines):
-        text = "Before.\n\n<!-- table: %s -->\n\n%s\n\n<!-- /table -->\n\nAfter.\n" % (
-            marker, "\n".join(lines))
-        new = figures.fill(text)
-        self.assertEqual(figures.fill(new), new)
-        self.assertTrue(new.startswith("Before.\n\n<!-- table: %s -->\n\n| " % marker))
-        self.assertTrue(new.endswith("\n<!-- /table -->\n\nAfter.\n"))
-        stale = list(figures.stale("a.md", text))
-        self.assertEqual([fault.line for fault in stale], [3] if new != text else [])
-        return [line for line in new.split("\n")[4:-5] if line]
+PROSE = "x" * 160
+FILLED = (  # marker, table, the last lines that it then has
+    # rows and columns are the document's
+    ("some | Kept", "| who | CPU µs | 500 clients |\n|---|--:|--:|\n| [07 epoll](../07_epoll/) | 3 | |",
+     ["| who                      | CPU µs | 500 clients |", "| :----------------------- | -----: | ----------: |",
+      "| [07 epoll](../07_epoll/) |   10.5 |     100,000 |"]),
+    # a column may have another heading, another table, or be prose
+    ("some | Kept\nkept = 500 clients\nnew = some | New | req/s\nwhy = as written",
+     "| a | kept | why | CPU µs |\n|---|---|---|---|\n| `epoll` | 1 | because | 2 |",
+     ["| `epoll` | 100,000 | because | 10.5   |"]),
+    # a row with an option may stand for the one without
+    ("some | Pages\nfar = 50 ms, with 5", "| a | far |\n|---|--:|\n| prethreading | |\n| epoll | |",
+     ["| prethreading |  30 |", "| epoll        |   7 |"]),
+    # two names to a row; a share of another row
+    ("some | New", "| a | req/s |\n|---|---|\n| epoll 500 |", ["| epoll 500 | 1,234 |"]),
+    ("some | Kept\nof lighttpd = 500 clients, of lighttpd", "| a | of lighttpd |\n|---|--:|\n| epoll | 9 |",
+     ["| epoll |      4.00 x |"]),
+    # notes become marks that are explained
+    ("some | Kept", "| a | 20 | 500 |\n|---|---|---|\n| epoll |\n| lighttpd | 1 * |",
+     ["| epoll    | 50,000 § | 100,000    |", "| lighttpd | 40,000   | 25,000 * § |",
+      r"§ fewer were waiting; \* rounds differ."]),
+    # a wide table is not padded
+    ("some | Kept\nwhy = as written", "| a | 20 | why |\n|---|--:|---|\n| lighttpd | 1 | %s |" % PROSE,
+     ["| a | 20 | why |", "| --- | --: | --- |", "| lighttpd | 40,000 | %s |" % PROSE]),
+    # a run that is still to be made changes nothing
+    ("later | Any\nnow = some | Kept | 20", "| a | then | now |\n|---|---|---|\n| lighttpd | 7 † | |",
+     ["| lighttpd | 7 †  | 40,000 |"]),
+)
 
-    def test_rows_and_columns_are_the_documents(self):
-        self.assertEqual(self.filled("some | Kept", "| who | CPU µs | 500 clients |",
-                                     "|---|--:|--:|", "| [07 epoll](../07_epoll/) | 3 | |"), [
-            "| who                      | CPU µs | 500 clients |",
-            "| :----------------------- | -----: | ----------: |",
-            "| [07 epoll](../07_epoll/) |   10.5 |     100,000 |"])
+CELL, NEW = "{some | Kept | epoll | 20}", "{some | New | epoll 500 | req/s}"  # 50,000 and 1,234
+QUOTED = (  # text, its rows of quoted.tsv, and a word of the fault, if it has one
+    # as exact as it is written
+    *(("serves %s pages a\nsecond" % number, [("serves {%s} pages" % number, NEW)], None)
+      for number in ("1,234", "1,230", "1,200")),
+    *(("serves %s" % number, [("serves {%s}" % number, NEW)], "says %s, and it is 1234" % number)
+      for number in ("1,235", "1,240", "1,300", "1,000", "1,234.1")),
+    ("some 1,130 pages", [("some {1,130} pages", NEW)], None),
+    # cells may be divided, and several stand in one row
+    ("0.5 to 2 x as many", [("{0.5} to {2} x", CELL + " / 1e5; 1e5 / " + CELL)], None),
+    ("0.5 to 2 x", [("{0.5} to {2} x", CELL)], "2 figures, and its row 1"),
+    # words are figures too
+    ("down to half of it", [("to {half} of", CELL + " / 95000")], None),
+    ("down to half", [("to {half}", CELL + " / 125000")], "says half"),
+    # faster needs intervals that do not overlap
+    *(("it is faster than that", [("it is faster than that", source)], what) for source, what in (
+        ("{some | Ratios | poll | of epoll} > 1", None), ("{some | Ratios | floor | of epoll} > 1", "interval"),
+        ("{some | Ratios | poll | rate} > {some | Ratios | apache | rate}", None),
+        ("{some | Ratios | floor | rate} > {some | Ratios | poll | rate}", "all ends"),
+        ("{some | Kept | epoll | 500} > {some | Kept | lighttpd | 500}", "interval"))),
+    ("it is ahead", [("it is ahead", "{some | Kept | epoll | 500} > 1")], None),
+    # without figures it is true
+    ("is ahead", [("is ahead", CELL + " > 1")], None), ("is ahead", [("is ahead", CELL + " < 1")], "is not so"),
+    # words and cells that are not there
+    ("Other words.", [("serves {7} pages", CELL)], "is not there"),
+    ("serves 7 pages", [("serves {7}", "{some | Kept | poll | 20}")], "nothing begins with 'poll'"),
+    ("serves 7 pages", [("serves {7}", "{some | Kept | lighttpd | CPU}")], "no number"),
+    # what looks measured has a row, and only figures between braces are accounted for
+    *(("It was `so` " + text, [], "looks measured") for text in (
+        "7 pages a second", "9 µs of", "1.2 x as many", "17 % more", "9.5 ms", "27 KiB", "3 times as many",
+        "7 pages/s", "1.5 to 3 x.")),
+    ("64 KiB, 50 ms, 3 x 10, in 2024, HTTP/1.1, 5 s and [a](b.md#x-9-%)", [], None),
+    ("33 pages a second at most", [("33 pages a second", "constant: 1 / 30 ms")], None),
+    ("50,000 pages a second, 9 µs each", [("{50,000} pages a second, 9 µs each", CELL)], "9 µs"),
+    ("7 pages a second", [("{7} pages a second", "{later | Any | a | b}")], None),  # still to be made
+)
 
-    def test_a_column_may_have_another_heading_another_table_or_be_prose(self):
-        self.assertEqual(self.filled(
-            "some | Kept\nkept = 500 clients\nnew = some | New | req/s\nwhy = as written",
-            "| a | kept | why | CPU µs |", "|---|---|---|---|",
-            "| `epoll` | 1 | because | 2 |")[-1], "| `epoll` | 100,000 | because | 10.5   |")
 
-    def test_a_row_with_an_option_may_stand_for_the_one_without(self):
-        self.assertEqual(self.filled("some | Pages\nfar = 50 ms, with 5", "| a | far |", "|---|--:|",
-                                     "| prethreading | |", "| epoll | |")[2:],
-                         ["| prethreading |  30 |", "| epoll        |   7 |"])
-
-    def test_a_table_with_two_names_to_a_row(self):
-        self.assertEqual(self.filled("some | New", "| a | req/s |", "|---|---|", "| epoll 500 |")[-1],
-                         "| epoll 500 | 1,234 |")
-
-    def test_a_share_of_another_row(self):
-        self.assertEqual(self.filled("some | Kept\nof lighttpd = 500 clients, of lighttpd",
-                                     "| a | of lighttpd |", "|---|--:|", "| epoll | 9 |")[-1],
-                         "| epoll |      4.00 x |")
-
-    def test_notes_become_marks_that_are_explained(self):
-        self.assertEqual(self.filled("some | Kept", "| a | 20 | 500 |", "|---|---|---|", "| epoll |",
-                                     "| lighttpd | 1 * |")[2:], [
-            "| epoll    | 50,000 § | 100,000    |", "| lighttpd | 40,000   | 25,000 * § |",
-            r"§ fewer were waiting; \* rounds differ."])
-
-    def test_a_wide_table_is_not_padded(self):
-        prose = "x" * 160
-        self.assertEqual(self.filled("some | Kept\nwhy = as written", "| a | 20 | why |",
-                                     "|---|--:|---|", "| lighttpd | 1 | %s |" % prose),
-                         ["| a | 20 | why |", "| --- | --: | --- |",
-                          "| lighttpd | 40,000 | %s |" % prose])
+class Cases(Figures):
+    def test_tables_are_filled_in(self):
+        for marker, table, last in FILLED:
+            text = "Before.\n\n<!-- table: %s -->\n\n%s\n\n<!-- /table -->\n\nAfter.\n" % (marker, table)
+            new = figures.fill(text)
+            with self.subTest(marker):
+                self.assertEqual(figures.fill(new), new)
+                self.assertTrue(new.startswith("Before.\n\n<!-- table: %s -->\n\n| " % marker))
+                self.assertTrue(new.endswith("\n<!-- /table -->\n\nAfter.\n"))
+                self.assertEqual([fault.line for fault in figures.stale("a.md", text)], [3] if new != text else [])
+                self.assertEqual([line for line in new.split("\n")[4:-5] if line][-len(last):], last)
 
     def test_what_is_in_no_run_is_a_fault_of_the_marker(self):
         for marker, heading, row in (("none | Kept", "20", "epoll"), ("some | Lost", "20", "epoll"),
@@ -126,86 +153,14 @@ class Tables(Figures):
             fault, = figures.stale("a.md", text)
             self.assertEqual(fault[:2], ("a.md", 2))
 
-    def test_a_run_that_is_still_to_be_made_changes_nothing(self):
-        self.assertEqual(self.filled("later | Any\nnow = some | Kept | 20", "| a | then | now |",
-                                     "|---|---|---|", "| lighttpd | 7 † | |")[-1],
-                         "| lighttpd | 7 †  | 40,000 |")
-
-
-class Text(Figures):
-    """Of a document, with rows of its own; the block in it is no text."""
-
-    def faults(self, text, *rows):
-        return [fault.what for fault in figures.misquoted(
-            "a.md", text + "\n\n```text\n3,000 pages a second\n```\n", [("a.md", *row) for row in rows])]
-
-    def assert_right(self, text, *rows):
-        self.assertEqual(self.faults(text, *rows), [])
-
-    def assert_wrong(self, what, text, *rows):
-        fault, = self.faults(text, *rows)
-        self.assertIn(what, fault)
-
-    CELL = "{some | Kept | epoll | 20}"  # 50,000
-
-    def test_a_number_is_as_exact_as_it_is_written(self):
-        new = "{some | New | epoll 500 | req/s}"  # 1,234
-        for written in ("1,234", "1,230", "1,200"):
-            self.assert_right("serves %s pages a\nsecond" % written,
-                              ("serves {%s} pages" % written, new))
-        for written in ("1,235", "1,240", "1,300", "1,000", "1,234.1"):
-            self.assert_wrong("says %s, and it is 1234" % written, "serves %s" % written,
-                              ("serves {%s}" % written, new))
-        self.assert_right("some 1,130 pages", ("some {1,130} pages", new))
-
-    def test_cells_may_be_divided_and_several_stand_in_one_row(self):
-        self.assert_right("0.5 to 2 x as many", ("{0.5} to {2} x", self.CELL + " / 1e5; 1e5 / " + self.CELL))
-        self.assert_wrong("2 figures, and its row 1", "0.5 to 2 x", ("{0.5} to {2} x", self.CELL))
-
-    def test_words_are_figures_too(self):
-        self.assert_right("down to half of it", ("to {half} of", self.CELL + " / 95000"))
-        self.assert_wrong("says half", "down to half", ("to {half}", self.CELL + " / 125000"))
-
-    def test_faster_needs_intervals_that_do_not_overlap(self):
-        for source, wrong in (
-                ("{some | Ratios | poll | of epoll} > 1", None), ("{some | Ratios | floor | of epoll} > 1", "interval"),
-                ("{some | Ratios | poll | rate} > {some | Ratios | apache | rate}", None),
-                ("{some | Ratios | floor | rate} > {some | Ratios | poll | rate}", "all ends"),
-                ("{some | Kept | epoll | 500} > {some | Kept | lighttpd | 500}", "interval")):
-            words = "it is faster than that"
-            if wrong:
-                self.assert_wrong(wrong, words, (words, source))
-            else:
-                self.assert_right(words, (words, source))
-        self.assert_right("it is ahead", ("it is ahead", "{some | Kept | epoll | 500} > 1"))
-
-    def test_without_figures_it_is_true(self):
-        self.assert_right("is ahead", ("is ahead", self.CELL + " > 1"))
-        self.assert_wrong("is not so", "is ahead", ("is ahead", self.CELL + " < 1"))
-
-    def test_words_that_are_not_there(self):
-        self.assert_wrong("is not there", "Other words.", ("serves {7} pages", self.CELL))
-
-    def test_a_cell_that_is_not_there(self):
-        self.assert_wrong("nothing begins with 'poll'", "serves 7 pages", (
-            "serves {7}", "{some | Kept | poll | 20}"))
-        self.assert_wrong("no number", "serves 7 pages", ("serves {7}", "{some | Kept | lighttpd | CPU}"))
-
-    def test_what_looks_measured_has_a_row(self):
-        for text in ("7 pages a second", "9 µs of", "1.2 x as many", "17 % more", "9.5 ms", "27 KiB",
-                     "3 times as many", "7 pages/s", "1.5 to 3 x."):
-            self.assert_wrong("looks measured", "It was `so` " + text)
-        self.assert_right("64 KiB, 50 ms, 3 x 10, in 2024, HTTP/1.1, 5 s and [a](b.md#x-9-%)")
-
-    def test_a_row_says_why_another_is_not(self):
-        self.assert_right("33 pages a second at most", ("33 pages a second", "constant: 1 / 30 ms"))
-
-    def test_only_figures_between_braces_are_accounted_for(self):
-        self.assert_wrong("9 µs", "50,000 pages a second, 9 µs each",
-                          ("{50,000} pages a second, 9 µs each", self.CELL))
-
-    def test_a_run_that_is_still_to_be_made(self):
-        self.assert_right("7 pages a second", ("{7} pages a second", "{later | Any | a | b}"))
+    def test_numbers_in_a_text(self):
+        for text, rows, what in QUOTED:
+            block = "\n\n```text\n3,000 pages a second\n```\n"  # is no text
+            faults = [fault.what for fault in
+                      figures.misquoted("a.md", text + block, [("a.md", *row) for row in rows])]
+            with self.subTest(text, rows=rows):
+                self.assertEqual(len(faults), 1 if what else 0, faults)
+                self.assertIn(what or "", "".join(faults))
 
 
 class Documents(unittest.TestCase):

@@ -56,35 +56,25 @@ def build():
 class Reading(unittest.TestCase):
     """How a page is taken apart, and how lines are compared."""
 
-    def steps(self, *lines):
-        return [(step.line, [each if step.is_text else each.text for each in step.commands],
-                 step.why_not)
-                for step in terminals.steps(markdown.Document("README.md", "\n".join(lines)))]
+    def test_what_is_typed_and_in_which_order(self):
+        for page, expected in (
+                # what the text says of a server is typed before the block, or when it listens,
+                ("Start `./poll`:\n\n```console\n$ visit /\n```", [(4, ["./poll", "visit /"], None)]),
+                ("    strace ./poll -x\n\n```console\n$ visit /\n```", [(4, ["strace ./poll -x", "visit /"], None)]),
+                ("`visit /` it:\n```console\n$ ./poll\n```", [(3, ["./poll", "visit /"], None)]),
+                # but not from above a heading or another block; and a marker says why a block is not run
+                ("`./poll`\n# A\n`./epoll`\n```c\n```\n```console\n$ a\n```", [(7, ["a"], None)]),
+                ("<!-- not run: a browser -->\n\n```console\n$ a\n```\n```text\nb\n```",
+                 [(4, ["a"], "a browser"), (7, ["b"], None)])):
+            found = [(step.line, [each if step.is_text else each.text for each in step.commands], step.why_not)
+                     for step in terminals.steps(markdown.Document("README.md", page))]
+            self.assertEqual(found, expected)
 
     def test_commands_go_over_lines_and_have_lines_below_them(self):
         block = markdown.Block(5, "console", ["$ for i in 1 2; do", ">  a", "> done", "x", "$ b", "> y"])
         self.assertEqual(
             [(each.line, each.text, each.printed) for each in terminals.commands_of(block)],
             [(5, "for i in 1 2; do\n a\ndone", ["x"]), (9, "b\ny", [])])
-
-    def test_a_server_in_the_text_is_started_before_the_block(self):
-        self.assertEqual(self.steps("Start `./poll`:", "", "```console", "$ visit /", "```"),
-                         [(4, ["./poll", "visit /"], None)])
-        self.assertEqual(self.steps("    strace ./poll -x", "", "```console", "$ visit /", "```"),
-                         [(4, ["strace ./poll -x", "visit /"], None)])
-
-    def test_a_visit_in_the_text_comes_when_the_server_listens(self):
-        self.assertEqual(self.steps("`visit /` it:", "```console", "$ ./poll", "```"),
-                         [(3, ["./poll", "visit /"], None)])
-
-    def test_the_text_above_a_heading_or_another_block_is_not_typed(self):
-        self.assertEqual(self.steps("`./poll`", "# A", "`./epoll`", "```c", "```", "```console", "$ a", "```"),
-                         [(7, ["a"], None)])
-
-    def test_a_marker_says_why_a_block_is_not_run(self):
-        self.assertEqual(
-            self.steps("<!-- not run: a browser -->", "", "```console", "$ a", "```", "```text", "b", "```"),
-            [(4, ["a"], "a browser"), (7, ["b"], None)])
 
     def test_what_stays_in_the_first_terminal(self):
         for text in ("make serve", "./iterative", "./forking --timeout 60", "strace -c ./epoll",
@@ -108,21 +98,16 @@ class Reading(unittest.TestCase):
                 ("a  3   b", "a 4 b", True), ("Date: Sun, 22 N", "Date: Mon, 01 D", True)):
             self.assertEqual(not list(terminals.unprinted([wanted], printed)), same, wanted)
 
-    def test_a_call_that_strace_interrupts_is_one_line(self):
-        printed = "[pid 31] read(3 <unfinished ...>\n[pid 8] close(4) = 0\n[pid 31] <... read resumed>) = 7\n"
-        for wanted in (["read(3) = 7", "close(4) = 0"], printed.split("\n")):
-            self.assertEqual(list(terminals.unprinted(wanted, printed)), [], wanted)
-
-    def test_of_a_call_whose_beginning_is_hidden_the_end_counts(self):
-        printed = "[pid 31] <... clone resumed>, tid=0x12ab) = 297\n"
-        wanted = "[pid 7] clone(flags=CHILD, tid=0x99) = 340"
-        self.assertEqual(list(terminals.unprinted([wanted], printed)), [])
-        for other in (wanted.replace("clone", "close"), wanted.replace("tid", "pid")):
-            self.assertEqual(len(list(terminals.unprinted([other], printed))), 1, other)
-
-    def test_each_line_is_printed_once_for_each_time_it_is_wanted(self):
-        self.assertEqual(list(terminals.unprinted(["x 10", "...", "", "x 10"], "x 11\n")), ["x 10"])
-        self.assertEqual(list(terminals.unprinted(["x 10", "x 10"], "x 11\nx 12\n")), [])
+    def test_each_line_is_printed_once_and_a_call_that_strace_cuts_is_one(self):
+        cut = "[pid 31] read(3 <unfinished ...>\n[pid 8] close(4) = 0\n[pid 31] <... read resumed>) = 7\n"
+        hidden = "[pid 31] <... clone resumed>, tid=0x12ab) = 297\n"  # whose beginning a grep has hidden
+        for wanted, printed, missing in (
+                (["read(3) = 7", "close(4) = 0"], cut, []), (cut.split("\n"), cut, []),
+                (["[pid 7] clone(flags=CHILD, tid=0x99) = 340"], hidden, []),
+                (["[pid 7] close(flags=CHILD, tid=0x99) = 340"], hidden, ["close(flags=CHILD, tid=0x99) = 340"]),
+                (["[pid 7] clone(flags=CHILD, pid=0x99) = 340"], hidden, ["clone(flags=CHILD, pid=0x99) = 340"]),
+                (["x 10", "...", "", "x 10"], "x 11\n", ["x 10"]), (["x 10", "x 10"], "x 11\nx 12\n", [])):
+            self.assertEqual(list(terminals.unprinted(wanted, printed)), missing)
 
     def test_lines_of_a_service_that_is_not_installed_are_not_missed(self):
         def faults(heading):
