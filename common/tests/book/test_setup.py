@@ -21,17 +21,18 @@ def read(*names):
         return file.read()
 
 
-def make(folder, *words, as_a_user=False):
-    """As a user: one who is not root, and cannot become root."""
-    path, user = os.environ["PATH"], {}
-    if as_a_user:
-        os.chmod(folder, 0o755)
-        path = os.path.join(folder, "no-root") + ":" + path
-        user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    done = subprocess.run(["make", *words], cwd=folder, check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8",
-                          env={"PATH": path, "LC_ALL": "C"}, **user)
+NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def make(folder, *words, path="", **more):
+    """Its status, what it printed, and its errors."""
+    done = subprocess.run(["make", *words], cwd=folder, check=False, capture_output=True, encoding="utf-8",
+                          env={"PATH": path + os.environ["PATH"], "LC_ALL": "C"}, **more)
     return done.returncode, done.stdout, done.stderr
+
+
+def said(*command, **more):
+    return subprocess.check_output(command, encoding="utf-8", **more)
 
 
 def copy_to(folder):
@@ -49,11 +50,12 @@ class Make(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         copy_to(cls.folder)
-        deps = os.path.join(cls.folder, "common", "tools", "deps")
-        with open(deps, encoding="utf-8") as file:
-            script = re.sub(r"(?m)^((?:\w+,)*\w+ +)\S+( +\S+ +=)", r"\1not-there\2", file.read())
-        with open(deps, "w", encoding="utf-8") as file:
-            file.write(script)
+        os.chmod(cls.folder, 0o755)
+        with open(os.path.join(cls.folder, "common", "tools", "deps"), "r+", encoding="utf-8") as deps:
+            script = re.sub(r"(?m)^((?:\w+,)*\w+ +)\S+( +\S+ +=)", r"\1not-there\2", deps.read())
+            deps.seek(0)
+            deps.truncate()
+            deps.write(script)
         os.mkdir(os.path.join(cls.folder, "no-root"))
         os.symlink(shutil.which("false"), os.path.join(cls.folder, "no-root", "sudo"))
 
@@ -73,11 +75,11 @@ class Make(unittest.TestCase):
                 self.assertLess(out.find("common/tools/deps"), out.find("-c common/"))
 
     def test_without_root_the_last_word_is_what_to_type(self):
-        """And nothing is built by a compiler that is not there."""
+        """And nothing is built by a compiler that is not there. Nobody can become root here."""
         for targets, command in (("deps serve", "deps"), ("deps-serve serve", "deps-build deps-serve"),
                                  ("test", "deps-build"), ("compare", "deps-build")):
             with self.subTest(targets):
-                status, out, err = make(self.folder, *targets.split(), as_a_user=True)
+                status, out, err = make(self.folder, *targets.split(), path=self.folder + "/no-root:", **NOBODY)
                 self.assertEqual((2, ""), (status, out))
                 self.assertRegex(err, r"(?m)^deps: +sudo make %s\ndeps: .*\nmake: .*\n\Z" % command)
                 self.assertNotIn("Run `make deps`", err)
@@ -139,56 +141,40 @@ class Elsewhere(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="zerohttpd.")
-        cls.addClassCleanup(cls.remove)
-        cls.top = os.path.join(cls.folder, "checkout")
+        folder = tempfile.mkdtemp(prefix="zerohttpd.")
+        cls.addClassCleanup(shutil.rmtree, folder)
+        cls.addClassCleanup(subprocess.run, ["chmod", "-R", "u+w", folder], check=True)
+        os.chmod(folder, 0o755)
+        cls.top, cls.out = os.path.join(folder, "checkout"), os.path.join(folder, "out")
         copy_to(cls.top)
-        for each, _, _ in os.walk(cls.top):
-            os.chmod(each, 0o555)
-        os.chmod(cls.folder, 0o755)
-        cls.out = os.path.join(cls.folder, "out")
+        subprocess.run(["chmod", "-R", "a-w", cls.top], check=True)
         os.mkdir(cls.out)
-        cls.user = {}
-        if os.geteuid() == 0:  # root may write anywhere
-            os.chown(cls.out, 65534, 65534)
-            cls.user = {"user": 65534, "group": 65534, "extra_groups": []}
-
-    @classmethod
-    def remove(cls):
-        for each, _, _ in os.walk(cls.top):
-            os.chmod(each, 0o755)
-        shutil.rmtree(cls.folder)
+        if NOBODY:  # root may write anywhere
+            os.chown(cls.out, NOBODY["user"], NOBODY["group"])
 
     def make(self, *words):
-        done = subprocess.run(["make", "-s", "-j2", "-C", self.top, "OUT=" + self.out, "DEPS=no",
-                               "CFLAGS=-O0", *words], cwd="/", check=False, **self.user,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-                              env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
-        return done.returncode, done.stdout
+        status, out, err = make("/", "-s", "-j2", "-C", self.top, "OUT=" + self.out, "DEPS=no", "CFLAGS=-O0",
+                                *words, **NOBODY)
+        return status, out + err
 
     def test_objects_and_servers_go_there(self):
         self.assertEqual((0, ""), self.make("epoll", "all", "bare", "instruments"))
         for name in sorted(project.Project(book.TOP).servers):
-            said = subprocess.run([os.path.join(self.out, name), "--version"], check=True,
-                                  stdout=subprocess.PIPE, encoding="utf-8").stdout
-            self.assertIn(name, said)
-            with self.subTest(name + " resolves functions before it forks"):
-                said = subprocess.run(["readelf", "-d", os.path.join(self.out, name)], check=True,
-                                      stdout=subprocess.PIPE, encoding="utf-8").stdout
-                self.assertIn("BIND_NOW", said)
+            path = os.path.join(self.out, name)
+            self.assertIn(name, said(path, "--version"))
+            self.assertIn("BIND_NOW", said("readelf", "-d", path), "it has to resolve functions before it forks")
         for name in ("bare", "common/conn.o", "07_epoll/main.o", "loadtest/floor"):
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), name)
         self.assertEqual(0, self.make("--question", "all")[0], "nothing is left to do")
 
     def test_what_cannot_be_written_is_said_in_a_line(self):
-        shutil.rmtree(os.path.join(self.top, ".mine"), ignore_errors=True)
         self.assertEqual((0, ""), self.make("all"))
         os.mkdir(os.path.join(self.out, "serve"), 0o555)
-        for words, said in (("exercise", "EX=01/gone"), r"cannot use \S+/.mine/?\S*: Permission denied\n"), \
+        for words, why in (("exercise", "EX=01/gone"), r"cannot use \S+/.mine/?\S*: Permission denied\n"), \
                            (("serve",), r"serve: \S+/serve may not be written\. "):
             status, out = self.make(*words)
             self.assertEqual(2, status, out)
-            self.assertRegex(out, said)
+            self.assertRegex(out, why)
             self.assertNotIn("Traceback", out)
 
     @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
@@ -221,9 +207,8 @@ class Release(unittest.TestCase):
         status, _, err = make(self.top, "-s", "-j2", "DEPS=no", "CFLAGS=-O0", "all")
         self.assertEqual((0, ""), (status, err))
         for name in sorted(project.Project(self.top).servers):
-            said = subprocess.run([os.path.join(self.top, name), "--version"], check=True,
-                                  stdout=subprocess.PIPE, encoding="utf-8").stdout
-            self.assertEqual("%s (ZeroHTTPd) %s\n" % (name, self.name.split("-")[1]), said)
+            self.assertEqual("%s (ZeroHTTPd) %s\n" % (name, self.name.split("-")[1]),
+                             said(os.path.join(self.top, name), "--version"))
 
     def test_the_same_commit_gives_the_same_bytes(self):
         done = make(book.TOP, "-s", "OUT=%s/second" % self.folder, "TZ=Asia/Tokyo", "dist")
@@ -232,13 +217,9 @@ class Release(unittest.TestCase):
             self.assertEqual(first.read(), second.read())
 
     def test_its_load_tests_know_the_commit(self):
-        said = subprocess.run(["python3", "-B", "-c", "from lib.measuring import machine\n"
-                               "print(dict(machine.environment())['ZeroHTTPd'])"], check=True,
-                              cwd=os.path.join(self.top, "loadtest"), stdout=subprocess.PIPE,
-                              encoding="utf-8").stdout
-        commit = subprocess.run(["git", "-c", "safe.directory=*", "rev-parse", "HEAD"], cwd=book.TOP,
-                                check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
-        self.assertEqual(commit[:7], said.strip())
+        self.assertEqual(said("git", "-c", "safe.directory=*", "rev-parse", "HEAD", cwd=book.TOP)[:7], said(
+            "python3", "-B", "-c", "from lib.measuring import machine\nprint(dict(machine.environment())['ZeroHTTPd'])",
+            cwd=os.path.join(self.top, "loadtest")).strip())
 
 
 class Version(unittest.TestCase):
