@@ -19,6 +19,7 @@ import hashlib
 import os
 import re
 from collections import namedtuple
+from pathlib import Path
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 KINDS = ["find the bug", "predict", "change a policy", "build", "build it all"]
@@ -105,8 +106,7 @@ class Exercise:
         return self._marked("missed") or "" if self.state() == "begun" else ""
 
     def _mark(self, kind, text):
-        with open(self.at(self.mine[:-1] + kind), "w", encoding="utf-8") as mark:
-            mark.write("%s\n%s" % (self.hash(), text))
+        Path(self.at(self.mine[:-1] + kind)).write_text("%s\n%s" % (self.hash(), text), "utf-8")
 
     def _marked(self, kind):
         """The text of such a mark; None if there is none, or the copy has changed since."""
@@ -122,8 +122,7 @@ class Exercise:
             return hashlib.sha256(mine.read()).hexdigest()
 
     def _read(self, path):
-        with open(self.at(path), encoding="utf-8") as file:
-            return file.read()
+        return Path(self.at(path)).read_text("utf-8")
 
 
 def every(top=TOP):

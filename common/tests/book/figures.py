@@ -49,6 +49,7 @@ import itertools
 import os
 import re
 import sys
+from pathlib import Path
 
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the sources
 
@@ -138,8 +139,7 @@ def table(run, caption):
     if run in PENDING:
         raise Pending(run)
     try:
-        with open(os.path.join(RESULTS, run, "table.md"), encoding="utf-8") as file:
-            parts = ["", *re.split(r"\n\n+", file.read().strip()), ""]
+        parts = ["", *re.split(r"\n\n+", Path(os.path.join(RESULTS, run, "table.md")).read_text("utf-8").strip()), ""]
     except FileNotFoundError:
         raise Missing("there is no run %s" % run) from None
     found = {before.rstrip(":"): Table(before.rstrip(":"), part, below)
@@ -321,8 +321,7 @@ def true_at_all_ends(expression):
 
 
 def has_intervals(run):
-    with open(os.path.join(RESULTS, run, "environment.txt"), encoding="utf-8") as file:
-        return "--rounds 7" in file.read()
+    return "--rounds 7" in Path(os.path.join(RESULTS, run, "environment.txt")).read_text("utf-8")
 
 
 def agrees(stated, value, before):
@@ -347,8 +346,7 @@ def main():
         except Missing as missing:
             sys.exit("%s: %s" % (path, missing))
         if new != text:
-            with open(os.path.join(book.TOP, path), "w", encoding="utf-8") as file:
-                file.write(new)
+            Path(os.path.join(book.TOP, path)).write_text(new, "utf-8")
             print(path)
 
 

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import unittest
 import unittest.mock
+from pathlib import Path
 
 import book
 import figures
@@ -53,10 +54,8 @@ class Figures(unittest.TestCase):
         folder = tempfile.mkdtemp(prefix="zerohttpd.")
         self.addCleanup(shutil.rmtree, folder)
         os.makedirs(os.path.join(folder, "some"))
-        with open(os.path.join(folder, "some", "table.md"), "w", encoding="utf-8") as file:
-            file.write(RUN)
-        with open(os.path.join(folder, "some", "environment.txt"), "w", encoding="utf-8") as file:
-            file.write("command: loadtest/compare --rounds 7\n")
+        Path(os.path.join(folder, "some", "table.md")).write_text(RUN, "utf-8")
+        Path(os.path.join(folder, "some", "environment.txt")).write_text("command: loadtest/compare --rounds 7\n", "utf-8")
         for name, value in (("RESULTS", folder), ("PENDING", ["later"])):
             patch = unittest.mock.patch.object(figures, name, value)
             patch.start()

@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 import unittest
 import zipfile
+from pathlib import Path
 
 import place  # first: it says where the rest lies
 
@@ -252,8 +253,7 @@ class Sandbox(Place):
         self.addCleanup(shutil.rmtree, elsewhere)
         for name in ("cells/own/queue.c", "cells/other/queue.c"):
             self.hand_in(name, "1")
-        with open(os.path.join(elsewhere, "ben.c"), "w", encoding="ascii") as file:
-            file.write("2")
+        Path(os.path.join(elsewhere, "ben.c")).write_text("2", "ascii")
         own = os.path.join(self.folder, "cells", "own")
         around = jail.build().around(own, [elsewhere])
         if not around:
@@ -414,16 +414,14 @@ def can_be_counted():
 
 
 def text_of(path):
-    with open(os.path.join(place.TOP, path), encoding="utf-8") as file:
-        return file.read()
+    return Path(os.path.join(place.TOP, path)).read_text("utf-8")
 
 
 def logs_in(folder):
     texts = []
     for where, _, names in os.walk(folder):
         for name in names:
-            with open(os.path.join(where, name), encoding="utf-8") as file:
-                texts.append("\n%s\n%s" % (where, re.sub("(?m)^", "  ", file.read()[-2000:])))
+            texts.append("\n%s\n%s" % (where, re.sub("(?m)^", "  ", Path(os.path.join(where, name)).read_text("utf-8")[-2000:])))
     return "".join(texts)
 
 

@@ -57,8 +57,7 @@ class Place(unittest.TestCase):
     def write(self, path, text):
         path = os.path.join(self.top, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(path).write_text(text, "utf-8")
 
     def begin(self, exercise, text="int main(void) {}\n"):
         self.write(exercise.mine, text)

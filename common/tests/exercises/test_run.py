@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 
 import place  # first: it says where the rest lies
 import checks
@@ -118,8 +119,7 @@ class Learner(unittest.TestCase):
     def write(cls, path, text):
         path = os.path.join(cls.top, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(path).write_text(text, "utf-8")
 
     def run_exercise(self, *arguments, **environment):
         return place.run("run", *arguments, top=self.top, SAN="", **environment)
@@ -275,8 +275,7 @@ class Learner(unittest.TestCase):
 
 
 def text_of(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    return Path(path).read_text("utf-8")
 
 
 PATCH = """\

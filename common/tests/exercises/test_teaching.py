@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 import place  # first: it says where the rest lies
 
@@ -71,8 +72,7 @@ class Teaching(unittest.TestCase):
         cls.copy = os.path.join(cls.folder, "course")
         cls.port, reserved = reserve_ports()
         cls.addClassCleanup(reserved.close)
-        with open(os.path.join(place.TOP, PAGE), encoding="utf-8") as file:
-            text = file.read()
+        text = Path(os.path.join(place.TOP, PAGE)).read_text("utf-8")
         for word, here in (("../course", cls.copy), ("8000", str(cls.port)),
                            ("/tmp/handed-in", os.path.join(cls.folder, "handed-in"))):
             text = text.replace(word, here)
@@ -132,11 +132,9 @@ class Teaching(unittest.TestCase):
     def move_the_port(self):
         for name in WITH_PORT:
             path = os.path.join(self.copy, name)
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
+            text = Path(path).read_text("utf-8")
             self.assertIn("8000", text)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text.replace("8000", str(self.port)))
+            Path(path).write_text(text.replace("8000", str(self.port)), "utf-8")
 
 
 def has_criterion():

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 import unittest
+from pathlib import Path
 
 import place  # noqa: F401  (finds the grader)
 import cage
@@ -47,8 +48,7 @@ class Cage(unittest.TestCase):
 
     def test_who_behaves_is_left_alone(self):
         self.assertEqual((3, None), self.run_python("print('hello'); raise SystemExit(3)"))
-        with open(self.log, encoding="utf-8") as file:
-            self.assertEqual("hello\n", file.read())
+        self.assertEqual("hello\n", Path(self.log).read_text("utf-8"))
 
     def test_who_hangs_is_ended(self):
         status, why = self.run_python("import time; time.sleep(600)", seconds=0.5)
@@ -70,8 +70,7 @@ class Cage(unittest.TestCase):
         path = os.path.join(self.folder, "pid")
         self.assertEqual((0, None), self.run_python(HIDES % path))
         if os.path.exists(path) and os.path.getsize(path):  # it may have ended before it wrote
-            with open(path, encoding="ascii") as file:
-                self.assertFalse(os.path.exists("/proc/" + file.read()))
+            self.assertFalse(os.path.exists("/proc/" + Path(path).read_text("ascii")))
 
 
 if __name__ == "__main__":

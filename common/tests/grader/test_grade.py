@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 
 import place
 import places
@@ -62,8 +63,7 @@ class Graded(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = os.path.join(folder.name, "mine")
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
+        Path(path).write_text(text, "ascii")
         os.chmod(path, 0o755)
         return path
 
@@ -77,8 +77,7 @@ class Graded(unittest.TestCase):
                 self.assertIn(", as %s: 100 of 100 points\n" % name, said, said)
                 lanes = re.search(r"waited for: (build/lanes/%s-as-%s\.svg)" % (name, name), said)
                 self.assertIsNotNone(lanes, said)
-                with open(os.path.join(places.TOP, lanes[1]), encoding="utf-8") as file:
-                    self.assertIn(name, file.read())
+                self.assertIn(name, Path(os.path.join(places.TOP, lanes[1])).read_text("utf-8"))
 
     def test_the_page_shows_what_a_wrong_pair_gets(self):
         """All 42 pairs are in test_models."""

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import unittest
 import urllib.parse
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
@@ -62,8 +63,7 @@ class Html(html.parser.HTMLParser):
         super().__init__()
         self.ids, self.links, self.fetched = collections.Counter(), [], []
         self.pictures, self.headings, self.inline = [], [], []
-        with open(path, encoding="utf-8") as file:
-            self.feed(file.read())
+        self.feed(Path(path).read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
@@ -129,8 +129,7 @@ class Files(unittest.TestCase):
         self.each(lambda path, page: [each["src"] for each in page.pictures if not each.get("alt")])
 
     def test_a_figure_and_the_mark_of_its_note_stay_together(self):
-        with open(os.path.join(BOOK, "loadtest", "index.html"), encoding="utf-8") as file:
-            cells = re.findall(r"<td>([^<]*[*\u2020])</td>", file.read())
+        cells = re.findall(r"<td>([^<]*[*\u2020])</td>", Path(os.path.join(BOOK, "loadtest", "index.html")).read_text("utf-8"))
         self.assertTrue(cells)
         self.assertEqual([cell for cell in cells if re.search(r"[ \n][*\u2020]", cell)], [])
 

@@ -35,6 +35,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -94,8 +95,7 @@ def tidy(text):
 
 def commands_of(page):
     """The commands that a page shows outside of its transcripts."""
-    with open(os.path.join(TOP, page), encoding="utf-8") as file:
-        document = markdown.Document(page, file.read())
+    document = markdown.Document(page, Path(os.path.join(TOP, page)).read_text("utf-8"))
     found = [Command(page, line, text) for line, text in document.spans
              if BEGINS.match(text + " ") and (" " in text or text == "make")]
     found += [Command(page, each.line, tidy(each.lines[0])) for each in document.indented
@@ -125,8 +125,7 @@ def all_commands():
 def transcripts():
     """(page, step) for each step of the pages that test_transcripts.py types."""
     for page in sorted(TRANSCRIPTS):
-        with open(os.path.join(TOP, page), encoding="utf-8") as file:
-            document = markdown.Document(page, file.read())
+        document = markdown.Document(page, Path(os.path.join(TOP, page)).read_text("utf-8"))
         yield from ((page, step) for step in terminals.steps(document) if not step.is_text)
 
 
