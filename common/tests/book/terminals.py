@@ -58,6 +58,12 @@ MARK = "=ready="  # the prompt
 RELEASE = "bookworm"
 
 
+def environment(ours=os.environ, **more):
+    """Without what a make that runs us has said, and with more."""
+    of_make = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN", "SERVERS", "PARTS", "ONLY", "AGAIN")
+    return {**{name: value for name, value in ours.items() if name not in of_make}, **more}
+
+
 def is_the_system():
     with contextlib.suppress(OSError), open("/etc/os-release", encoding="utf-8") as file:
         return "VERSION_CODENAME=%s\n" % RELEASE in file.read()
@@ -373,10 +379,7 @@ class Page:
         self._path, self._say = path, say
         self._steps = list(steps(markdown.Document(path, text.replace("/tmp/", folder + "/tmp/"))))
         self._needs_redis = "Redis" in text and "redis-cli ping" in text or "Redis runs as" in text
-        self._environment = {
-            **{name: value for name, value in os.environ.items()
-               if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN", "SERVERS")},
-            "DEPS": "no", "CFLAGS": "-O0", "LC_ALL": "C.UTF-8"}
+        self._environment = environment(DEPS="no", CFLAGS="-O0", LC_ALL="C.UTF-8")
         self.first = self.second = None
         self._others = {}  # the terminals of services, by their first word
         self._paths = {}  # of a Redis: as printed on the page, and as it is

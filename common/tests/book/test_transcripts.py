@@ -47,9 +47,7 @@ def build():
         ["make", "--no-print-directory", "-s", "-j%d" % os.cpu_count(), "OUT=build/plain", "SAN=",
          "all", "bare", "instruments"],
         cwd=terminals.TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8", check=False,
-        env={name: value for name, value in os.environ.items()
-             if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")})
+        stderr=subprocess.STDOUT, encoding="utf-8", check=False, env=terminals.environment())
     return made.returncode and made.stdout
 
 

@@ -9,6 +9,7 @@ import unittest
 
 import place  # first: it says where the rest lies
 import exercises
+import terminals
 
 COURSE = os.path.join(place.TOP, "common", "classroom", "course", "course")
 LEAST_LINES = 3  # that follow each other: fewer may stand in any program
@@ -110,9 +111,7 @@ class Course(unittest.TestCase):
 
 def run(command, folder, **more):
     """Its status, and what it printed. Of the make that runs us it hears nothing."""
-    environment = {name: value for name, value in place.ENVIRONMENT.items()
-                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN")}
-    done = subprocess.run(command, cwd=folder, env={**environment, **more},
+    done = subprocess.run(command, cwd=folder, env=terminals.environment(place.ENVIRONMENT, **more),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     return done.returncode, done.stdout

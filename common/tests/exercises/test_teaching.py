@@ -13,14 +13,11 @@ import os
 import re
 import shutil
 import socket
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import place  # first: it says where the rest lies
-
-sys.path.append(os.path.join(place.TOP, "common", "tests", "book"))
 import markdown
 import terminals
 
@@ -77,10 +74,8 @@ class Teaching(unittest.TestCase):
                            ("/tmp/handed-in", os.path.join(cls.folder, "handed-in"))):
             text = text.replace(word, here)
         cls.sections = sections(text)
-        cls.environment = {
-            **{name: value for name, value in place.ENVIRONMENT.items()
-               if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN")},
-            **SHORT, "BASE": str(cls.port), "CFLAGS": "-O0", "LC_ALL": "C.UTF-8"}
+        cls.environment = terminals.environment(place.ENVIRONMENT, **SHORT, BASE=str(cls.port), CFLAGS="-O0",
+                                                LC_ALL="C.UTF-8")
 
     def test_each_command_prints_what_stands_below_it(self):
         prelude = dict(self.sections)[PRELUDE]

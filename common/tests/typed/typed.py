@@ -59,8 +59,6 @@ COMMAND_SECONDS = 3600
 OF_GIT = ("make dist", "loadtest/publish --list")  # which an unpacked release has not
 ANYBODYS = dict(os.environ, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory",
                 GIT_CONFIG_VALUE_0="*")  # a repository of another user's
-CHOOSING = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OUT", "SAN", "PLAIN", "SERVERS", "PARTS", "PATIENCE",
-            "ONLY", "AGAIN")  # variables of the make that runs us
 BUILT = ("build", ".mine", "bare", "iterative", "forking", "preforking", "threading",
          "prethreading", "poll", "epoll")
 
@@ -170,8 +168,8 @@ class Session:
     def __init__(self, folder, say):
         self._say = say
         self.faults = []
-        environment = {name: value for name, value in os.environ.items() if name not in CHOOSING}
-        environment.update(CFLAGS="-O0", LC_ALL="C.UTF-8", LOAD_SECONDS="1", QUICK="1")
+        environment = terminals.environment(CFLAGS="-O0", LC_ALL="C.UTF-8", LOAD_SECONDS="1", QUICK="1")
+        environment.pop("PATIENCE", None)
         self._first = terminals.First(folder, environment, 0)
         self._second = terminals.Terminal(folder, environment)
         self._staying = None
