@@ -12,6 +12,7 @@ passed.
 
 import os
 import re
+import subprocess
 import sys
 from collections import Counter, namedtuple
 
@@ -67,6 +68,19 @@ def read_printed(text):
     """{"suite::case": Result} of what --verbose printed, as far as it came."""
     return {case: Result(OUTCOMES[word], "")
             for word, case in PRINTED.findall(COLOUR.sub("", text))}
+
+
+def cases_of(program):
+    """All that it has: {"suite/case"}."""
+    listing = subprocess.run([program, "--list"], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    cases, suite = set(), None
+    for line in listing.splitlines():
+        name = line.lstrip("├─└ ").partition(":")[0]
+        if line[:1] in "├└":
+            cases.add("%s/%s" % (suite, name))
+        else:
+            suite = name
+    return cases
 
 
 def read_file(path):

@@ -150,15 +150,10 @@ class Rule(unittest.TestCase):
         traits = [models.Trait(number < 2, "", None, None, "") for number in range(len(holds))]
         return [models.Verdict(trait, each, "") for trait, each in zip(traits, holds)]
 
-    def test_all_is_all(self):
-        self.assertEqual(25, models.points(self.verdicts(True, True, True, True, True), 25))
-
-    def test_a_trait_that_goes_along_costs_its_share(self):
-        self.assertEqual(20, models.points(self.verdicts(True, True, True, True, False), 25))
-
-    def test_a_defining_one_costs_most(self):
-        self.assertEqual(8, models.points(self.verdicts(True, False, True, True, True), 25))
-        self.assertEqual(5, models.points(self.verdicts(False, False, True, False, False), 25))
+    def test_a_trait_costs_its_share_and_a_defining_one_most(self):
+        for points, holds in ((25, (True, True, True, True, True)), (20, (True, True, True, True, False)),
+                              (8, (True, False, True, True, True)), (5, (False, False, True, False, False))):
+            self.assertEqual(points, models.points(self.verdicts(*holds), 25))
 
     def test_each_model_is_defined_by_something(self):
         for model, traits in models.TRAITS.items():

@@ -16,28 +16,13 @@ def rows(*outcomes):
 
 
 class Points(unittest.TestCase):
-    def test_who_passes_all_gets_all(self):
-        self.assertEqual(20, score.shared(WORKS, rows(*["passed"] * 7)).points)
-
-    def test_are_shared_equally(self):
-        found = score.shared(WORKS, rows("passed", "passed", "failed", "passed"))
-        self.assertEqual(15, found.points)
-
-    def test_are_rounded_down(self):
-        found = score.shared(WORKS, rows(*["passed"] * 299, "failed"))
-        self.assertEqual(19.9, found.points)
-
-    def test_what_could_not_be_tried_does_not_count(self):
-        found = score.shared(WORKS, rows("passed", "skipped", "skipped"))
-        self.assertEqual((20, 1, 1, 2), (found.points, found.passed, found.cases, found.skipped))
-
-    def test_nothing_tried_is_nothing(self):
-        self.assertEqual(0, score.shared(WORKS, []).points)
-
-    def test_a_rule_of_its_own_comes_first(self):
-        self.assertEqual(8, score.shared(WORKS, rows("passed", "failed"), 8.0).points)
-
-    def test_a_hair_is_not_lost(self):
+    def test_are_shared_equally_and_rounded_down(self):
+        """What could not be tried does not count. A hair, which 25 * 23 / 25 lacks, is not lost."""
+        for outcomes, points in ((["passed"] * 7, 20), (["passed", "passed", "failed", "passed"], 15),
+                                 (["passed"] * 299 + ["failed"], 19.9), (["passed", "skipped", "skipped"], 20), ([], 0)):
+            self.assertEqual(points, score.shared(WORKS, rows(*outcomes)).points)
+        self.assertEqual((1, 1, 2), score.shared(WORKS, rows("passed", "skipped", "skipped"))[3:])
+        self.assertEqual(8, score.shared(WORKS, rows("passed", "failed"), 8.0).points)  # by a rule of its own
         self.assertEqual(23, score.floor(25 * (23 / 25)))
 
 

@@ -19,67 +19,36 @@ def sample(name):
         return file.read()
 
 
-class Tap(unittest.TestCase):
-    def setUp(self):
-        self.results = criterion.read_report(sample("servers.tap"))
-
-    def test_who_passed(self):
-        self.assertEqual(("passed", ""), self.results["poll::http_1_0_closes_unless_asked_to_stay"])
-
-    def test_what_the_filter_left_out_is_no_result(self):
-        self.assertNotIn("epoll::verbose_means_a_line_a_request", self.results)
-
-    def test_who_failed_and_why(self):
-        self.assertEqual(("failed", "\n".join([
-            'not true: end && strcmp(end, "\\n") == 0: the banner is: <bad & "banner', '">',
-            "ok - poll::the_home_page_is_index_html", "The server said: it cannot"])),
-            self.results["poll::it_needs_no_rights"])
-
-    def test_no_message_makes_a_result(self):
-        self.assertNotIn("poll::the_home_page_is_index_html", self.results)
-
-    def test_why_somebody_was_skipped(self):
-        self.assertEqual(("skipped", "who is traced wakes more often"),
-                         self.results["poll::a_server_without_anything_to_do_sleeps"])
-
-    def test_a_crash_and_a_time_out_are_failures(self):
-        for case in ("epoll::a_file_says_what_it_is", "poll::an_unknown_method_is_501"):
-            self.assertEqual("failed", self.results[case].outcome)
-        self.assertIn("unexpected signal", self.results["epoll::a_file_says_what_it_is"].evidence)
-
-    def test_what_the_report_says_of_one(self):
+class Read(unittest.TestCase):
+    def test_a_report(self):
+        """What the filter left out, and what stands in a message, is no result."""
         text = sample("servers.tap")
+        self.assertEqual({
+            "poll::it_needs_no_rights": ("failed", "\n".join([
+                'not true: end && strcmp(end, "\\n") == 0: the banner is: <bad & "banner', '">',
+                "ok - poll::the_home_page_is_index_html", "The server said: it cannot"])),
+            "poll::a_server_without_anything_to_do_sleeps": ("skipped", "who is traced wakes more often"),
+            "poll::http_1_0_closes_unless_asked_to_stay": ("passed", ""),
+            "epoll::a_file_says_what_it_is": (
+                "failed", criterion.NO_END + "unexpected signal after common/tests/servers/files.c:27"),
+            "poll::an_unknown_method_is_501": (
+                "failed", criterion.NO_END + "timed out after common/tests/harness/harness.c:99 (40.00s)")},
+            criterion.read_report(text))
         self.assertRegex(criterion.block(text, "poll::it_needs_no_rights"),
                          r"\Anot ok - poll::it_needs_no_rights .*\n  ---\n(  .*\n)*  \.\.\.\n\Z")
         self.assertEqual("not ok - epoll::a_file_says_what_it_is unexpected signal after "
                          "common/tests/servers/files.c:27\n",
                          criterion.block(text, "epoll::a_file_says_what_it_is"))
 
-    def test_nothing_is_nothing(self):
-        self.assertEqual({}, criterion.read_report(""))
-
-
-class Stopped(unittest.TestCase):
-    """Criterion did not come to its end."""
-
-    def setUp(self):
-        self.printed = criterion.read_printed(sample("printed.log"))
-
-    def test_what_was_printed_counts(self):
+    def test_what_was_printed_until_criterion_was_stopped(self):
+        printed = criterion.read_printed(sample("printed.log"))
         self.assertEqual({"epoll::one": "passed", "epoll::two": "failed",
                           "poll::three": "passed", "epoll::four": "skipped"},
-                         {case: result.outcome for case, result in self.printed.items()})
-
-    def test_the_others_have_failed_and_say_why(self):
-        found = suite.complete("epoll", ["one", "two", "five"], {}, self.printed, "2001 processes")
-        self.assertEqual("passed", found["one"].outcome)
-        for case in ("two", "five"):
-            self.assertEqual(("failed", "not run to its end: 2001 processes"), found[case])
-
-    def test_what_was_reported_comes_first(self):
-        reported = {"epoll::one": suite.Result("failed", "a reason")}
-        self.assertEqual({"one": reported["epoll::one"]},
-                         suite.complete("epoll", ["one"], reported, self.printed, None))
+                         {case: result.outcome for case, result in printed.items()})
+        reported = {"epoll::six": suite.Result("failed", "a reason")}
+        found = suite.complete("epoll", ["one", "two", "five", "six"], reported, printed, "2001 processes")
+        missing = ("failed", "not run to its end: 2001 processes")
+        self.assertEqual({"one": ("passed", ""), "two": missing, "five": missing, "six": reported["epoll::six"]}, found)
 
 
 class Portions(unittest.TestCase):

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import mutants
+import criterion
 from lib.measuring import processes
 from lib.subjects import servers
 
@@ -25,20 +26,6 @@ NO_FAULT = """\
   *
   * The model: accept a client, serve it to the end, close it, accept the next.
 """
-
-
-def cases_of(program):
-    """All that it has: {"epoll/connection_close_closes", ...}"""
-    listing = subprocess.run([os.path.join(mutants.TOP, mutants.OBJECTS, program), "--list"],
-                             check=True, capture_output=True, text=True).stdout
-    cases, suite = set(), None
-    for line in listing.splitlines():
-        name = line.lstrip("├─└ ").partition(":")[0]
-        if line[:1] in "├└":
-            cases.add("%s/%s" % (suite, name))
-        else:
-            suite = name
-    return cases
 
 
 class Patches(unittest.TestCase):
@@ -63,7 +50,8 @@ class Patches(unittest.TestCase):
                 self.assertEqual(run.returncode, 0, run.stdout)
 
     def test_the_cases_that_find_it_are_there(self):
-        cases = {program: cases_of(program) for program in ("servers", "weather")}
+        cases = {program: criterion.cases_of(os.path.join(mutants.TOP, mutants.OBJECTS, program))
+                 for program in ("servers", "weather")}
         for mutant in self.mutants:
             with self.subTest(mutant.name):
                 self.assertTrue(mutant.case in cases[mutants.program_of(mutant.case)], mutant.case)
