@@ -26,14 +26,21 @@ def the_browser():
     return chromium.Chromium(chromium.find())
 
 
+def open_page(test, url, scripts=True):
+    """In a window that the test closes at its end."""
+    if not chromium.find():
+        test.skipTest("Chromium is not installed")
+    page = chromium.Page(the_browser())
+    test.addCleanup(page.close)
+    if not scripts:
+        page.without_scripts()
+    page.open(url)
+    return page
+
+
 class Browser(Case):
     def open(self, path):
-        if not chromium.find():
-            self.skipTest("Chromium is not installed")
-        page = chromium.Page(the_browser())
-        self.addCleanup(page.close)
-        page.open(self.url(path))
-        return page
+        return open_page(self, self.url(path))
 
     def test_chromium_shows_the_home_page(self):
         page = self.open("/")

@@ -10,20 +10,19 @@ Whatever is started or written lies under FOLDER; both are gone when Python ends
 
 import atexit
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+import urllib.parse
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "loadtest"))
 
 from lib.measuring import processes
-from lib.subjects import redis
+from lib.subjects import redis, servers
 
 FOLDER = tempfile.mkdtemp(prefix="zerohttpd.")
 ROOT = os.path.join(FOLDER, "root")
@@ -64,42 +63,28 @@ def contents(path):
         return file.read()
 
 
-class Server:
+class Server(servers.Server):
     """One of the seven, from its banner to end()."""
 
     def __init__(self, name, port=0):
         self.folder = tempfile.mkdtemp(prefix=name + ".", dir=FOLDER)
         self.redis = redis.start_private(os.path.join(self.folder, "redis"), None)
-        command = [os.path.join(TOP, os.environ.get("SERVERS", "."), name), "--port", str(port),
-                   "--redis", self.redis.where, "--root", ROOT,
-                   "--timeout", str(3 * SOON_SECONDS)]  # who is held stays as long as we look
-        if name.startswith("pre"):
-            command += ["--workers", "8"]
-        with open(self._log("out"), "wb") as out, open(self._log("err"), "wb") as err:
-            self._process = processes.start(command, stdout=out, stderr=err,
-                                            stdin=subprocess.DEVNULL)
-        self.url, self.host, self.port = self._await_banner()
-
-    def _await_banner(self):
-        deadline = time.monotonic() + patience(SOON_SECONDS)
-        while time.monotonic() < deadline and not processes.has_ended(self._process):
-            banner = re.search(r"listening on (http://(.+):(\d+))\n", self._said("out"))
-            if banner:
-                return banner.group(1), banner.group(2), int(banner.group(3))
-            time.sleep(processes.POLL_SECONDS)
-        raise AssertionError("the server did not start: " + self._said("err"))
+        super().__init__(
+            os.path.join(TOP, os.environ.get("SERVERS", "."), name), self.redis.where, None,
+            os.path.join(self.folder, "out"), [
+                "--port", str(port), "--root", ROOT,
+                "--timeout", str(3 * SOON_SECONDS),  # who is held stays as long as we look
+                *(["--workers", "8"] if name.startswith("pre") else [])], errors=os.path.join(self.folder, "err"))
+        self.start(self._command)
+        self.await_ready(self._banner, patience(SOON_SECONDS))
+        self.url = self._banner().group(1)
+        where = urllib.parse.urlsplit(self.url)
+        self.host, self.port = where.hostname, where.port
 
     def end(self):
-        status = processes.end(self._process)
-        if status or self._said("err"):
-            raise AssertionError("the server left with status %d, and said: %s"
-                                 % (status, self._said("err")))
-
-    def _log(self, stream):
-        return os.path.join(self.folder, stream)
-
-    def _said(self, stream):
-        return contents(self._log(stream)).decode(errors="replace")
+        status, said = super().end(), processes.printed(self._errors)
+        if status or said:
+            raise AssertionError("the server left with status %d, and said: %s" % (status, said))
 
 
 class Case(unittest.TestCase):

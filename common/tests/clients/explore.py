@@ -4,8 +4,7 @@ import json
 import re
 import unittest
 
-import chromium
-from browser import the_browser
+from browser import open_page
 from case import Server
 from status import look_at
 
@@ -27,13 +26,7 @@ class Explore(unittest.TestCase):
         cls.addClassCleanup(cls.server.end)
 
     def open(self, query="", scripts=True):
-        if not chromium.find():
-            self.skipTest("Chromium is not installed")
-        page = chromium.Page(the_browser())
-        self.addCleanup(page.close)
-        if not scripts:
-            page.without_scripts()
-        page.open(self.server.url + "/explore.html" + query)
+        page = open_page(self, self.server.url + "/explore.html" + query, scripts)
         if scripts:
             page.until(DONE)
         return page

@@ -1,6 +1,7 @@
 """The wall in Chromium, `make load` and `make serve`: all seven at once, on ports that follow each other."""
 
 import contextlib
+import http.client
 import os
 import re
 import shutil
@@ -8,11 +9,8 @@ import socket
 import subprocess
 import tempfile
 import unittest
-import urllib.error
-import urllib.request
 
-import chromium
-from browser import the_browser
+from browser import open_page
 from case import ENVIRONMENT, FOLDER, SOON_SECONDS, TOP, Server, patience
 from lib.measuring import processes
 from lib.subjects import servers
@@ -59,15 +57,11 @@ def outer_address():
     return found and found.group(1)
 
 
-def status_of(url, host):
+def status_of(at, port, host):
     """How the server there answers a client that names it so."""
-    request = urllib.request.Request(url + "/status.json", headers={"Host": host})
-    try:
-        with urllib.request.urlopen(request, timeout=patience(SOON_SECONDS)) as response:
-            return response.status
-    except urllib.error.HTTPError as error:
-        error.close()
-        return error.code
+    with contextlib.closing(http.client.HTTPConnection(at, port, timeout=patience(SOON_SECONDS))) as connection:
+        connection.request("GET", "/status.json", headers={"Host": host})
+        return connection.getresponse().status
 
 
 class Wall(unittest.TestCase):
@@ -80,15 +74,7 @@ class Wall(unittest.TestCase):
             cls.addClassCleanup(cls.servers[name].end)
 
     def open(self, query="", name="epoll"):
-        return self.open_at(self.servers[name].url + "/wall.html" + query)
-
-    def open_at(self, url):
-        if not chromium.find():
-            self.skipTest("Chromium is not installed")
-        page = chromium.Page(the_browser())
-        self.addCleanup(page.close)
-        page.open(url)
-        return page
+        return open_page(self, self.servers[name].url + "/wall.html" + query)
 
     def hold(self, name, number):
         clients = hold((self.servers[name].host, self.servers[name].port), number)
@@ -171,17 +157,8 @@ class Wall(unittest.TestCase):
                  for event in page.events("Network." + method)}
         self.assertEqual(len(asked - ended), 1)
         look_at(self, page, "wall-busy")
-        let_go(clients)
-        page.until(RUNNING % "iterative")
-        self.assertEqual(page.errors(), [])
-
-    def test_waits_on_for_an_answer_that_does_not_come_in_half_a_minute(self):
-        page = self.open()
-        self.await_all(page)
-        clients = self.hold("iterative", 1)
-        page.until("/busy for [2-9] s/.test(%s.innerText)" % (CARD % "iterative"))
-        page.value(LATER)
-        for seconds in ("3[1-9]", "6[1-9]"):
+        page.value(LATER)  # it waits on, for longer than half a minute
+        for seconds in ("[34]\\d", "[6-9]\\d"):
             page.until("/busy for %s s/.test(%s.innerText)" % (seconds, CARD % "iterative"))
             page.value(LATER)
         let_go(clients)
@@ -196,29 +173,23 @@ class Wall(unittest.TestCase):
                    ".querySelector('.word').textContent === 'forking is at this port'")
         self.assertEqual([error for error in page.errors() if REFUSED not in error], [])
 
-    def test_asks_nothing_while_nobody_looks(self):
-        page = self.open()
-        self.await_all(page)
-        page.value(LOOK_AWAY % "true")
-        before = page.value(ASKED)
-        page.value("new Promise(resolve => setTimeout(resolve, 1500))")  # longer than a turn
-        self.assertEqual(page.value(ASKED), before)
-        page.value(LOOK_AWAY % "false")
-        page.until("%s >= %d" % (ASKED, before + len(servers.NAMES)))
-        self.assertEqual(page.errors(), [])
+    def test_asks_nothing_while_nobody_looks_or_it_is_to_pause(self):
+        def look_away(away):
+            page.value(LOOK_AWAY % away)
 
-    def test_pauses_and_goes_on(self):
+        def pause(paused):
+            page.press_enter("#pause")
+            page.until("document.querySelector('#pause').ariaPressed === '%s'" % paused)
+
         page = self.open()
         self.await_all(page)
-        pressed = "document.querySelector('#pause').ariaPressed === '%s'"
-        page.press_enter("#pause")
-        page.until(pressed % "true")
-        before = page.value(ASKED)
-        page.value("new Promise(resolve => setTimeout(resolve, 1500))")  # longer than a turn
-        self.assertEqual(page.value(ASKED), before)
-        page.press_enter("#pause")
-        page.until(pressed % "false")
-        page.until("%s >= %d" % (ASKED, before + len(servers.NAMES)))
+        for stop in (look_away, pause):
+            stop("true")
+            before = page.value(ASKED)
+            page.value("new Promise(resolve => setTimeout(resolve, 1500))")  # longer than a turn
+            self.assertEqual(page.value(ASKED), before)
+            stop("false")
+            page.until("%s >= %d" % (ASKED, before + len(servers.NAMES)))
         self.assertEqual(page.errors(), [])
 
     def test_gives_the_commands_by_keyboard(self):
@@ -300,17 +271,15 @@ class Wall(unittest.TestCase):
                 self.assertEqual(FOR_ALL in said, status == 200, said)
                 self.assertEqual(said.count("root"), os.geteuid() == 0 and status == 200, said)
                 for chapter in range(1, 8):
-                    url = "http://%s:%d" % (at, base + chapter)
-                    self.assertEqual(status_of(url, "192.0.2.7"), status, url)
-                    self.assertEqual(status_of(url, "rebound.example"), 421, url)
-                    self.assertEqual(status_of(url, "localhost"), 200, url)
+                    for host, wanted in (("192.0.2.7", status), ("rebound.example", 421), ("localhost", 200)):
+                        self.assertEqual(status_of(at, base + chapter, host), wanted, (at, chapter, host))
 
     def test_serve_shows_the_wall_to_a_browser_on_another_machine(self):
         address = outer_address()
         if not address:
             self.skipTest("this machine has no address but its loopback's")
         with self.serve("0.0.0.0") as (base, _):
-            page = self.open_at("http://%s:%d/wall.html" % (address, base + 7))
+            page = open_page(self, "http://%s:%d/wall.html" % (address, base + 7))
             self.await_all(page)
             look_at(self, page, "wall-elsewhere")
             self.assertEqual(page.errors(), [])
