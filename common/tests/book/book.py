@@ -155,38 +155,22 @@ def links(document, ours):
         if ELSEWHERE.match(target):
             continue
         path, _, anchor = urllib.parse.unquote(target).partition("#")
-        path = seen_from(document, path) if path else document.path
-        if not ours.exists(path):
+        if path:  # from the top of the project
+            path = os.path.join("" if path[0] == "/" else os.path.dirname(document.path), path.lstrip("/"))
+        if not ours.exists(path or document.path):
             yield Fault(document.path, line, "links to %s, which is not there" % target)
-        elif anchor and anchor not in anchors_of(document, path, ours):
+        elif anchor and not has_anchor(document, os.path.normpath(path or document.path), anchor, ours):
             yield Fault(document.path, line, "links to %s, and there is no #%s" % (target, anchor))
 
 
-def seen_from(document, path):
-    """A path in a link, from the top of the project."""
-    folder = "" if path.startswith("/") else os.path.dirname(document.path)
-    return os.path.join(folder, path.lstrip("/"))
-
-
-def anchors_of(document, path, ours):
-    """What #... may name there: a heading of a document; a line, or some, of another file."""
-    path = os.path.normpath(path)
-    if path == document.path:
-        return document.anchors
+def has_anchor(document, path, anchor, ours):
+    """#... names a heading of a document; L12 and L3-L12 name lines of another file."""
     if path.endswith(".md"):
-        return markdown.Document(path, ours.text(path)).anchors
-    return Lines(ours.text(path).count("\n") if path in ours.files else 0)
-
-
-class Lines:
-    """L12 and L3-L12, in a file of so many lines."""
-
-    def __init__(self, count):
-        self._count = count
-
-    def __contains__(self, anchor):
-        found = re.fullmatch(r"L(\d+)(?:-L(\d+))?", anchor)
-        return bool(found) and all(1 <= int(each) <= self._count for each in found.groups() if each)
+        there = document if path == document.path else markdown.Document(path, ours.text(path))
+        return anchor in there.anchors
+    found = re.fullmatch(r"L(\d+)(?:-L(\d+))?", anchor)
+    count = ours.text(path).count("\n") if path in ours.files else 0
+    return bool(found) and all(1 <= int(each) <= count for each in found.groups() if each)
 
 
 # ---- names of files and folders -----------------------------------------------------------------

@@ -516,11 +516,21 @@ def why_not():
     return None
 
 
+def start_apart(words, *script):
+    """The process of a script of Python's, behind the words that give it a machine of its own."""
+    return subprocess.Popen([*words, sys.executable, *script], cwd=TOP, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
+
+
 def start(path, *options):
-    """The process that types a page on a machine of its own."""
-    return subprocess.Popen([*APART, sys.executable, os.path.abspath(__file__), "--here", *options, path],
-                            cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
+    """The process that types a page."""
+    return start_apart(APART, os.path.abspath(__file__), "--here", *options, path)
+
+
+def show(process):
+    for line in process.stdout:
+        print(line, end="", flush=True)
+    return process.wait()
 
 
 def main(arguments):
@@ -529,10 +539,7 @@ def main(arguments):
         reason = why_not()
         if reason:
             sys.exit("terminals: " + reason)
-        process = start(path, *arguments[:-1])
-        for line in process.stdout:
-            print(line, end="", flush=True)
-        return process.wait()
+        return show(start(path, *arguments[:-1]))
     with open(os.path.join(TOP, path), encoding="utf-8") as file:
         text = file.read()
     begun = time.monotonic()

@@ -121,141 +121,123 @@ class Learner(unittest.TestCase):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         Path(path).write_text(text, "utf-8")
 
-    def run_exercise(self, *arguments, **environment):
-        return place.run("run", *arguments, top=self.top, SAN="", **environment)
+    def answer(self, text):
+        self.write(".mine/01_iterative/number.c", START.replace("41", text))
 
-    def listed(self, key):
-        """What the list says of one."""
+    def check(self, status, *arguments, **environment):
+        """What it prints, if it ends with that status."""
+        found, printed = place.run("run", *(arguments or ["01/number"]), top=self.top, SAN="", **environment)
+        self.assertEqual(found, status, printed)
+        return printed
+
+    def listed(self):
+        """What the list says of 01/number."""
         status, printed = place.run("list", top=self.top)
         self.assertEqual(status, 0, printed)
-        return re.search(r"^  (\S+) +%s " % key, printed, re.MULTILINE).group(1), printed
+        return re.search(r"^  (\S+) +01/number ", printed, re.MULTILINE).group(1), printed
 
     def mine(self, name="number"):
         return os.path.join(self.top, ".mine", "01_iterative", name + ".c")
 
     # ---- the copy ------------------------------------------------------------------------
 
-    def test_the_first_time_gives_a_copy_and_says_what_is_missing(self):
-        status, printed = self.run_exercise("01/number")
-        self.assertEqual(status, 1, printed)
+    def test_the_first_time_gives_a_copy_and_says_what_is_missing_and_it_is_never_overwritten(self):
+        printed = self.check(1)
         self.assertEqual(text_of(self.mine()), START)
         for words in (".mine/01_iterative/number.c, new", "expected: the number 42", "saw:      41",
                       "open hint 2 in 01_iterative/exercises/number.md", "man 3 printf"):
             self.assertIn(words, printed)
         self.assertEqual(place.last_line(printed), "not yet: right")
-
-    def test_a_copy_is_never_overwritten(self):
-        self.run_exercise("01/number")
-        self.write(".mine/01_iterative/number.c", START.replace("41", "43"))
-        status, printed = self.run_exercise("01/number")
-        self.assertEqual(status, 1, printed)
+        self.answer("43")
+        printed = self.check(1)
         self.assertIn("saw:      43", printed)
         self.assertNotIn(", new", printed)
 
     def test_a_copy_may_be_made_of_the_chapter_whose_changes_reach_it(self):
-        status, printed = self.run_exercise("01/overlay")
-        self.assertEqual((status, place.last_line(printed)), (1, "not yet: right"), printed)
+        self.assertEqual(place.last_line(self.check(1, "01/overlay")), "not yet: right")
         begun = "/* Exercise 01/overlay: a number. */\n#include <stdio.h>\n\n/* The one number"
         self.assertTrue(text_of(self.mine("overlay")).startswith(begun))
         shutil.rmtree(os.path.join(self.top, ".mine"))
         self.write("01_iterative/main.c", MAIN.replace("Not in", "Nowhere in").replace(
             "return 0;\n}", "return 0;\n}\n\n/* New in the chapter. */"))
-        self.run_exercise("01/overlay")
+        self.check(1, "01/overlay")
         self.assertTrue(text_of(self.mine("overlay")).endswith("}\n\n/* New in the chapter. */\n"))
 
-    def test_a_chapter_that_the_patch_no_longer_fits_gives_no_copy_and_says_so(self):
+    def test_a_chapter_that_the_patch_no_longer_fits_gives_no_copy_but_spares_one_that_is_there(self):
         self.write("01_iterative/main.c", MAIN.replace("one number", "only number"))
-        status, printed = self.run_exercise("01/overlay")
-        self.assertEqual(status, 2, printed)
         self.assertIn("01_iterative/exercises/overlay.patch does not fit 01_iterative/main.c",
-                      printed)
+                      self.check(2, "01/overlay"))
         self.assertFalse(os.path.exists(self.mine("overlay")))
-
-    def test_whoever_has_a_copy_may_change_the_chapter(self):
-        self.run_exercise("01/overlay")
+        self.write("01_iterative/main.c", MAIN)
+        self.check(1, "01/overlay")
         self.write("01_iterative/main.c", MAIN.replace("one number", "only number"))
-        status, printed = self.run_exercise("01/overlay")
-        self.assertEqual((status, place.last_line(printed)), (1, "not yet: right"), printed)
+        self.assertEqual(place.last_line(self.check(1, "01/overlay")), "not yet: right")
 
     def test_the_right_answer_passes_and_is_done_until_it_is_changed(self):
-        self.assertEqual(self.listed("01/number")[0], "–")
-        self.run_exercise("01/number")
-        self.assertEqual(self.listed("01/number")[0], "begun")
-        self.write(".mine/01_iterative/number.c", START.replace("41", "42"))
-        status, printed = self.run_exercise("01/number")
-        self.assertEqual((status, place.last_line(printed)), (0, "passed"), printed)
+        self.assertEqual(self.listed()[0], "–")
+        self.check(1)
+        self.assertEqual(self.listed()[0], "begun")
+        self.answer("42")
+        printed = self.check(0)
         for words in ('open "When it passes" in 01_iterative/exercises/number.md',
                       "diff .mine/01_iterative/number.c build/solutions/01_iterative/number.c"):
             self.assertIn(words, printed)
-        self.assertEqual(self.listed("01/number")[0], "done")
-        self.write(".mine/01_iterative/number.c", START.replace("41", "40 + 2"))
-        self.assertEqual(self.listed("01/number")[0], "begun")
+        self.assertEqual(place.last_line(printed), "passed")
+        self.assertEqual(self.listed()[0], "done")
+        self.answer("40 + 2")
+        self.assertEqual(self.listed()[0], "begun")
 
     def test_a_verdict_is_of_what_the_copy_says_whatever_its_date(self):
-        self.run_exercise("01/number")
+        self.check(1)
         for number, status in ((42, 0), (41, 1)):
             self.write("older.c", START.replace("41", str(number)))
             os.utime(os.path.join(self.top, "older.c"), (1e9, 1e9))
             os.rename(os.path.join(self.top, "older.c"), self.mine())
-            self.assertEqual(self.run_exercise("01/number")[0], status, number)
-            self.assertEqual(self.listed("01/number")[0], "begun" if status else "done")
+            self.check(status)
+            self.assertEqual(self.listed()[0], "begun" if status else "done")
 
     def test_a_copy_that_changes_while_it_is_checked_gets_no_mark(self):
-        self.run_exercise("01/number")
-        self.write(".mine/01_iterative/number.c", START.replace("41", "42"))
-        self.assertEqual(self.run_exercise("01/number", CHANGED=self.mine())[0], 0)
-        self.assertEqual(self.listed("01/number")[0], "begun")
+        self.check(1)
+        self.answer("42")
+        self.check(0, CHANGED=self.mine())
+        self.assertEqual(self.listed()[0], "begun")
 
     def test_what_was_missed_is_on_the_page_and_the_list_stays_as_it_is(self):
         page = os.path.join(self.top, "build", "exercises.html")
-        self.run_exercise("01/number")
+        self.check(1)
         status, printed = place.run("list", page, top=self.top)
         self.assertEqual(status, 0, printed)
         self.assertIn("Expected: the number 42", text_of(page))
-        self.assertEqual(printed.replace(os.path.relpath(page) + "\n", ""), self.listed("01/number")[1])
-        self.run_exercise("01/number", "--of", "solutions")
-        self.assertEqual(self.listed("01/number")[0], "begun")
+        self.assertEqual(printed.replace(os.path.relpath(page) + "\n", ""), self.listed()[1])
+        self.check(0, "01/number", "--of", "solutions")
+        self.assertEqual(self.listed()[0], "begun")
 
     def test_what_does_not_compile_is_said_in_the_compilers_words(self):
         self.write(".mine/01_iterative/number.c", START.replace("return 0", "return zero"))
-        status, printed = self.run_exercise("01/number")
-        self.assertEqual(status, 2, printed)
-        self.assertRegex(printed, r"number\.c:6:.*zero")
+        self.assertRegex(self.check(2), r"number\.c:6:.*zero")
 
     def test_the_starting_file_and_the_solution_leave_the_copy_alone(self):
-        self.assertEqual(self.run_exercise("01/number", "--of", "exercises")[0], 1)
-        status, printed = self.run_exercise("01/number", "--of", "solutions")
-        self.assertEqual(status, 0, printed)
+        self.check(1, "01/number", "--of", "exercises")
+        self.check(0, "01/number", "--of", "solutions")
         self.assertFalse(os.path.exists(self.mine()))
-        self.assertEqual(self.listed("01/number")[0], "–")
-
-    # ---- names ---------------------------------------------------------------------------
-
-    def test_a_name_may_be_short_or_long(self):
-        for name in ("number", "01/number", "01_iterative/number"):
-            self.assertEqual(self.run_exercise(name)[0], 1, name)
-
-    def test_a_wrong_name_lists_near_ones(self):
-        for wrong, near in (("01/nmber", "01/number"), ("01/xyz", "01/hang"),
-                            ("", "make exercises")):
-            status, printed = self.run_exercise(wrong)
-            self.assertEqual(status, 2, printed)
-            self.assertIn(near, printed)
+        self.assertEqual(self.listed()[0], "–")
 
     # ---- the rest ------------------------------------------------------------------------
 
-    def test_a_check_that_cannot_be_made_here_is_skipped_and_says_why(self):
-        status, printed = self.run_exercise("01/number", NOT_HERE="1")
-        self.assertEqual((status, place.last_line(printed)), (77, "skipped: the moon is not full"))
+    def test_a_name_may_be_short_or_long_and_a_wrong_one_lists_near_ones(self):
+        for name in ("number", "01/number", "01_iterative/number"):
+            self.check(1, name)
+        for wrong, near in (("01/nmber", "01/number"), ("01/xyz", "01/hang"), ("", "make exercises")):
+            self.assertIn(near, self.check(2, wrong))
 
-    def test_a_check_that_fails_itself_is_no_verdict(self):
-        status, printed = self.run_exercise("01/number", BROKEN="1")
-        self.assertEqual(status, 2, printed)
+    def test_a_check_that_cannot_be_made_here_or_fails_itself_is_no_verdict(self):
+        self.assertEqual(place.last_line(self.check(77, NOT_HERE="1")), "skipped: the moon is not full")
+        printed = self.check(2, BROKEN="1")
         self.assertIn("ZeroDivisionError", printed)
         self.assertIn("the check itself has failed", place.last_line(printed))
 
     def test_the_list_counts_and_says_what_is_next(self):
-        _, printed = self.listed("01/number")
+        printed = self.listed()[1]
         self.assertIn("Chapter 1: iterative\n", printed)
         self.assertRegex(printed, r" 01/number +★ +10 min +predict +A number\n")
         self.assertIn("4 exercises: 0 done, 0 begun\n", printed)

@@ -256,9 +256,7 @@ def type_rows(hows, say=print):
 
 def start(*options):
     """The process that types the rows, on a network of its own."""
-    return subprocess.Popen([*terminals.apart(), sys.executable, os.path.abspath(__file__), "--here", *options],
-                            cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
+    return terminals.start_apart(terminals.apart(), os.path.abspath(__file__), "--here", *options)
 
 
 def main(arguments):
@@ -269,10 +267,7 @@ def main(arguments):
                                     who_runs(each, rows, typed) or "NOTHING"))
         return 0
     if "--here" not in arguments:
-        process = start(*arguments)
-        for line in process.stdout:
-            print(line, end="", flush=True)
-        return process.wait()
+        return terminals.show(start(*arguments))
     faults = type_rows({"slow"} if "--slow" in arguments else {"type", "stay", "fail"})
     print(*faults, sep="\n")
     return 1 if faults else 0
