@@ -4,9 +4,8 @@ import json
 import re
 import unittest
 
-from browser import open_page
+from browser import look_at, open_page
 from case import Server
-from status import look_at
 
 DONE = "document.body.dataset.done !== undefined"
 RATES = """[...document.querySelectorAll('#results tr')].map(

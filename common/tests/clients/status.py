@@ -1,14 +1,12 @@
 """/status in Chromium: with scripts it follows what the server does, without it is complete."""
 
-import os
 import re
 import socket
 
-from browser import SCREENSHOTS, Browser
+from browser import Browser, look_at
 from case import Case
 
 HALF = b"GET / HTTP/1.1\r\nHost: half"  # who has sent this is being read from, for ten seconds
-DEVICES = (("phone", 360, 740), ("desktop", 1440, 900))
 HOLDS_ONE = ("iterative",)
 
 
@@ -24,16 +22,6 @@ def hold(address, number):
 def let_go(clients):
     for client in clients:
         client.close()
-
-
-def look_at(test, page, name):
-    """On a phone and on a desktop: nothing sticks out to the side. Keeps a picture of each."""
-    os.makedirs(SCREENSHOTS, exist_ok=True)
-    for device, width, height in DEVICES:
-        page.resize(width, height)
-        page.until("innerWidth === %d" % width)
-        test.assertLessEqual(page.value("document.documentElement.scrollWidth"), width, device)
-        page.save_screenshot(os.path.join(SCREENSHOTS, "%s-%s.png" % (name, device)), whole=True)
 
 
 class Status(Case):

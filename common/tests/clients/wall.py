@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 import unittest
 
-from browser import open_page
+from browser import look_at, open_page
 from case import ENVIRONMENT, FOLDER, SOON_SECONDS, TOP, Server, patience
 from lib.measuring import processes
 from lib.subjects import servers
-from status import hold, let_go, look_at
+from status import hold, let_go
 
 LOAD = os.path.join(TOP, "common", "tools", "load")
 SERVE = os.path.join(TOP, "common", "tools", "serve")

@@ -51,13 +51,6 @@ class Inventory(unittest.TestCase):
         for row in left_out:
             self.assertRegex(row.prints, r"^[A-Z`].* .*\.$")
 
-    def test_what_counts_as_a_command(self):
-        for text, counts in (("make epoll", True), ("QUICK=1 make compare", True),
-                             ("./epoll -p 0", True), ("loadtest/hosts one", True),
-                             ("sudo make deps", True), ("make it so", False),
-                             ("common/conn.c", False), ("./epoll", False), ("epoll_wait", False)):
-            self.assertEqual(bool(typed.BEGINS.match(text + " ") and " " in text), counts, text)
-
 
 @unittest.skipUnless(all(map(shutil.which, TOOLS)), "a tool is missing; make deps brings it")
 class AsTyped(unittest.TestCase):
