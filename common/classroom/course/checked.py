@@ -71,7 +71,6 @@ class Caged(checks.Exercise):
         return done
 
     def limit(self):
-        """The limit that has ended the program, if one has."""
         ends = [*self.ended, *(server.end() for server in self._servers if not server.alive())]
         return next((LIMITS[status] for status in ends if status in LIMITS), None)
 

@@ -82,7 +82,6 @@ def read_one(path, known):
 
 
 def read_entry(one, path, name, known):
-    """A folder, an archive, or a file of that name."""
     if os.path.isdir(path):
         read_folder(one, path, known)
     elif ARCHIVE.search(path):

@@ -92,7 +92,6 @@ class Client:
         return self._over
 
     def is_answered(self):
-        """Has anything come?"""
         return bool(self._came) or self._has_come(0)
 
     def first(self):
@@ -107,7 +106,6 @@ class Client:
         return first and first.status
 
     def half_close(self):
-        """Has nothing more to say, but still listens."""
         self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self):

@@ -55,7 +55,6 @@ class Exercise:
         return os.path.join(self.top, path)
 
     def files(self):
-        """All that it must consist of."""
         return [self.task, self.source, self.check, self.solution]
 
     def program(self, origin, san=None):
@@ -87,11 +86,9 @@ class Exercise:
         return " ".join(found[1].split()) if found else ""
 
     def mark_done(self):
-        """The learner's copy, as it is now, has passed."""
         self._mark("done", "")
 
     def mark_missed(self, expected):
-        """The learner's copy, as it is now, has not done what the check expected."""
         self._mark("missed", " ".join(expected.split()) + "\n")
 
     def state(self):
@@ -117,7 +114,6 @@ class Exercise:
         return text.strip() if hash == self.hash() else None
 
     def hash(self):
-        """That of the learner's copy, as it is now."""
         with open(self.at(self.mine), "rb") as mine:
             return hashlib.sha256(mine.read()).hexdigest()
 

@@ -124,7 +124,6 @@ class Server(servers.Server):
             os.kill(self.pid, signal.SIGCONT)
 
     def descriptors(self, pid=None):
-        """How many are open."""
         return len(os.listdir("/proc/%d/fd" % (pid or self.pid)))
 
     def status(self, field, pid=None):
@@ -190,11 +189,9 @@ class Server(servers.Server):
     # ---- what it says --------------------------------------------------------------------
 
     def printed(self):
-        """On standard output, so far."""
         return processes.printed(self._log)
 
     def errors(self):
-        """On standard error, so far."""
         return processes.printed(self._errors)
 
     # ---- its end -------------------------------------------------------------------------

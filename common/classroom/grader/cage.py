@@ -124,7 +124,6 @@ class Group:
             write(self.path, "pids.max", 0)
 
     def is_full(self):
-        """Was a process refused?"""
         events = meter.read(os.path.join(self.path, "pids.events")) if self.path else ""
         return any(int(word) for word in events.split() if word.isdecimal())
 

@@ -221,7 +221,6 @@ def _judge(trait, seen):
 
 
 def points(verdicts, most):
-    """By the rule above."""
     got = most * sum(verdict.holds for verdict in verdicts) / len(verdicts)
     if all(verdict.holds for verdict in verdicts if verdict.trait.defines):
         return got

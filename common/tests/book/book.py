@@ -71,7 +71,6 @@ OPTION = re.compile(r"--[a-z][\w-]*")
 
 
 def check(document, ours):
-    """All faults of one document, in the order of its lines."""
     return sorted(fault for each in CHECKS for fault in each(document, ours))
 
 
@@ -317,7 +316,6 @@ def programs(ours):
 
 
 def paths(path, text, ours):
-    """The faults of one script or source."""
     for number, line in enumerate(text.split("\n"), 1):
         for word in (word.rstrip(".") for word in PATH.findall(line)):
             if not ours.exists(word) and not ours.matching([word]):

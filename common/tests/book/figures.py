@@ -97,8 +97,6 @@ class Pending(Exception):
 
 
 class Table:
-    """One table of a run."""
-
     def __init__(self, caption, lines, below):
         self.caption = caption
         self.headings, _, *rows = map(cells_of, lines.splitlines())
@@ -135,7 +133,6 @@ class Table:
 
 @functools.lru_cache(maxsize=None)
 def table(run, caption):
-    """The table of a run that has this caption."""
     if run in PENDING:
         raise Pending(run)
     try:
@@ -181,7 +178,6 @@ def fill(text):
 
 
 def filled(marker, lines, legend):
-    """One table, and the legend below it."""
     default, *others = (line.strip() for line in marker.strip().splitlines())
     sources = dict(re.split(r" = ", line, maxsplit=1) for line in others)
     headings, rule, *rows = map(cells_of, lines.splitlines())
@@ -250,13 +246,11 @@ def stale(path, text):
 
 
 def quoted():
-    """The rows of quoted.tsv: (document, words, where from)."""
     with open(os.path.join(RESULTS, "quoted.tsv"), encoding="utf-8") as file:
         return [re.split(r"\t+", line.rstrip("\n")) for line in file if not line.startswith("#")]
 
 
 def misquoted(path, text, rows):
-    """The faults of a document's text."""
     prose = markdown.Document(path, MARKED.sub(markdown.blank, text)).prose
     covered = set()  # places of digits
     for document, words, source in rows:
@@ -325,7 +319,6 @@ def has_intervals(run):
 
 
 def agrees(stated, value, before):
-    """Is it the value, as exactly as it is stated?"""
     if stated in WORDS:
         return abs(WORDS[stated] - value) <= value / 8
     number = float(stated.replace(",", ""))

@@ -28,8 +28,6 @@ ID = re.compile(r"\b(?:id|name)=[\"']([^\"']+)")
 
 
 class Document:
-    """One document, taken apart."""
-
     def __init__(self, path, text):
         self.path = path  # from the top of the project
         self.lines = text.split("\n")

@@ -82,7 +82,6 @@ class Project:
 
     @functools.lru_cache(maxsize=None)
     def options(self, program):
-        """The --options that a server or an experiment says it has."""
         command = os.path.join(self._servers if program in self.servers else self.top, program)
         if not os.path.exists(command):
             raise NotBuilt(program)

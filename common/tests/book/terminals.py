@@ -109,7 +109,6 @@ class Command:
         return [tool for tool in tools if not shutil.which(tool)]
 
     def unprinted(self, output):
-        """Those of its lines that are not in the output."""
         return list(unprinted(self.printed, output))
 
 
@@ -172,7 +171,6 @@ def pattern(line):
 
 
 def commands_of(block):
-    """The commands of one block of a console."""
     found = []
     for number, line in enumerate(block.lines, block.line):
         if line.startswith("$ "):
@@ -280,7 +278,6 @@ def command_line(pid):
 
 
 def sessions(session):
-    """The pids of a session's processes."""
     return [pid for pid, fields in processes() if int(fields[3]) == session]
 
 
@@ -391,7 +388,6 @@ class Page:
             self._close()
 
     def _open(self):
-        """New terminals, in place of the older ones."""
         self._close()
         self.first = First(TOP, self._environment, 8000)
         self.second = Terminal(TOP, self._environment)
@@ -505,7 +501,6 @@ APART = apart("mount -t tmpfs none build/mine && mount -t tmpfs none build/serve
 
 
 def why_not():
-    """Why pages cannot be typed here, or None."""
     for tool in ("unshare", "setsid", "ss", "bash"):
         if not shutil.which(tool):
             return "%s is not installed" % tool
@@ -523,7 +518,6 @@ def start_apart(words, *script):
 
 
 def start(path, *options):
-    """The process that types a page."""
     return start_apart(APART, os.path.abspath(__file__), "--here", *options, path)
 
 

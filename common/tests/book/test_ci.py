@@ -56,7 +56,6 @@ class Unsteady(unittest.TestCase):
         os.chmod(path, mode)
 
     def ci(self, fails, history="", second=""):
-        """Returns CI's status, and what it says below its steps."""
         history = "date\tcommit\tcase\treason\n" + history
         self.write(".ci/unsteady.tsv", history)
         done = subprocess.run(

@@ -25,7 +25,6 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 
 
 
 def make(folder, *words, path="", **more):
-    """Its status, what it printed, and its errors."""
     done = subprocess.run(["make", *words], cwd=folder, check=False, capture_output=True, encoding="utf-8",
                           env={"PATH": path + os.environ["PATH"], "LC_ALL": "C"}, **more)
     return done.returncode, done.stdout, done.stderr

@@ -35,7 +35,6 @@ class Transcripts(unittest.TestCase):
 
 
 def texts():
-    """(path, text) of the pages."""
     for path in PAGES:
         with open(os.path.join(terminals.TOP, path), encoding="utf-8") as file:
             yield path, file.read()

@@ -129,7 +129,6 @@ class Case(unittest.TestCase):
         self.assertTrue(contents(path) == contents(public(name)), "%s is not as it was" % name)
 
     def entries(self):
-        """How many there are."""
         return self.server.redis.number("LLEN", redis.ENTRIES)
 
     def newest_entry(self):

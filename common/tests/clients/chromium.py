@@ -24,7 +24,6 @@ SHELL = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'  # from input and output to 
 
 
 def find():
-    """The program, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -104,7 +103,6 @@ class Page:
             self._browser.receive()
 
     def open(self, url):
-        """Goes there, and waits until all of the page has loaded."""
         self._until_loaded("Page.navigate", url=url)
 
     def reload(self):
@@ -172,7 +170,6 @@ class Page:
                    deviceScaleFactor=1, mobile=width < 600)
 
     def prefer(self, scheme):
-        """Light or dark."""
         self._call("Emulation.setEmulatedMedia",
                    features=[{"name": "prefers-color-scheme", "value": scheme}])
 

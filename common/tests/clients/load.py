@@ -10,7 +10,6 @@ REQUESTS = 200
 
 class Load(Case):
     def ab(self, *arguments):
-        """The numbers in ab's report, by their names."""
         out, _ = self.run_client("ab", "-q", "-n", str(REQUESTS), "-c", "10", *arguments)
         report = dict(re.findall(r"^(.+): +(\d+)", out, re.MULTILINE))
         self.assertEqual(report["Complete requests"], str(REQUESTS), out)

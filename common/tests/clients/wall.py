@@ -206,7 +206,6 @@ class Wall(unittest.TestCase):
     # ---- make load --------------------------------------------------------------------------
 
     def load(self, **asked):
-        """Its status, and what it printed and said."""
         environment = {**ENVIRONMENT, "BASE": str(self.base), **asked}
         done = subprocess.run([LOAD], env=environment, stdin=subprocess.DEVNULL, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",

@@ -22,7 +22,6 @@ def read_page():
 
 
 def examples():
-    """The number of each rule, and the lines of its example."""
     return [(rule, lines.splitlines()) for rule, lines in RULE.findall(read_page())]
 
 

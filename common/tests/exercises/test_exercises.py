@@ -40,7 +40,6 @@ asked = []  # the Verdicts
 
 
 def load_tests(loader, _tests, _pattern):
-    """A few tests for each exercise there is; of them those that -k chooses."""
     known = exercises.every()
     tests = [Sentence("there are exercises", lambda test: test.assertTrue(known)),
              Sentence("there are solutions", lambda test: SOLVED or test.skipTest("a course's copy has none"))]
@@ -56,7 +55,6 @@ def load_tests(loader, _tests, _pattern):
 
 
 def setUpModule():
-    """Builds all, and begins with the checks."""
     checks.make("exercise-programs", SAN)
     for name in ("all", "instruments"):  # what the checks may need beside
         checks.make(name)

@@ -41,8 +41,6 @@ def sections(text):
 
 
 class Lesson:
-    """One section, in two terminals."""
-
     def __init__(self, copy, commands):
         self.faults = []
         self._copy, self._commands, self._first = copy, commands, None

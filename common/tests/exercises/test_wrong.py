@@ -96,7 +96,6 @@ def build(exercise, source, folder):
 
 
 def verdict(exercise, replaced):
-    """(status, what the check printed) of a wrong answer."""
     with open(exercise.at(checks.make("build/solutions/%s/%s.c" % (
             exercise.chapter, exercise.name))), encoding="utf-8") as file:
         source = changed(file.read(), replaced)

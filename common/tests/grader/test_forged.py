@@ -39,7 +39,6 @@ class Forged(unittest.TestCase):
         cage.adopt_orphans()
 
     def graded(self, text):
-        """As the grader has it."""
         path = os.path.join(self.folder, "mine")
         with open(path, "w", encoding="ascii") as file:
             file.write(text)

@@ -115,7 +115,6 @@ def run_case(mutant, folder, log):
 
 
 def judge(mutant, folder, log):
-    """(word, why)"""
     yield from build(mutant, folder, log)
     outcome = yield from run_case(mutant, folder, log)
     if outcome == criterion.SKIPPED:

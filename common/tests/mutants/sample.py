@@ -146,7 +146,6 @@ def equivalent():
 
 
 def stale(entries):
-    """Those whose line is no longer there."""
     there = set()
     for path in {entry[0] for entry in entries}:
         with contextlib.suppress(FileNotFoundError):

@@ -163,8 +163,6 @@ def who_runs(command, rows, typed):
 
 
 class Session:
-    """The rows of one page, in two terminals and a folder of their own."""
-
     def __init__(self, folder, say):
         self._say = say
         self.faults = []
