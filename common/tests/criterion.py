@@ -72,9 +72,8 @@ def read_printed(text):
 
 def cases_of(program):
     """All that it has: {"suite/case"}."""
-    listing = subprocess.run([program, "--list"], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
     cases, suite = set(), None
-    for line in listing.splitlines():
+    for line in subprocess.check_output([program, "--list"], encoding="utf-8").splitlines():
         name = line.lstrip("├─└ ").partition(":")[0]
         if line[:1] in "├└":
             cases.add("%s/%s" % (suite, name))

@@ -85,9 +85,7 @@ def prlimit_as(rights):
             return ours(pid, what, *limits)
         except PermissionError:
             call = "import resource; print(*resource.prlimit%r)" % ((pid, int(what), *limits),)
-            done = subprocess.run([*rights, sys.executable, "-I", "-c", call], check=True,
-                                  stdout=subprocess.PIPE, encoding="ascii")
-            return tuple(map(int, done.stdout.split()))
+            return tuple(map(int, subprocess.check_output([*rights, sys.executable, "-I", "-c", call]).split()))
 
     return prlimit
 

@@ -33,8 +33,8 @@ def git(folder, *words):
     """What git prints. It is not told what git tells its hooks: of another repository, perhaps."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        return subprocess.run(["git", "-C", folder, "-c", "safe.directory=*", *words], check=True,
-                              env=environment, stdout=subprocess.PIPE, encoding="utf-8").stdout
+        return subprocess.check_output(["git", "-C", folder, "-c", "safe.directory=*", *words], env=environment,
+                                       encoding="utf-8")
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unknown("git does not know the files of %s: %s\n"
                       "In an unpacked release, type: git init && git add ." % (folder, error)) from error

@@ -20,9 +20,8 @@ LINE = re.compile(r"(\S+) +(\d+) +\d+ +\S+ +\S+:(\d+|\*) .*?(?:\bino:(\d+)|$)")
 
 def connections(port):
     """The Connections whose own port this is; IPv4's."""
-    listed = subprocess.run(["ss", "-4", "-Htane", "sport = :%d" % port], check=False,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, encoding="ascii")
+    listed = subprocess.run(["ss", "-4", "-Htane", "sport = :%d" % port], check=False, stdin=subprocess.DEVNULL,
+                            capture_output=True, encoding="ascii")
     if listed.returncode:  # it may complain, and list them all the same
         raise OSError("ss(8) cannot list the kernel's sockets here: %s" % listed.stderr.strip())
     for line in listed.stdout.splitlines():

@@ -301,8 +301,7 @@ def wait(until, seconds):
 
 def listens(port):
     """Does somebody listen there? To connect would be a visit."""
-    return bool(subprocess.run(["ss", "-Hltn", "sport = :%d" % port], stdout=subprocess.PIPE,
-                               check=True).stdout.strip())
+    return bool(subprocess.check_output(["ss", "-Hltn", "sport = :%d" % port]).strip())
 
 
 class First(Terminal):

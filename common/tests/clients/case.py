@@ -113,8 +113,7 @@ class Case(unittest.TestCase):
         if not shutil.which(program):
             self.skipTest(program + " is not installed")
         done = subprocess.run([program, *arguments], input=said, cwd=self.folder, env=ENVIRONMENT,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=patience(SOON_SECONDS))
+                              capture_output=True, check=False, timeout=patience(SOON_SECONDS))
         out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         self.assertEqual(done.returncode, 0, " ".join([program, *arguments, out, err]))
         return out, err

@@ -51,9 +51,8 @@ def free_base():
 def outer_address():
     """An IPv4 address of this machine that is not of its loopback interface, or None. A client that
     connects to it comes from there, too."""
-    printed = subprocess.run(["ip", "-4", "-oneline", "address", "show", "up", "scope", "global"],
-                             check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
-    found = re.search(r" inet ([\d.]+)", printed)
+    found = re.search(r" inet ([\d.]+)", subprocess.check_output(
+        ["ip", "-4", "-oneline", "address", "show", "up", "scope", "global"], encoding="utf-8"))
     return found and found.group(1)
 
 
@@ -208,8 +207,7 @@ class Wall(unittest.TestCase):
     def load(self, **asked):
         environment = {**ENVIRONMENT, "BASE": str(self.base), **asked}
         done = subprocess.run([LOAD], env=environment, stdin=subprocess.DEVNULL, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                              timeout=patience(SOON_SECONDS))
+                              capture_output=True, encoding="utf-8", timeout=patience(SOON_SECONDS))
         return done.returncode, done.stdout, done.stderr
 
     def test_load_refuses_what_it_cannot_do(self):

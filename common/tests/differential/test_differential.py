@@ -54,9 +54,7 @@ def pieces(sent, cuts):
 
 def read_in_c(requests):
     """What reader.c makes of [(bytes, cuts), ...]: a line for each."""
-    run = subprocess.run([READER], input=b"".join(pieces(*each) for each in requests),
-                         stdout=subprocess.PIPE, check=True)
-    return run.stdout.decode().splitlines()
+    return subprocess.check_output([READER], input=b"".join(pieces(*each) for each in requests)).decode().splitlines()
 
 
 def differ(requests):

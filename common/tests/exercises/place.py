@@ -8,7 +8,8 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 EXERCISES = os.path.join(TOP, "common", "classroom", "exercises")
 sys.dont_write_bytecode = True
-sys.path[:0] = [EXERCISES, os.path.join(TOP, "common", "tests", "book")]
+sys.path[:0] = [EXERCISES, *(os.path.join(TOP, "common", *names) for names in (
+    ("tests", "book"), ("classroom", "course"), ("classroom", "grader")))]
 
 # `make course` and `make collect` copy what git knows.
 with_git = unittest.skipUnless(os.path.exists(os.path.join(TOP, ".git")),

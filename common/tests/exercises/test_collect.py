@@ -9,7 +9,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tarfile
 import tempfile
 import unittest
@@ -17,9 +16,6 @@ import zipfile
 from pathlib import Path
 
 import place  # first: it says where the rest lies
-
-COURSE = os.path.join(place.TOP, "common", "classroom", "course")
-sys.path[1:1] = [COURSE, os.path.join(place.TOP, "common", "classroom", "grader")]
 import alike
 import cage
 import checks
@@ -28,6 +24,7 @@ import handed_in
 import jail
 import marks
 
+COURSE = os.path.join(place.TOP, "common", "classroom", "course")
 KEY = "01/queue"  # it prints a number, and the check compares it
 FILE, READER = "01_iterative/queue.c", "01_iterative/reader.c"
 MOST_TASKS, MOST_MIB = 20, 200
@@ -241,9 +238,8 @@ class Sandbox(Place):
             self.skipTest("this machine lets nobody make a sandbox")
         places = [each for each in jail.EMPTY
                   if os.path.isdir(each) and not place.TOP.startswith(each + "/")]
-        done = subprocess.run([*around, "df", "--output=size", "--block-size=1", *places],
-                              check=True, stdout=subprocess.PIPE, encoding="ascii")
-        sizes = [int(line) for line in done.stdout.split()[1:] if line.isdecimal()]
+        said = subprocess.check_output([*around, "df", "--output=size", "--block-size=1", *places], encoding="ascii")
+        sizes = [int(line) for line in said.split()[1:] if line.isdecimal()]
         self.assertEqual([jail.MOST_IN_MEMORY] * len(places), sizes)
 
     def test_a_hand_in_sees_no_other(self):
@@ -258,9 +254,9 @@ class Sandbox(Place):
         around = jail.build().around(own, [elsewhere])
         if not around:
             self.skipTest("this machine lets nobody make a sandbox")
-        done = subprocess.run([*around, "find", elsewhere, os.path.dirname(own), "-name", "*.c"],
-                              check=True, stdout=subprocess.PIPE, encoding="utf-8")
-        self.assertEqual([os.path.join(own, "queue.c")], done.stdout.splitlines())
+        found = subprocess.check_output([*around, "find", elsewhere, os.path.dirname(own), "-name", "*.c"],
+                                        encoding="utf-8")
+        self.assertEqual([os.path.join(own, "queue.c")], found.splitlines())
 
 
 class Alike(unittest.TestCase):
@@ -317,9 +313,8 @@ class Collecting(Place):
 
     def collect(self, *options, status=0):
         done = subprocess.run([os.path.join(COURSE, "collect"), *options, self.folder],
-                              env=place.ENVIRONMENT, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                              check=False)
+                              env=place.ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+                              encoding="utf-8", check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 

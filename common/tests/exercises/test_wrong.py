@@ -10,12 +10,12 @@ import glob
 import importlib.util
 import os
 import random
-import shlex
 import subprocess
 import tempfile
 import unittest
 
 import place  # first: it says where the rest lies
+import cell
 import checks
 import exercises
 
@@ -86,12 +86,8 @@ def build(exercise, source, folder):
     path = os.path.join(folder, exercise.name)
     with open(path + ".c", "w", encoding="utf-8") as file:
         file.write((IS_WATCHED if "is_traced()" in source else "") + source)
-    san = checks.sanitizers(exercise)
-    command = subprocess.run(
-        ["make", "--no-print-directory", "-s", "compile-command", "SAN=" + san, "SOURCE=%s.c" % path,
-         "EX=%s/%s" % (exercise.chapter, exercise.name), "PROGRAM=" + path],
-        cwd=place.TOP, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
-    subprocess.run([*shlex.split(command), "-w"], cwd=place.TOP, check=True)
+    command = cell.compiler(exercise, checks.sanitizers(exercise), path + ".c", path)
+    subprocess.run([*command, "-w"], cwd=place.TOP, check=True)
     return path
 
 

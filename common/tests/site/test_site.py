@@ -49,10 +49,9 @@ def setUpModule():
     copied = os.path.join(case.TOP, "public", "book")
     if not os.path.exists(copied):
         unittest.addModuleCleanup(shutil.rmtree, copied, ignore_errors=True)
-    made = subprocess.run(["make", "-j2", "book", "OUT=" + os.environ.get("PLAIN", "build/plain")],
-                          cwd=case.TOP, check=True, stdout=subprocess.PIPE, timeout=BUILD_SECONDS, encoding="utf-8",
-                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "DEPS": "no"})
-    Files.printed = made.stdout.splitlines()
+    Files.printed = subprocess.check_output(
+        ["make", "-j2", "book", "OUT=" + os.environ.get("PLAIN", "build/plain")], cwd=case.TOP, timeout=BUILD_SECONDS,
+        encoding="utf-8", env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "DEPS": "no"}).splitlines()
     shutil.copytree(BOOK, case.public("book"), dirs_exist_ok=True)
 
 
@@ -156,8 +155,7 @@ class Files(unittest.TestCase):
         """An A4 page has a margin of 2 cm, and a slide one of 2 cm to its sides. 72 points are an inch."""
         for path in ["zerohttpd.pdf", *(os.path.relpath(page, BOOK)[:-len("html")] + "pdf" for page in self.pages
                                         if page.endswith("/slides.html"))]:
-            words = subprocess.run(["pdftotext", "-bbox", os.path.join(BOOK, path), "-"], check=True,
-                                   stdout=subprocess.PIPE, encoding="utf-8").stdout
+            words = subprocess.check_output(["pdftotext", "-bbox", os.path.join(BOOK, path), "-"], encoding="utf-8")
             number = width = height = 0
             for tag, *places in re.findall(
                     r'<(page|word)(?: (?:width|xMin)="(.*?)" (?:height|yMin)="(.*?)")(?: xMax="(.*?)" yMax="(.*?)")?', words):
@@ -171,8 +169,8 @@ class Files(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("pdftotext"), "pdftotext is not installed")
     def test_the_first_page_has_the_edition_and_its_date(self):
-        first = subprocess.run(["pdftotext", "-l", "1", os.path.join(BOOK, "zerohttpd.pdf"), "-"], check=True,
-                               stdout=subprocess.PIPE, encoding="utf-8").stdout
+        first = subprocess.check_output(["pdftotext", "-l", "1", os.path.join(BOOK, "zerohttpd.pdf"), "-"],
+                                        encoding="utf-8")
         self.assertRegex(first, r"Version \d+\.\d+\.\d+ - .+\n\d{4}-\d\d-\d\d\nThe ZeroHTTPd authors")
 
     def test_epubcheck_finds_nothing(self):

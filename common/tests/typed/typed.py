@@ -110,8 +110,7 @@ def commands_of(page):
 
 def commands_of_help():
     """Those of `make help`: the target, and the words that its line shows."""
-    listing = subprocess.run(["make", "--no-print-directory", "help"], cwd=TOP, check=True,
-                             stdout=subprocess.PIPE, encoding="utf-8").stdout
+    listing = subprocess.check_output(["make", "--no-print-directory", "help"], cwd=TOP, encoding="utf-8")
     return [Command("make help", number, "make " + line.split()[1])
             for number, line in enumerate(listing.splitlines(), 1)]
 
@@ -217,8 +216,7 @@ def make_copy(folder):
 
 
 def git(folder, *words):
-    return subprocess.run(["git", *words], cwd=folder, env=ANYBODYS, check=True,
-                          stdout=subprocess.PIPE).stdout
+    return subprocess.check_output(["git", *words], cwd=folder, env=ANYBODYS)
 
 
 def state_of(folder):
