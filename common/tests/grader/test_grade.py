@@ -18,28 +18,26 @@ SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
 SILENT = "#!/bin/sh\n[ \"$1\" = --help ] || sleep 600\n"
 
 
-def grade(*arguments, environment=()):
-    return subprocess.run([GRADE, *arguments], env={**os.environ, **dict(environment)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def run(*command, **environment):
+    return subprocess.run(command, cwd=places.TOP, env={**os.environ, **environment}, capture_output=True,
                           encoding="utf-8", check=False)
 
 
 class Usage(unittest.TestCase):
     def test_no_program_is_status_2(self):
         for server in ("/nowhere", "", places.TOP, os.path.join(places.TOP, "README.md")):
-            done = grade(server, "epoll")
+            done = run(GRADE, server, "epoll")
             self.assertEqual((2, ""), (done.returncode, done.stdout), server)
             self.assertIn("no program", done.stderr)
 
     def test_no_model_is_status_2(self):
-        self.assertEqual(2, grade(GRADE, "select").returncode)
-
+        self.assertEqual(2, run(GRADE, GRADE, "select").returncode)
 
     def test_a_grader_that_is_broken_gives_no_points(self):
         """The Redis that it wants to start is none. (What is in /tmp is not seen in the sandbox.)"""
         with tempfile.TemporaryDirectory(dir=os.path.join(places.TOP, "build")) as folder:
             os.symlink(shutil.which("false"), os.path.join(folder, "redis-server"))
-            done = grade(os.path.join(SERVERS, "epoll"), "epoll",
-                         environment={"PATH": folder + ":" + os.environ["PATH"]})
+            done = run(GRADE, os.path.join(SERVERS, "epoll"), "epoll", PATH=folder + ":" + os.environ["PATH"])
         self.assertEqual((2, ""), (done.returncode, done.stdout))
         self.assertRegex(done.stderr, r"(?m)^grade: the grader is broken, so there are no points\.")
         self.assertIn("no Redis could be started", done.stderr)
@@ -52,20 +50,14 @@ class Graded(unittest.TestCase):
 
     def make_grade(self, server, model, *words):
         """What `make grade` prints. Patiently: the machine has other tests to run meanwhile."""
-        done = subprocess.run(["make", "-s", "grade", "SERVER=" + server, "MODEL=" + model, *words],
-                              cwd=places.TOP, env={**os.environ, "PATIENCE": "3"},
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                              check=False)
+        done = run("make", "-s", "grade", "SERVER=" + server, "MODEL=" + model, *words, PATIENCE="3")
         self.assertEqual(0, done.returncode, done.stderr)
         return done.stdout
 
     def script(self, text):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        path = os.path.join(folder.name, "mine")
-        Path(path).write_text(text, "ascii")
-        os.chmod(path, 0o755)
-        return path
+        return place.script(folder.name, "mine", text)
 
     def test_each_of_the_seven_gets_everything(self):
         """Two at a time: a case mostly waits."""
@@ -99,11 +91,8 @@ class Graded(unittest.TestCase):
                                        ("ben", self.script(SILENT), "server")):
                 os.mkdir(os.path.join(folder, name))
                 shutil.copy(os.path.join(places.TOP, file), os.path.join(folder, name, server))
-            done = subprocess.run(
-                [os.path.join(places.TOP, "common", "classroom", "course", "collect"), "--json",
-                 "--model", "iterative", "--logs", os.path.join(folder, ".logs"), folder],
-                env={**os.environ, "PATIENCE": "3"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                encoding="utf-8", check=False)
+            done = run(os.path.join(places.TOP, "common", "classroom", "course", "collect"), "--json", "--model",
+                       "iterative", "--logs", os.path.join(folder, ".logs"), folder, PATIENCE="3")
             self.assertEqual(0, done.returncode, done.stderr)
             found = {one["student"]: one["exercises"]["01/server"] for one in
                      json.loads(done.stdout)["students"]}

@@ -76,9 +76,8 @@ while True:
 
 def paint(path, has_workers):
     """The Portrait of a server; in a process of its own, which ends what it starts."""
-    command = [sys.executable, "-B", os.path.join(place.GRADER, "apart.py"), "portrait", path,
-               has_workers]
-    done = subprocess.run(command, env={**os.environ, "SEED": SEED}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = subprocess.run([sys.executable, "-B", os.path.join(place.GRADER, "apart.py"), "portrait", path, has_workers],
+                          env={**os.environ, "SEED": SEED}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", check=False)
     if done.returncode:
         raise AssertionError("%s: %s" % (path, done.stdout))
@@ -114,7 +113,6 @@ class Matrix(unittest.TestCase):
                     self.assertLessEqual(each[model], MOST_AS_ANOTHER,
                                          self.explain(server, model))
 
-
     def test_a_loop_that_works_for_a_team_is_no_team(self):
         for name in WITH_WORKERS:
             for scene, field, value in (("held", "readers", 1), ("redis", "askers", 1),
@@ -128,10 +126,7 @@ class Matrix(unittest.TestCase):
     def missed(self, work):
         """The defining traits that a program with threads misses, which work like that."""
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "prethreading")
-            with open(path, "w", encoding="ascii") as file:
-                file.write(OUTSIDER % work)
-            os.chmod(path, 0o755)
+            path = place.script(folder, "prethreading", OUTSIDER % work)
             verdicts = models.judge("prethreading", paint(path, "yes"))
         return {each.trait.says: each.saw for each in verdicts
                 if each.trait.defines and not each.holds}
