@@ -89,18 +89,6 @@ class Course(unittest.TestCase):
         self.assertEqual(git(self.copy, "status", "--porcelain"), "")
         self.assertNotIn("/solutions/", git(self.copy, "ls-files"))
 
-    def test_make_knows_what_to_do_in_it(self):
-        for targets in (["all"], ["exercise-programs"]):
-            status, printed = run(["make", "-n", "SAN=", *targets], self.copy)
-            self.assertEqual(status, 0, printed)
-            self.assertIn("main.o" if targets == ["all"] else "build/exercises/", printed)
-
-    def test_its_exercises_are_listed_and_none_is_done(self):
-        status, printed = run(["make", "-s", "exercises"], self.copy)
-        self.assertEqual(status, 0, printed)
-        number = len(exercises.every())
-        self.assertIn("%d exercises: 0 done, 0 begun" % number, printed)
-
     def test_its_documents_name_nothing_that_was_left_out(self):
         status, printed = run(["python3", "-B", "-m", "unittest", "discover", "-s",
                                "common/tests/book", "-p", "test_documents.py"], self.copy,

@@ -30,9 +30,6 @@ class Usage(unittest.TestCase):
             self.assertEqual((2, ""), (done.returncode, done.stdout), server)
             self.assertIn("no program", done.stderr)
 
-    def test_no_model_is_status_2(self):
-        self.assertEqual(2, run(GRADE, GRADE, "select").returncode)
-
     def test_a_grader_that_is_broken_gives_no_points(self):
         """The Redis that it wants to start is none. (What is in /tmp is not seen in the sandbox.)"""
         with tempfile.TemporaryDirectory(dir=os.path.join(places.TOP, "build")) as folder:

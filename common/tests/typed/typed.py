@@ -72,7 +72,7 @@ Command = collections.namedtuple("Command", "page line text")
 BEGINS = re.compile(
     r"(?:sudo |DEPS=no |[A-Z]+=[\w/.*]+ )*(?:make\b(?! it)|\./\w+ |podman (?:build|run)\b"
     r"|(?:loadtest|common/tools|common/tests/\w+|common/classroom/\w+|build/[\w/]+)/\w+ "
-    r"|git (?:clone|tag)\b|sysctl |ulimit |redis-server |taskset |nsenter |mpstat |nstat )")
+    r"|git (?:clone|tag)\b|patch (?:-R )?-p1 <\w|curl -s --retry |kill \$! |sysctl |ulimit |redis-server |taskset |nsenter |mpstat |nstat )")
 
 
 def read_table():
