@@ -10,11 +10,12 @@ HALF = b"GET / HTTP/1.1\r\nHost: half"  # who has sent this is being read from, 
 HOLDS_ONE = ("iterative",)
 
 
-def hold(address, number):
-    """So many clients with half a request each. They belong to the caller."""
+def hold(test, server, number):
+    """So many clients with half a request each, until let_go() or the end of the test."""
     clients = []
+    test.addCleanup(let_go, clients)
     for _ in range(number):
-        clients.append(socket.create_connection(address))
+        clients.append(socket.create_connection((server.host, server.port)))
         clients[-1].sendall(HALF)
     return clients
 
@@ -27,15 +28,10 @@ def let_go(clients):
 class Status(Case):
     open = Browser.open
 
-    def hold(self, number):
-        clients = hold((self.server.host, self.server.port), number)
-        self.addCleanup(let_go, clients)
-        return clients
-
     def test_chromium_sees_three_clients_come_and_go(self):
         page = self.open("/status")
         page.until("document.querySelector('#cells').ariaLabel")
-        clients = self.hold(3)
+        clients = hold(self, self.server, 3)
         if self.server_name in HOLDS_ONE:
             page.until("document.querySelector('#pace').textContent.startsWith('Busy')")
             self.assertIsNotNone(page.value("document.querySelector('#cells path')"))

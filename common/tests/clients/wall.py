@@ -75,9 +75,7 @@ class Wall(unittest.TestCase):
         return open_page(self, self.servers[name].url + "/wall.html" + query)
 
     def hold(self, name, number):
-        clients = hold((self.servers[name].host, self.servers[name].port), number)
-        self.addCleanup(let_go, clients)
-        return clients
+        return hold(self, self.servers[name], number)
 
     def await_all(self, page):
         page.until("document.querySelector('.server')")

@@ -10,6 +10,8 @@ EXERCISES = os.path.join(TOP, "common", "classroom", "exercises")
 sys.dont_write_bytecode = True
 sys.path[:0] = [EXERCISES, *(os.path.join(TOP, "common", *names) for names in (
     ("tests", "book"), ("classroom", "course"), ("classroom", "grader")))]
+import checks
+import exercises
 
 # `make course` and `make collect` copy what git knows.
 with_git = unittest.skipUnless(os.path.exists(os.path.join(TOP, ".git")),
@@ -19,6 +21,16 @@ with_git = unittest.skipUnless(os.path.exists(os.path.join(TOP, ".git")),
 # learner's program has alone.
 ALONE = 2 * float(os.environ.get("PATIENCE", "1"))
 ENVIRONMENT = {**os.environ, "DEPS": "no", "PATIENCE": str(2 * ALONE)}
+
+
+def build_all(san, origins):
+    """What the checks need: once, and not by several of them at once."""
+    for target, how in (("exercise-programs", san), ("all", ""), ("instruments", "")):
+        checks.make(target, how)
+    for exercise in exercises.every():
+        own = not san and checks.sanitizers(exercise)
+        for origin in origins if own else []:
+            checks.make(exercise.program(origin, own), own)
 
 
 def run(program, *arguments, top=TOP, **environment):

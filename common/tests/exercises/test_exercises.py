@@ -55,13 +55,7 @@ def load_tests(loader, _tests, _pattern):
 
 
 def setUpModule():
-    checks.make("exercise-programs", SAN)
-    for name in ("all", "instruments"):  # what the checks may need beside
-        checks.make(name)
-    for exercise in exercises.every():  # once, and not by several checks at once
-        san = not SAN and checks.sanitizers(exercise)
-        for origin in ORIGINS if san else []:
-            checks.make(exercise.program(origin, san), san)
+    place.build_all(SAN, ORIGINS)
     for test in asked:
         test.begin()
 

@@ -106,12 +106,7 @@ class Wrong(unittest.TestCase):
         cls.all = {each.key: answers(each.chapter).get(each.name, {}) for each in exercises.every()}
         if not any(cls.all.values()):
             raise unittest.SkipTest("a course's copy has no answers, not even wrong ones")
-        for target in ("exercise-programs", "all", "instruments"):
-            checks.make(target)
-        for each in exercises.every():  # compile-command names objects, and makes none
-            san = checks.sanitizers(each)
-            if san and cls.all[each.key]:
-                checks.make(each.program("solutions", san), san)
+        place.build_all("", ["solutions"])  # compile-command names objects, and makes none
 
     def test_each_exercise_has_some(self):
         for key, wrong in self.all.items():

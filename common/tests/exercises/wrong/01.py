@@ -86,22 +86,14 @@ ANSWERS = {
     },
     "deadline": {
         "a constant": [(DEADLINE, "    (void)patience_ms;\n    visitor->deadline = clock_now_ms() + 1000;\n")],
-        "twenty calls": [
+        **{what: [
             (DEADLINE, "    int calls = 0;\n" + DEADLINE),
             ("            return 431;\n", """\
             return 431;
-        if (++calls > 20)
+        if (++calls > %s)
             return 408;
         visitor->deadline = clock_now_ms() + patience_ms;
-""")],
-        "twenty calls a second": [
-            (DEADLINE, "    int calls = 0;\n" + DEADLINE),
-            ("            return 431;\n", """\
-            return 431;
-        if (++calls > patience_ms / 50)
-            return 408;
-        visitor->deadline = clock_now_ms() + patience_ms;
-""")],
+""" % most)] for what, most in (("twenty calls", "20"), ("twenty calls a second", "patience_ms / 50"))},
         "three times its time": [(DEADLINE, DEADLINE.replace("+ patience", "+ 3 * patience"))],
         "a new deadline for each call": [
             ("        ssize_t n = receive(visitor);\n",

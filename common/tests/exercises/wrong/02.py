@@ -77,26 +77,16 @@ ANSWERS = {
         "the wrong end": [(CLOSES, "    close(listener);\n    close(served[0]);\n")],
         "a constant": [(CLOSES, "    close(listener);\n"), (
             "        visitors += n;\n", "        if ((visitors += n) == 21)\n            break;\n")],
-        "it gives up with its parent": [
+        **{what: [
             (CLOSES, "    close(listener);\n"),
             ("#include <fcntl.h>\n", "#include <fcntl.h>\n#include <poll.h>\n"),
             ("    while ((n = read(served[0], bytes, sizeof(bytes))) > 0)\n        visitors += n;\n", """\
     pid_t parent = getppid();
     struct pollfd more = {.fd = served[0], .events = POLLIN};
-    while (poll(&more, 1, 100) > 0 || getppid() == parent)
+    while (poll(&more, 1, %d) > 0 || getppid() == parent)
         if (more.revents && (n = read(served[0], bytes, sizeof(bytes))) > 0)
             visitors += n;
-""")],
-        "it waits a second for more": [
-            (CLOSES, "    close(listener);\n"),
-            ("#include <fcntl.h>\n", "#include <fcntl.h>\n#include <poll.h>\n"),
-            ("    while ((n = read(served[0], bytes, sizeof(bytes))) > 0)\n        visitors += n;\n", """\
-    pid_t parent = getppid();
-    struct pollfd more = {.fd = served[0], .events = POLLIN};
-    while (poll(&more, 1, 1000) > 0 || getppid() == parent)
-        if (more.revents && (n = read(served[0], bytes, sizeof(bytes))) > 0)
-            visitors += n;
-""")],
+""" % ms)] for what, ms in (("it gives up with its parent", 100), ("it waits a second for more", 1000))},
         "the children close": [(CLOSES, "    close(listener);\n"), (
             "    close(listener); /* only the parent accepts */\n",
             "    close(listener); /* only the parent accepts */\n    close(served[1]);\n")],
