@@ -61,10 +61,6 @@ RESULTS = os.path.join(book.TOP, "loadtest", "results")
 PAGES = re.compile(  # whose text is looked at
     r"(?:0\d_\w+/|common/|loadtest/(?:companions/)?)?(?:README|OPERATING|programs|four-machines)\.md")
 
-# Runs that documents name, and that nobody has made yet. Their cells stay as they are. Once a run
-# is stored, its name has to go from here.
-PENDING = []
-
 MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/reporting/table.py writes them
@@ -90,10 +86,6 @@ SIZES = {str(2 ** power) for power in range(10)}  # of buffers, files and limits
 
 class Missing(Exception):
     """A cell that a document names is in no run."""
-
-
-class Pending(Exception):
-    """The run has not been made yet."""
 
 
 class Table:
@@ -133,8 +125,6 @@ class Table:
 
 @functools.lru_cache(maxsize=None)
 def table(run, caption):
-    if run in PENDING:
-        raise Pending(run)
     try:
         parts = ["", *re.split(r"\n\n+", Path(os.path.join(RESULTS, run, "table.md")).read_text("utf-8").strip()), ""]
     except FileNotFoundError:
@@ -174,28 +164,22 @@ def bare(cell):
 def fill(text):
     """The document with its tables filled in."""
     return MARKED.sub(lambda found: found.group().replace(
-        found.group(2) + found.group(3), filled(*found.groups())), text)
+        found.group(2) + found.group(3), filled(*found.group(1, 2))), text)
 
 
-def filled(marker, lines, legend):
+def filled(marker, lines):
     default, *others = (line.strip() for line in marker.strip().splitlines())
     sources = dict(re.split(r" = ", line, maxsplit=1) for line in others)
     headings, rule, *rows = map(cells_of, lines.splitlines())
-    notes, complete = {}, True  # {text: mark}
+    notes = {}  # {text: mark}
     for row in rows:
         row += [""] * (len(headings) - len(row))  # a new one may have its name only
         for at, heading in enumerate(headings[1:], 1):
             source = sources.get(heading, heading)
             if source != "as written":
-                try:
-                    row[at] = copied(source if source.count("|") else default + " | " + source,
-                                     bare(row[0]), notes)
-                except Pending:
-                    complete = False
-    if complete:
-        legend = "; ".join("%s %s" % (mark.replace("*", r"\*"), text) for text, mark in notes.items())
-        legend = "\n" + (legend and legend + ".\n\n")
-    return written(headings, rule, rows) + legend
+                row[at] = copied(source if source.count("|") else default + " | " + source, bare(row[0]), notes)
+    legend = "; ".join("%s %s" % (mark.replace("*", r"\*"), text) for text, mark in notes.items())
+    return written(headings, rule, rows) + "\n" + (legend and legend + ".\n\n")
 
 
 def copied(source, row, notes):
@@ -266,8 +250,6 @@ def misquoted(path, text, rows):
             wrong = disagreement(words, source) if places else "is not there"
         except (Missing, SyntaxError, ZeroDivisionError) as missing:
             wrong = str(missing)
-        except Pending:
-            continue
         if wrong:
             yield book.Fault(path, line, "'%s' %s" % (words, wrong))
     for found in MEASURED.finditer(prose):

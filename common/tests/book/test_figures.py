@@ -56,10 +56,9 @@ class Figures(unittest.TestCase):
         os.makedirs(os.path.join(folder, "some"))
         Path(os.path.join(folder, "some", "table.md")).write_text(RUN, "utf-8")
         Path(os.path.join(folder, "some", "environment.txt")).write_text("command: loadtest/compare --rounds 7\n", "utf-8")
-        for name, value in (("RESULTS", folder), ("PENDING", ["later"])):
-            patch = unittest.mock.patch.object(figures, name, value)
-            patch.start()
-            self.addCleanup(patch.stop)
+        patch = unittest.mock.patch.object(figures, "RESULTS", folder)
+        patch.start()
+        self.addCleanup(patch.stop)
         figures.table.cache_clear()
         self.addCleanup(figures.table.cache_clear)
 
@@ -88,9 +87,6 @@ FILLED = (  # marker, table, the last lines that it then has
     # a wide table is not padded
     ("some | Kept\nwhy = as written", "| a | 20 | why |\n|---|--:|---|\n| lighttpd | 1 | %s |" % PROSE,
      ["| a | 20 | why |", "| --- | --: | --- |", "| lighttpd | 40,000 | %s |" % PROSE]),
-    # a run that is still to be made changes nothing
-    ("later | Any\nnow = some | Kept | 20", "| a | then | now |\n|---|---|---|\n| lighttpd | 7 † | |",
-     ["| lighttpd | 7 †  | 40,000 |"]),
 )
 
 CELL, NEW = "{some | Kept | epoll | 20}", "{some | New | epoll 500 | req/s}"  # 50,000 and 1,234
@@ -127,7 +123,6 @@ QUOTED = (  # text, its rows of quoted.tsv, and a word of the fault, if it has o
     ("64 KiB, 50 ms, 3 x 10, in 2024, HTTP/1.1, 5 s and [a](b.md#x-9-%)", [], None),
     ("33 pages a second at most", [("33 pages a second", "constant: 1 / 30 ms")], None),
     ("50,000 pages a second, 9 µs each", [("{50,000} pages a second, 9 µs each", CELL)], "9 µs"),
-    ("7 pages a second", [("{7} pages a second", "{later | Any | a | b}")], None),  # still to be made
 )
 
 
@@ -181,9 +176,3 @@ class Documents(unittest.TestCase):
         self.assertLessEqual({row[0] for row in rows}, pages)
         self.assert_none([fault for path in pages
                           for fault in figures.misquoted(path, self.texts[path], rows)])
-
-    def test_runs_that_are_still_to_be_made(self):
-        there = set(figures.PENDING).intersection(os.listdir(figures.RESULTS))
-        self.assertFalse(there, "no longer PENDING in figures.py")
-        if figures.PENDING:
-            self.skipTest("no run yet: %s" % ", ".join(figures.PENDING))
