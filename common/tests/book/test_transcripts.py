@@ -3,12 +3,10 @@
 import glob
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
 import unittest
-from unittest import mock
 
 import markdown
 import terminals
@@ -73,17 +71,6 @@ class Reading(unittest.TestCase):
             [(each.line, each.text, each.printed) for each in terminals.commands_of(block)],
             [(5, "for i in 1 2; do\n a\ndone", ["x"]), (9, "b\ny", [])])
 
-    def test_what_stays_in_the_first_terminal(self):
-        for text in ("make serve", "./iterative", "./forking --timeout 60", "strace -c ./epoll",
-                     "make bare && strace -e trace=%network,close ./bare", "/tmp/lazy/forking",
-                     "(ulimit -n 20; strace -e trace=/epoll ./epoll)",
-                     "strace -f ./threading --workers 1 2>&1 | grep -v EAGAIN",
-                     "05_prethreading/ladder/climb --run mutex ./prethreading --workers 3"):
-            self.assertTrue(terminals.Command(1, text).stays, text)
-        for text in ("make load SERVER=all", "curl x", "make grade SERVER=./epoll MODEL=epoll",
-                     "./bare &", "/tmp/once | cat", "common/tools/onlookers poll 0 10"):
-            self.assertFalse(terminals.Command(1, text).stays, text)
-
     def test_what_stands_for_others(self):
         for wanted, printed, same in (
                 ("a  12 b", "  a 3,456.7  b", True), ("a", "ab", False), ("4 s", "5 s", False),
@@ -105,18 +92,6 @@ class Reading(unittest.TestCase):
                 (["[pid 7] clone(flags=CHILD, pid=0x99) = 340"], hidden, ["clone(flags=CHILD, pid=0x99) = 340"]),
                 (["x 10", "...", "", "x 10"], "x 11\n", ["x 10"]), (["x 10", "x 10"], "x 11\nx 12\n", [])):
             self.assertEqual(list(terminals.unprinted(wanted, printed)), missing)
-
-    def test_lines_of_a_service_that_is_not_installed_are_not_missed(self):
-        def faults(heading):
-            page = terminals.Page("README.md", "\n".join((
-                "# A", "```console", "$ sudo tcpdump", "```", heading, "```console", "$ visit",
-                "```", "```text", "a packet", "```")), "/")
-            page.first, page.second = mock.Mock(output="", command=None), mock.Mock(output="")
-            with mock.patch.object(shutil, "which", lambda tool: tool != "tcpdump"), \
-                    mock.patch.object(terminals, "wait"), mock.patch.object(terminals, "settle"):
-                page._type_steps()
-            return len(page.faults)
-        self.assertEqual((0, 1), (faults(""), faults("# B")))
 
     def test_few_blocks_are_not_run(self):
         self.assertLessEqual(sum(text.count("<!-- not run: ") for _, text in texts()), 12)

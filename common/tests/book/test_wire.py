@@ -1,6 +1,5 @@
 """Do common/HTTP.md and the tests know the same rules? A test cites no other, and each has a test."""
 
-import os
 import re
 import unittest
 

@@ -142,44 +142,12 @@ class Trace(unittest.TestCase):
 
 
 class Redis(unittest.TestCase):
-    def setUp(self):
-        ex = checks.Exercise("/bin/echo", lambda _: None)
-        self.redis = ex.__enter__().redis()
-        self.addCleanup(ex.__exit__)
-
-    def ask(self, command):
-        """Sends a command on a new connection. Returns that, to be read as a stream."""
-        connection = socket.socket(socket.AF_UNIX)
-        self.addCleanup(connection.close)
-        connection.settimeout(10)
-        connection.connect(self.redis.where.partition(":")[2])
-        connection.sendall(command + b"\r\n")
-        stream = connection.makefile("rb")
-        self.addCleanup(stream.close)
-        return stream
-
-    def test_it_holds_an_answer_to_incr_until_it_is_released(self):
-        self.redis.hold()
-        answer = self.ask(b"INCR v")
-        self.assertEqual(self.ask(b"GET v").readline(), b"$-1\r\n")
-        self.assertTrue(outcome.until(lambda: self.redis.held() == 1, 10))
-        self.assertEqual(self.redis.counts().incr, 0)
-        self.redis.release()
-        self.assertEqual(answer.readline(), b":1\r\n")
-        self.assertEqual((self.redis.held(), self.redis.counts().incr), (0, 1))
-
-    def test_it_ends_all_connections(self):
-        answer = self.ask(b"PING")
-        answer.readline()
-        self.assertEqual(self.redis.connections(), 1)
-        self.redis.hang_up()
-        self.assertEqual(answer.read(), b"")
-        self.assertEqual(self.redis.connections(), 0)
-
     def test_one_that_is_too_old_to_hold_answers_makes_the_check_be_skipped(self):
-        with unittest.mock.patch.object(self.redis, "ask", return_value="ERR syntax error"):
-            with self.assertRaisesRegex(checks.Skipped, "Redis 6.2"):
-                self.redis.hold()
+        with checks.Exercise("/bin/echo", lambda _: None) as ex:
+            redis = ex.redis()
+            with unittest.mock.patch.object(redis, "ask", return_value="ERR syntax error"), \
+                    self.assertRaisesRegex(checks.Skipped, "Redis 6.2"):
+                redis.hold()
 
 
 if __name__ == "__main__":

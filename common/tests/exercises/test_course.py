@@ -37,9 +37,6 @@ class Course(unittest.TestCase):
         self.assertIn("not empty", printed)
         self.assertEqual(os.listdir(there), before)
 
-    def test_no_folder_is_refused(self):
-        self.assertEqual(run([COURSE, ""], self.folder)[0], 2)
-
     def test_each_exercise_is_there_without_its_solution(self):
         known = exercises.every(self.copy)
         self.assertEqual([each.key for each in known], [each.key for each in exercises.every()])

@@ -70,12 +70,6 @@ class Marks(Place):
         self.begin(self.first, "int x;\n")
         self.assertEqual((self.first.state(), self.first.missed()), ("begun", ""))
 
-    def test_what_passes_has_missed_nothing(self):
-        self.begin(self.first)
-        self.first.mark_missed("once")
-        self.first.mark_done()
-        self.assertEqual((self.first.state(), self.first.missed()), ("done", ""))
-
     def test_the_next_is_the_easiest_in_the_first_chapter_that_is_not_done(self):
         self.assertEqual(exercises.following(self.known), self.first)
         for one, then in ((self.first, self.harder), (self.harder, self.easy),

@@ -60,17 +60,5 @@ class Pointers(unittest.TestCase):
                 self.hold(models.read(model, trait))
 
 
-class Cases(unittest.TestCase):
-    def test_are_read_from_the_sources(self):
-        text = ("EVERY_SERVER(one)\n{\n}\nCONCURRENT_SERVERS(two)\nONLY_SERVER(poll, three)\n"
-                "BLOCKING_SERVERS(five)\n{\n}\n"
-                "static void four(void)\nAGAINST(epoll, four)\nAGAINST(forking, four)\n"
-                "RULE(5)\n")
-        self.assertEqual({"one": places.MODELS, "two": places.MODELS[1:], "three": ["poll"],
-                          "four": ["epoll", "forking"], "five": places.MODELS[:5],
-                          "rule_5_holds": places.MODELS},
-                         table.cases_in(text))
-
-
 if __name__ == "__main__":
     unittest.main()
