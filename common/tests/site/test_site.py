@@ -38,9 +38,6 @@ SEEN = ("index", "01_iterative/index", "common/ideas", "common/glossary", "01_it
         "common/the-box-opened-once", "01_iterative/exercises/queue", "loadtest/index",
         "loadtest/results/sweep/table", "01_iterative/slides", "common/classroom/slides")
 
-with_axe = unittest.skipUnless(
-    os.path.exists(AXE), "axe-core is not installed: npm install --prefix build axe-core")
-
 
 def setUpModule():
     case.set_up()
@@ -293,20 +290,12 @@ class Seen(unittest.TestCase):
             new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))""")
         self.page.until(shown % 1)
 
-    @with_axe
-    def test_the_book_is_accessible(self):
+    @unittest.skipUnless(os.path.exists(AXE), "axe-core is not installed: npm install --prefix build axe-core")
+    def test_the_servers_own_pages_and_the_book_are_accessible(self):
         for scheme in ("light", "dark"):
             self.page.prefer(scheme)
-            for name in SEEN:
-                with self.subTest(name, scheme=scheme):
-                    self.open_book(name)
-                    self.assertEqual(self.violations(), [])
-
-    @with_axe
-    def test_the_servers_own_pages_are_accessible(self):
-        for scheme in ("light", "dark"):
-            self.page.prefer(scheme)
-            for path in OWN:
-                with self.subTest(path, scheme=scheme):
-                    self.open(path)
-                    self.assertEqual(self.violations(), [])
+            for show, names in ((self.open, OWN), (self.open_book, SEEN)):
+                for name in names:
+                    with self.subTest(name, scheme=scheme):
+                        show(name)
+                        self.assertEqual(self.violations(), [])
