@@ -241,8 +241,9 @@ EVERY_SERVER(help_and_version_are_no_errors)
     check(!strstr(server_output(), "--workers") == !server_has_workers(), "%s", server_output());
     check(!strstr(server_output(), "--redis-conn") == !server_is("threading") || !server_is_ours(),
           "%s", server_output());
-    static const char *const names[] = {"--bind",       "--redis",   "--root",    "--timeout",
-                                        "--keep-alive", "--verbose", "--backlog", "--work"};
+    static const char *const names[] = {"Usage: ",   "--help",    "--version", "--bind",
+                                        "--redis",   "--root",    "--timeout", "--keep-alive",
+                                        "--verbose", "--backlog", "--work"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         check(strstr(server_output(), names[i]) || !server_is_ours(), "no %s", names[i]);
     check(run_server("--version") == 0 && !*server_errors(), "--version fails");
