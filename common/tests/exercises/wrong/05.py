@@ -142,6 +142,10 @@ DRAIN = {
 ROOM = "    bool room = queue.count < QUEUE_MOST; /* checked and taken under one lock */\n"
 FEWER = "        queue.count--;\n"
 FREE = "    else\n        free(visit);\n"
+MORE = "        queue.count++;\n"
+WAKES = "    if (room)\n        pthread_cond_signal(&queue.changed);\n"
+TAKEN = "    pthread_mutex_unlock(&queue.lock);\n    int client = visit ? visit->client : -1;\n"
+LOCKS = "    visit->client = client;\n    pthread_mutex_lock(&queue.lock);\n"
 REFUSE = "            serve_unavailable(worker, client);\n"
 SERVE = "        serve_client(argument, client, &redis); /* owns client now, closes it */\n"
 
@@ -176,6 +180,9 @@ BOUNDED = {
          "        visit->client = gone;\n        free(visit);\n        visit = first;\n"
          "        close(gone);\n    }\n")],
     "the one that is refused is not freed": [(FREE, "")],
+    "the count goes down without the lock": [(FEWER, "        ;\n"), (TAKEN, TAKEN + "    queue.count -= visit != NULL;\n")],
+    "the count goes up without the lock": [(MORE, ""), (WAKES, "    queue.count += room;\n" + WAKES)],
+    "the room is looked for without the lock": [(ROOM, ""), (LOCKS, ROOM + LOCKS)],
     "a 503 when its turn comes": [
         (ROOM, "    bool room = true, late = queue.count >= QUEUE_MOST;\n"
          "    if (late)\n        visit->client = -client - 2;\n"),
