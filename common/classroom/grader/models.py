@@ -45,7 +45,7 @@ DEATHS = ("{death.killed} of 1 child was killed that served one of %d clients; o
           "{death.others_served} were answered, of 1 next client {death.next_served}; at last "
           "{death.children} children lived" % portrait.PAGES)
 EPOLL = ("of {held.clients} clients {held.in_epoll} were watched by epoll; the longest poll() had "
-         "{held.most_polled} descriptors")
+         "{held.most_polled} descriptors; it slept in {held.sleeps}")
 PROGRAMS = "these served: {honest.programs}; executed were also {honest.executed}"
 LEFT = "these were no descendants of the server any more: {honest.left}"
 ELSEWHERE = "other addresses than that of Redis: {honest.elsewhere}"
@@ -194,10 +194,11 @@ TRAITS = {
     ],
     "poll": loop(
         Trait(True, "it sleeps in poll() with all of its clients",
-              lambda p: p.held.most_polled >= p.held.clients, EPOLL, "Who waits for what")),
+              lambda p: p.held.polled >= p.held.clients, EPOLL, "Who waits for what")),
     "epoll": loop(
         Trait(True, "epoll watches all of its clients",
-              lambda p: p.held.in_epoll == p.held.clients, EPOLL, "Telling the kernel"),
+              lambda p: p.held.in_epoll == p.held.clients and p.held.sleeps.startswith("epoll_"),
+              EPOLL, "Telling the kernel"),
         Trait(False, "no call names them all",
               lambda p: p.held.most_polled < p.held.clients, EPOLL, "The idea")),
 }

@@ -49,9 +49,12 @@ LOOK_SECONDS = 0.02
 
 READS = {"read", "readv", "recvfrom", "recvmsg"}
 WRITES = {"write", "writev", "sendto", "sendmsg"}
-CALLS = ",".join(["accept,accept4,socket,connect,execve,execveat,poll,ppoll", *sorted(READS | WRITES)])
+CALLS = ",".join(["accept,accept4,socket,connect,execve,execveat,poll,ppoll,epoll_wait,epoll_pwait,epoll_pwait2",
+                  *sorted(READS | WRITES)])
 BEGINS = b"GET %s HTTP/1.1\r\nHost: localhost\r\n"
 ENDS = b"Connection: close\r\n\r\n"
+LEAST_READ = len(BEGINS % b"/")  # bytes of a client: who reads fewer has only looked
+COMMAND = "guestbook:"  # is in each that a page sends to Redis
 
 
 # ---- what the kernel shows -----------------------------------------------------------------
@@ -100,6 +103,7 @@ def fdinfo(pid, descriptor):
 
 ADDRESS = re.compile(r"\bAF_(UNIX|INET6?)\b")
 POLLED = re.compile(r"^\d+ +p?poll\(\[.*\], (\d+), ", re.MULTILINE)
+UNFINISHED = re.compile(r"\d+ +(\w+)\((?:\[.*\], (\d+), )?")
 
 
 def accepts(text):
@@ -109,10 +113,11 @@ def accepts(text):
 
 
 def workers(text, begin, redis_path, process_of):
-    """(the threads that have read from a descriptor which an accept gave, those that have written to
-    Redis), from `begin` on. A look at what has come (MSG_PEEK) reads nothing. process_of(thread): the
-    process that has its descriptors; what that did not open itself, it has from the first one."""
-    kinds, readers, askers = {}, set(), set()
+    """(the threads that have read LEAST_READ bytes from a descriptor which an accept gave, those that
+    have written a COMMAND to Redis), from `begin` on. A look at what has come (MSG_PEEK) reads nothing.
+    process_of(thread): the process that has its descriptors; what that did not open itself, it has from
+    the first one."""
+    kinds, read, askers = {}, Counter(), set()
     before, calls = len(list(parse_trace(text[:begin]))), list(parse_trace(text))
     first = process_of(calls[0].pid) if calls else None
     for number, call in enumerate(calls):
@@ -124,10 +129,10 @@ def workers(text, begin, redis_path, process_of):
         elif call.name == "connect" and '"%s"' % redis_path in call.arguments:
             kinds[process, descriptor] = "redis"
         elif call.name in READS and done and kind == "accept" and "MSG_PEEK" not in call.arguments:
-            readers.add(call.pid)
-        elif call.name in WRITES and done and kind == "redis":
+            read[call.pid, descriptor] += call.result
+        elif call.name in WRITES and done and kind == "redis" and COMMAND in call.arguments:
             askers.add(call.pid)
-    return readers, askers
+    return {thread for (thread, _), bytes in read.items() if bytes >= LEAST_READ}, askers
 
 
 def connects(text):
@@ -168,6 +173,12 @@ def executed(text, program):
 
 def most_polled(text):
     return max(map(int, POLLED.findall(text)), default=0)
+
+
+def sleeps_in(text):
+    """The call whose line has no end yet, and how many descriptors it has, if that is a poll()."""
+    found = UNFINISHED.match(text.rpartition("\n")[2])
+    return (found[1], int(found[2] or 0)) if found else ("another call", 0)
 
 
 # ---- the scenes ----------------------------------------------------------------------------
@@ -295,6 +306,7 @@ class Painter:
         held = self._held(clients, look)
         held.tasks = tasks(look)
         held.most_polled = most_polled(self._record()[record:])  # descriptors in one poll()
+        held.sleeps, held.polled = sleeps_in(self._record())
         held.readers = len(self._workers(record)[0])
         for client in clients:
             client.say(ENDS)
@@ -360,7 +372,6 @@ class Painter:
         try:
             pages = [self._come(BEGINS % b"/guestbook" + ENDS) for _ in range(PAGES)]
             self._settle()
-            who = self._workers(record)
             file = self._come(BEGINS % b"/" + ENDS)
             file.seconds = MEANWHILE_SECONDS
             files = count_served([file])
@@ -368,7 +379,7 @@ class Painter:
             os.kill(self._redis_pid, signal.SIGCONT)
         count_served(pages)  # waits for them
         self._settle()
-        return files, who
+        return files, self._workers(record)
 
     # -- death
 

@@ -20,23 +20,34 @@ SERVERS = os.path.join(places.TOP, os.environ.get("SERVERS", "."))
 WITH_WORKERS = {"forking", "preforking", "threading", "prethreading"}
 MOST_AS_ANOTHER = 8  # of 25
 SEED = str(random.randrange(10000))
+THREADS = """for _ in range(int(words["--workers"])):
+    threading.Thread(target=%s, daemon=True).start()"""
 
 
 OUTSIDER = """#!/usr/bin/env python3
-import collections, select, socket, sys, threading
+import collections, os, select, socket, sys, tempfile, threading
 words = dict(zip(sys.argv, sys.argv[1:]))
 listener = socket.create_server(("127.0.0.1", 0), backlog=500)
 told, waking = socket.socketpair()
 handed, clients, own = collections.deque(), {told: None}, threading.local()
+watched, polled, command = select.epoll(), select.poll(), tempfile.TemporaryFile()
+command.write(b"INCR guestbook:visitors\\r\\n")
+command.flush()
+
+def redis():
+    if not hasattr(own, "redis"):
+        own.redis = socket.socket(socket.AF_UNIX)
+        own.redis.connect(words["--redis"][len("unix:"):])
+    return own.redis
 
 def answer(client, text):
     path = text.split(b" ")[1:2]
     if path == [b"/guestbook"]:
-        if not hasattr(own, "redis"):
-            own.redis = socket.socket(socket.AF_UNIX)
-            own.redis.connect(words["--redis"][len("unix:"):])
-        own.redis.sendall(b"PING\\r\\n")
-        own.redis.recv(100)
+        if threading.current_thread() is threading.main_thread():
+            os.sendfile(redis().fileno(), command.fileno(), 0, 100)  # no call that writes
+        else:
+            redis().sendall(b"INCR guestbook:visitors\\r\\n")
+        redis().recv(100)
     client.sendall(b"HTTP/1.1 %%s\\r\\nContent-Length: 0\\r\\nConnection: close\\r\\n\\r\\n" %% (
         b"404 No" if path == [b"/status.json"] else b"200 OK"))
     client.close()
@@ -52,19 +63,33 @@ def hand_over():
     while True:
         client, done = listener.accept()[0], threading.Event()
         client.recv(1, socket.MSG_PEEK)
-        handed.append((client, done))
+        handed.append((client, b"", done))
         waking.send(b"1")
         done.wait()
 
-for _ in range(int(words["--workers"])):
-    threading.Thread(target=%s, daemon=True).start()
+def hand_over_the_rest():
+    while True:
+        client, done = listener.accept()[0], threading.Event()
+        handed.append((client, client.recv(1), done))
+        redis().sendall(b"\\r\\n")  # no command, and Redis says nothing to it
+        waking.send(b"1")
+        done.wait()
+
+%s
 print("outsider: listening on http://127.0.0.1:%%d" %% listener.getsockname()[1], flush=True)
 while True:
     for each in select.select(list(clients), [], [])[0]:
         if each is told:
             told.recv(1)
-            client, done = handed.popleft()
-            clients[client] = [b"", done]
+            client, text, done = handed.popleft()
+            clients[client] = [text, done]
+            continue
+        if each is listener:
+            client = listener.accept()[0]
+            clients[client] = [b"", threading.Event()]
+            watched.register(client, 0)
+            polled.register(client)
+            polled.poll(0)
             continue
         clients[each][0] += each.recv(4096)
         if clients[each][0].endswith(b"\\r\\n\\r\\n"):
@@ -123,17 +148,28 @@ class Matrix(unittest.TestCase):
                     self.assertLessEqual(models.points(models.judge(name, seen), 25),
                                          MOST_AS_ANOTHER)
 
-    def missed(self, work):
-        """The defining traits that a program with threads misses, which work like that."""
+    def missed(self, work, model="prethreading"):
+        """The defining traits that a program misses: one with threads that work like that, or a loop."""
         with tempfile.TemporaryDirectory() as folder:
-            path = place.script(folder, "prethreading", OUTSIDER % work)
-            verdicts = models.judge("prethreading", paint(path, "yes"))
+            path = place.script(folder, model, OUTSIDER % (
+                THREADS % work if work else "clients[listener] = None"))
+            verdicts = models.judge(model, paint(path, "yes" if work else "no"))
         return {each.trait.says: each.saw for each in verdicts
                 if each.trait.defines and not each.holds}
 
     def test_threads_that_hand_their_clients_to_a_loop_are_no_team(self):
-        """They accept, and look at a byte. Nothing else tells them from one."""
-        self.assertEqual({models.OWN_READER.says, models.ASKS.says}, set(self.missed("hand_over")))
+        """They accept, and look at a byte, or read it and send Redis an empty line. Nothing else tells them
+        from one."""
+        for work in ("hand_over", "hand_over_the_rest"):
+            with self.subTest(work=work):
+                self.assertEqual({models.OWN_READER.says, models.ASKS.says}, set(self.missed(work)))
+
+    def test_a_loop_that_sleeps_in_another_call_is_neither_poll_nor_epoll(self):
+        """It sleeps in select(). epoll watches its clients, and poll() names them, and nobody waits there."""
+        for model, trait in (("poll", "it sleeps in poll() with all of its clients"),
+                             ("epoll", "epoll watches all of its clients")):
+            with self.subTest(model=model):
+                self.assertEqual({trait}, set(self.missed("", model)))
 
     def test_an_outsider_s_team_is_a_team(self):
         self.assertEqual({}, self.missed("work_alone"))
@@ -182,22 +218,25 @@ class Record(unittest.TestCase):
                 "10 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 8\n"
                 "11 recvfrom(5, \"+OK\", 64, 0, NULL, NULL) = 3\n"
                 "11 recvfrom(7, \"G\", 1, MSG_PEEK, NULL, NULL) = 1\n"
-                "10 recvfrom(7, \"GET /\"..., 2048, 0, NULL, NULL) = 30\n"
+                "10 recvfrom(7, \"GET /\"..., 2048, 0, NULL, NULL) = 40\n"
+                "11 recvfrom(8, \"G\", 1, 0, NULL, NULL) = 1\n"
                 "10 recvfrom(8, <unfinished ...>\n"
                 "12 read(7, 0x7f, 2048) = -1 EAGAIN (Resource temporarily unavailable)\n"
-                "10 <... recvfrom resumed>\"GET /\"..., 2048, 0, NULL, NULL) = 30\n")
+                "10 <... recvfrom resumed>\"ET /\"..., 2048, 0, NULL, NULL) = 39\n")
         self.assertEqual(({10}, set()), self.workers(text))
 
     def test_who_asks_redis(self):
         """Two children, whose descriptors have the same numbers; and later the first process."""
         text = ('10 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 4\n'
-                '11 read(4, "GET /"..., 2048) = 30\n'
+                '11 read(4, "GET /"..., 2048) = 40\n'
                 '11 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/redis"}, 110) = 0\n'
                 '12 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 5\n'
                 '12 write(5, "HTTP/1.1"..., 90) = 90\n'
-                '11 write(5, "INCR"..., 30) = 30\n')
+                '11 write(5, "INCR guestbook:visitors"..., 30) = 30\n'
+                '12 connect(6, {sa_family=AF_UNIX, sun_path="/tmp/redis"}, 110) = 0\n'
+                '12 write(6, "\\r\\n", 2) = 2\n')
         later = ('10 connect(5, {sa_family=AF_UNIX, sun_path="/tmp/redis"}, 110) = 0\n'
-                 '10 sendto(5, "INCR"..., 30, 0, NULL, 0) = 30\n')
+                 '10 sendto(5, "INCR guestbook:visitors"..., 30, 0, NULL, 0) = 30\n')
         self.assertEqual(({11}, {11}), self.workers(text, 0, int))
         self.assertEqual((set(), {10}), self.workers(text + later, len(text), int))
 
@@ -243,6 +282,12 @@ class Record(unittest.TestCase):
                 " <unfinished ...>\n10 ppoll([{fd=3, events=POLLIN}], 2, NULL, NULL, 8) = 1\n")
         self.assertEqual(40, portrait.most_polled(text))
         self.assertEqual(0, portrait.most_polled(""))
+
+    def test_in_which_call_it_sleeps(self):
+        text = "10 poll([{fd=3, events=POLLIN}, {fd=5, events=POLLIN}], 2, 0) = 0 (Timeout)\n"
+        self.assertEqual(("another call", 0), portrait.sleeps_in(text))
+        self.assertEqual(("poll", 2), portrait.sleeps_in(text + text.partition(")")[0]))
+        self.assertEqual(("epoll_wait", 0), portrait.sleeps_in(text + "10 epoll_wait(4, "))
 
 
 if __name__ == "__main__":
