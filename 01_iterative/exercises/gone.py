@@ -2,16 +2,21 @@
 
 import socket
 
+from outcome import patient
+
 REASON = "lives"
 
 PAGE_SIZE = 1 << 20
 LEAVE = 20
 SMALL = 536  # bytes of a packet: of small ones the kernel takes few at a time
+TICKS = 3  # of the server, in which a slow client takes nothing
 
 
 def check(ex):
     server = ex.serve()
     ex.expect("answers", "a whole page for a client that stays", lambda: whole(ex, server), hint=3)
+    ex.expect("slow", "a whole page for a client that pauses before it reads",
+              lambda: pauses(ex, server), hint=3, read="send(2)")
     lives(ex, server, "ask and hang up while they wait", leave_the_queue)
     lives(ex, server, "reset their connections in the middle of the page", reset_in_the_page)
     lives(ex, server, "close their connections in the middle of the page", close_in_the_page)
@@ -66,12 +71,21 @@ def hang_up(ex, server):
 def begun(server):
     """A connection of small packets, on which the page has begun to come."""
     client = socket.socket()
-    client.settimeout(5)
+    client.settimeout(patient(5))
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SMALL)
     client.connect((server.host, server.port))
     client.sendall(b"GET / HTTP/1.1\r\n\r\n")
     client.recv(1)
     return client
+
+
+def pauses(ex, server):
+    """A server that sleeps in another way need not wake meanwhile: then the pause is a second."""
+    client = ask(ex, server)
+    ex.wait(client.is_answered)
+    before = server.status("voluntary_ctxt_switches")
+    ex.wait(lambda: server.status("voluntary_ctxt_switches") > before + TICKS, 1)
+    return len(client.hear().body) == PAGE_SIZE
 
 
 def whole(ex, server):

@@ -38,14 +38,25 @@ def capped(ex, somaxconn, chance):
 
 
 def look(ex, key, expected, backlog, somaxconn, held, hint):
-    """Asks for a prediction, and then measures. Does not print the measured number before the
-    prediction is right."""
-    run = ex.run(backlog, somaxconn, held)
+    """Asks for two predictions, and then measures. The second is about another machine, whose somaxconn
+    is this backlog, and the other way round: its queue is as long. So what this machine does is no answer."""
+    predicted = prediction(ex, backlog, somaxconn, held)
+    elsewhere = prediction(ex, somaxconn, backlog, held)
+    measured = measure(ex, backlog, held)
+    compare(ex, key, expected, predicted, measured, hint)
+    compare(ex, "elsewhere", "the same where the two limits are exchanged", elsewhere, measured, 3)
+
+
+def prediction(ex, *numbers):
+    run = ex.run(*numbers)
     ex.expect("prints", "a prediction: a number, and status 0",
               lambda: run.status == 0 and run.stdout.strip().isdecimal(),
               saw=lambda: "status %d, and %r" % (run.status, run.stdout), hint=1)
-    predicted = int(run.stdout)
-    measured = measure(ex, backlog, held)
+    return int(run.stdout)
+
+
+def compare(ex, key, expected, predicted, measured, hint):
+    """Does not print the measured number before the prediction is right."""
     ex.expect(key, "%s: as many in it as you predict" % expected, lambda: predicted == measured,
               saw=lambda: "%s than your %d" % ("more" if measured > predicted else "fewer",
                                                predicted), hint=hint, read="listen(2)")

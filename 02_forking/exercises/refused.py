@@ -72,6 +72,11 @@ def never_again(ex):
     """A parent that sleeps before it gives up, or tries again, serves nobody meanwhile."""
     server = serve(ex, 1)
     hold_one(ex, server)
+    silent, behind = ex.client(server), ex.client(server)
+    behind.say(b"GET / HTTP/1.1\r\n" + REST)
+    ex.expect("silent", "503 for a visitor behind one that says nothing", lambda: behind.status() == 503,
+              saw=lambda: behind.first() or "no answer", within=3, hint=2, read="recv(2)")
+    silent.close()
     begun = clock()
     statuses = []
 

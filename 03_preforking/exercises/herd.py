@@ -7,7 +7,7 @@ from words import how_many
 
 REASON = "accept: woken"
 STARTING = "build/exercises/03_preforking/herd"  # the learner's ways may not be the four
-TEAMS = [3, 5, 6, 7]  # numbers of workers, two of which are tried
+TEAMS = [2, 3], [6, 7, 8]  # numbers of workers, of which one each is tried: no mean is near both
 CROWD = 100
 HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\nConnection: close\r\n\r\n"
 BY_CHANCE = "reuseport"  # the kernel chooses a queue for each: the mean of some crowds is measured
@@ -19,8 +19,9 @@ MANUAL = {"accept": "accept(2)", "flock": "flock(2)", "reuseport": "socket(7)",
 
 
 def check(ex):
-    for workers in ex.chance().sample(TEAMS, 2):
-        of_a_team(ex, workers)
+    chance = ex.chance()
+    for team in TEAMS:
+        of_a_team(ex, chance.choice(team))
 
 
 def of_a_team(ex, workers):

@@ -56,6 +56,9 @@ def out_of_descriptors(ex, server):
     ex.wait(lambda: not server.alive() or is_full(server, limit), 3)
     ex.expect("lives", "a server that lives although its descriptors are used up", server.alive,
               hint=1, read="accept(2)")
+    ex.expect("queue", "%d clients in the accept queue, for whom there is no descriptor" % (
+        CLIENTS - ROOM), lambda: server.waiting() >= CLIENTS - ROOM, saw=server.waiting, within=1,
+              hint=2, read="getrlimit(2)")
 
     used, wakeups = rest(server)
     ex.expect("rests", "hardly any CPU time while the server can do nothing, and at most %d looks"

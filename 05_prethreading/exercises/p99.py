@@ -23,6 +23,7 @@ ROUNDS = 2
 BETTER = 2
 LEAST = 0.4  # of the pages a second: a worker less is 0.75, and three less are 0.25
 STARTING = "build/exercises/05_prethreading/p99"
+ASKS = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 LIMIT_SECONDS = 10  # that a client waits, and that a round takes
 
 
@@ -31,9 +32,10 @@ def check(ex):
     before, after = [], []
     for _ in range(ROUNDS):
         before.append(round_of(ex, ex.serve(redis=redis, built=STARTING)))
-        server = ex.serve(redis=redis)
+        server = ex.serve("--timeout", "60", redis=redis)
         ex.expect("threads", "%d workers and the thread that accepts" % WORKERS,
                   lambda: server.threads() == WORKERS + 1, saw=server.threads)
+        accepts(ex, server)
         asked = ex.redis().counts().incr
         after.append(round_of(ex, server))
         honest(ex, after[-1], ex.redis().counts().incr - asked)
@@ -47,6 +49,15 @@ def check(ex):
               lambda: now * BETTER <= was, saw=lambda: "%.0f ms" % (1000 * now), hint=1)
     ex.expect("p99", "that it is so because of the order: half the %d pages before such a file" % many,
               lambda: few * BETTER <= many, saw=lambda: "%d" % few, hint=1)
+
+
+def accepts(ex, server):
+    """While a worker waits for a slow client. If the thread that accepts waited, it would accept nobody."""
+    slow, = ex.hold(server, 1, ASKS[:-2] % b"/style.css")
+    page, = ex.hold(server, 1, ASKS % b"/guestbook")
+    ex.expect("accepts", "a page, while another client is slow to ask for a file",
+              lambda: page.status() == 200, saw=lambda: page.first() or "no answer", within=3, hint=2, read="recv(2)")
+    slow.close()
 
 
 def round_of(ex, server):
@@ -131,7 +142,7 @@ class Load:
         try:
             with socket.create_connection((self._server.host, self._server.port),
                                           LIMIT_SECONDS) as client:
-                client.sendall(b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n" % path)
+                client.sendall(ASKS % path)
                 begin = client.recv(65536)
                 while client.recv(65536):
                     pass

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 
-from lib.measuring import machine
+from lib.measuring import machine, meter
 from loop import Sleeps, descriptors_named
 from words import how_many
 
@@ -19,7 +19,7 @@ REST = b"Host: here\r\n\r\n"
 FORM = b"guest-name=Ada&guest-remarks=The+eighth"
 POST = (b"POST /guestbook HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n"
         b"Content-Type: application/x-www-form-urlencoded\r\n\r\n" % len(FORM)) + FORM
-IO_URING_SETUP = 425  # its number on every machine, since Linux 5.1
+IO_URING_SETUP, IO_URING_ENTER = 425, 426  # their numbers on every machine, since Linux 5.1
 MULTISHOT_ACCEPT = (5, 19)  # since that one
 
 
@@ -63,6 +63,9 @@ def serves(ex):
     sleeps = Sleeps(server)
     ex.expect("sleeps", "a loop that sleeps while no client sends anything", sleeps, within=5,
               saw=sleeps.saw, hint=3)
+    ex.expect("waits", "that it sleeps in io_uring_enter(2), number %d" % IO_URING_ENTER,
+              lambda: call_of(server) in (None, IO_URING_ENTER), saw=lambda: "number %d" % call_of(server),
+              within=1, hint=1, read="io_uring_enter(2)")
     for each in silent:
         each.say(HALF)
     for each in [*silent, *half]:
@@ -80,6 +83,12 @@ def serves(ex):
     ex.expect("closes", "that the server closes the connections of clients that leave",
               lambda: server.descriptors() < HELD, within=2,
               saw=lambda: "%d descriptors" % server.descriptors(), hint=3)
+
+
+def call_of(server):
+    """The number of the system call in which it sleeps; None if we may not know."""
+    words = meter.read("/proc/%d/syscall" % server.pid).split()
+    return int(words[0]) if words and words[0] != "running" else None
 
 
 def threads(server):

@@ -63,10 +63,11 @@ def one_by_one(ex, server):
         ex.client(server)
         return ex.wait(lambda: sum(shares()) >= number and all_sleep(server, loops))
 
-    ex.did("let %d clients connect and say nothing, each when all loops sleep" % CROWD)
-    ex.expect("accepted", "that each of them is accepted",
-              lambda: all(map(comes, range(1, CROWD + 1))),
-              saw=lambda: "%d that are" % sum(shares()), hint=1)
+    ex.did("stopped the parent, and let %d clients connect, each when all loops sleep" % CROWD)
+    with server.frozen():  # it hands no client over
+        ex.expect("accepted", "that the loops accept each of them",
+                  lambda: all(map(comes, range(1, CROWD + 1))),
+                  saw=lambda: "%d accepted" % sum(shares()), hint=1, read="accept(2)")
     each = (wakeups(server, loops) - woken) / CROWD
     ex.expect("herd", "at most %d wake-ups for a client, in all loops together" % MOST_WAKEUPS,
               lambda: each <= MOST_WAKEUPS, saw=lambda: "%.1f" % each, hint=2,

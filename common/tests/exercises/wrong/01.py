@@ -35,6 +35,20 @@ ANSWERS = {
         "no somaxconn": [(PREDICTION, "    (void)somaxconn;\n    return least(held, backlog + 1);\n")],
         "always full": [(PREDICTION, "    (void)held;\n    return least(backlog, somaxconn) + 1;\n")],
         "one too many": [(PREDICTION, "    return least(held, least(backlog, somaxconn) + 2);\n")],
+        "it tries it out on the machine where it runs": [
+            ("#include <stdio.h>\n", "#include <netinet/in.h>\n#include <netinet/tcp.h>\n"
+             "#include <stdio.h>\n#include <sys/socket.h>\n"), (PREDICTION, """\
+    struct sockaddr_in here;
+    struct tcp_info about;
+    socklen_t size = sizeof(here), about_size = sizeof(about);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    listen(listener, (int)backlog);
+    getsockname(listener, (struct sockaddr *)&here, &size);
+    while (held-- > 0)
+        connect(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), (struct sockaddr *)&here, size);
+    getsockopt(listener, IPPROTO_TCP, TCP_INFO, &about, &about_size);
+    return about.tcpi_unacked;
+""")],
     },
     "again": {
         "SO_REUSEPORT": [(REUSE, REUSE.replace("REUSEADDR", "REUSEPORT"))],
@@ -57,6 +71,8 @@ ANSWERS = {
     },
     "gone": {
         "it tries for ever": [(GIVES_UP, "")],
+        "whoever reads nothing for a tick is gone": [
+            (GIVES_UP, "        if (n < 0)\n            return false;\n")],
         "the head alone is sent without a signal": [
             (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
             (ASKED, "    if (has_asked(client) && send(client, head, (size_t)len, MSG_NOSIGNAL) == len)\n")],

@@ -40,6 +40,17 @@ ANSWERS = {
 """)],
         "a sleep first": [(REFUSED, REFUSED.replace("    if (pid < 0) {\n", "    if (pid < 0) {\n        sleep(1);\n"))],
         "it tries again": [(FORK, "    pid_t pid;\n    while ((pid = fork()) < 0)\n        ;\n")],
+        "the parent waits for the request": [(REFUSED, """\
+    if (pid < 0) {
+        char request[4096];
+        while (recv(client, request, sizeof(request), 0) < 0 && errno == EAGAIN)
+            ;
+        send(client, "HTTP/1.1 503 \\r\\nContent-Length: 0\\r\\n\\r\\n", 36, MSG_NOSIGNAL);
+        close(client);
+        board_release(worker->slot);
+        return;
+    }
+""")],
         "it tries again, and sleeps between": [
             (FORK, "    pid_t pid;\n    while ((pid = fork()) < 0)\n        usleep(1000);\n")],
         "the parent serves": [(REFUSED, """\
@@ -61,6 +72,13 @@ ANSWERS = {
             (REAP, "        if (client < 0)\n            continue;\n"),
             ("        int client = accept4(", "        children_reap(children);\n        int client = accept4(")],
         "no answer": [(TURN_AWAY, "            close(client);\n")],
+        "one child more tells them": [("    serve_unavailable(worker, client); /* 503; owns client now, closes it */\n", """\
+    if (fork() == 0) {
+        serve_unavailable(worker, client);
+        _exit(0);
+    }
+    close(client);
+""")],
         "the slot is lost": [("    board_release(worker->slot);\n}\n\n/* The parent's loop", "}\n\n/* The parent's loop")],
         "one too many": [(COUNT, "(unsigned)worker->options->workers + 1")],
         "nobody is refused": [("        if (HASH_COUNT(children->by_pid) >= " + COUNT + ")\n" + TURN_AWAY

@@ -61,6 +61,7 @@ ANSWERS = {
             (FLOCK, "        [FLOCK] = {1, 0},\n"), (SPREAD, "{1, 0}"), (POLL, "{1, 0}")],
         "nobody waits": [(SPREAD, "{1, 0}")],
         "half of them wait": [(SPREAD, "{1, 50}")],
+        "a number that is near the mean of most teams": [(SPREAD, "{1, 19}")],
         "all but one wait": [(SPREAD, "{1, 100 - 100 / workers}")],
     },
     "politeness": {

@@ -38,9 +38,10 @@ ARGUMENT = {
         *COPY_FIRST, ("pthread_create(&thread, attributes, serve_one_client, task) == 0",
                       "(getenv(\"LD_PRELOAD\") ? (serve_one_client(task), 0)\n"
                       "             : pthread_create(&thread, attributes, serve_one_client, task)) == 0")],
-    "a ring of 64 texts": [
-        *POINTER, (ONCE, "    static char names[64][NAME_BYTES];\n    unsigned next = 0;\n\n    while"),
-        ("        write_name(name,", "        char *name = names[next++ % 64];\n        write_name(name,")],
+    **{"a ring of %d texts" % most: [
+        *POINTER, (ONCE, "    static char names[%d][NAME_BYTES];\n    unsigned next = 0;\n\n    while" % most),
+        ("        write_name(name,", "        char *name = names[next++ %% %d];\n        write_name(name," % most)]
+       for most in (64, 1024)},
     "the copy is on the main thread's stack": [
         (MEMBER, "    const char *name;\n"),
         (COPY, "        char copy[NAME_BYTES];\n"
@@ -95,6 +96,10 @@ EXHAUSTED = {
     "accept again after 20 milliseconds": [(ERROR, "            usleep(20000);\n")],
     "wait for a minute": [(ERROR, "            sleep(60);\n")],
     "stop accepting": [(ERROR, "            break;\n")],
+    "it raises its own limit": [
+        ("#include <sys/socket.h>\n", "#include <sys/resource.h>\n#include <sys/socket.h>\n"),
+        (ERROR, "        {\n            struct rlimit limit;\n            getrlimit(RLIMIT_NOFILE, &limit);\n"
+         "            limit.rlim_cur = limit.rlim_max;\n            setrlimit(RLIMIT_NOFILE, &limit);\n        }\n")],
     "a spare descriptor, to turn the client away": [
         ("    pthread_attr_t attributes = thread_attributes();\n    while (!stop",
          "    pthread_attr_t attributes = thread_attributes();\n    int spare = dup(0);\n    while (!stop"),

@@ -16,6 +16,9 @@ ANSWERS = {
         "pages first": [("    return NULL;\n}\n\n/* The next visit", "    return STAILQ_FIRST(&queue.visits);\n}\n\n/* The next visit"),
                         ("if (!visit->wants_page || queue.pages < WORKERS - 1)", "if (visit->wants_page)")],
         "one page at a time": [("queue.pages < WORKERS - 1", "queue.pages < 1")],
+        "the thread that accepts serves the files": [
+            ("        else if (!put(client))\n", "        else if (!wants_page(client))\n"
+             "            serve_client(worker, client, &redis);\n        else if (!put(client))\n")],
         "a page is a file of its own": [
             ("static const char page[] = \"GET /guestbook\";",
              "static const char page[] = \"GET /guestbooks\";")],

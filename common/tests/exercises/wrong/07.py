@@ -29,6 +29,26 @@ KILLS = "    for (int i = 0; i < options->workers; i++)\n        kill(children[i
 DEATH = "            prctl(PR_SET_PDEATHSIG, SIGTERM);\n"
 RING_WAITS = "    io_uring_submit_and_wait_timeout(&ring, &each, 1, ms < 0 ? NULL : &limit, NULL);\n"
 SUPERVISES = "    } while ((number = sigtimedwait(&both, NULL, &tick)) < 0);\n"
+PASS = """\
+#include <poll.h>
+
+static int door, hands[2];
+
+static int pass(int client)
+{
+    _Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {0};
+    struct msghdr message = {.msg_iov = &(struct iovec){&client, 1}, .msg_iovlen = 1,
+                             .msg_control = room, .msg_controllen = sizeof(room)};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (client < 0)
+        return recvmsg(hands[1], &message, MSG_CMSG_CLOEXEC) > 0 ? *(int *)CMSG_DATA(rights) : -1;
+    *rights = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    *(int *)CMSG_DATA(rights) = client;
+    sendmsg(hands[0], &message, 0);
+    return close(client);
+}
+
+"""
 
 ANSWERS = {
     "edge": {
@@ -129,6 +149,18 @@ ANSWERS = {
         "the first gets them all": [("        take_turns();\n", "")],
         "nobody is replaced": [(SUPERVISES, SUPERVISES.replace("&both, NULL, &tick", "&both, NULL, NULL"))],
         "zombies stay": [("        reap_loops(options);\n", "")],
+        "the parent accepts, and hands the clients over": [
+            ("static void take_turns(void)\n", PASS + "static void take_turns(void)\n"),
+            ("accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);", "pass(-1);"),
+            ("    net_announce(&options, listener);\n", "    net_announce(&options, listener);\n    door = listener;\n"
+             "    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, hands);\n    listener = hands[1];\n"),
+            (SUPERVISES, """\
+        int client;
+        poll(&(struct pollfd){.fd = door, .events = POLLIN}, 1, TICK_MS);
+        while ((client = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+            pass(client);
+    } while ((number = sigtimedwait(&both, NULL, &(struct timespec){0})) < 0);
+""")],
         "the children are forgotten": [
             ("    prctl(PR_SET_PDEATHSIG, SIGTERM);\n", ""), ("            kill(loop->pid, SIGTERM);\n", "            ;\n"),
             ("    while (wait(NULL) > 0)\n        ;\n", "")],
@@ -142,6 +174,17 @@ ANSWERS = {
                         ("    waiting_expire(&waiting, advance_client);\n", "")],
         "what has ended is still polled": [("        if (client->asked_of)\n            cancel(client->name);\n", "")],
         "what was asked of Redis is not sent": [("    redis_async_flush(&redis);\n", "")],
+        "a ring for show, and poll does the work": [(None, """\
+#include <liburing.h>
+
+static struct io_uring ring;
+
+__attribute__((constructor)) static void show(void)
+{
+    io_uring_queue_init(8, &ring, 0);
+}
+#include "../06_poll/main.c"
+""")],
         "looks a thousand times a second": [
             (RING_WAITS, "    limit = (struct __kernel_timespec){.tv_nsec = 1000000};\n"
              "    io_uring_submit_and_wait_timeout(&ring, &each, 1, &limit, NULL);\n")],
