@@ -62,8 +62,10 @@ class Started:
                                          stderr=errors if self._errors else subprocess.STDOUT,
                                          stdin=subprocess.DEVNULL)
 
-    def await_ready(self, is_ready, seconds=START_SECONDS):
-        """Waits until it is ready. Trouble if it ends before that, or takes too long."""
+    def await_ready(self, is_ready, seconds=None):
+        """Waits until it is ready, for START_SECONDS if nothing is said. Trouble if it ends before that, or
+        takes too long."""
+        seconds = seconds or START_SECONDS  # the exercises have another
         deadline = time.monotonic() + seconds
         while True:
             over = processes.has_ended(self._process)  # first: after its end it prints no more
