@@ -226,10 +226,12 @@ class Run:
     def _page_of(self, subject):
         """What the floor answers with: the file that is asked for, or as many bytes as our servers do. For
         others nothing."""
+        if subject != "floor":
+            return None
         file = os.path.join(self.root, "public", self.path.lstrip("/"))
-        if subject == "floor" and os.path.isfile(file):
+        if os.path.isfile(file):
             return file
-        if subject == "floor" and self._page_bytes is None:
+        if self._page_bytes is None:
             log = os.path.join(self.folder, "raw", "page.log")
             any_server = servers.path_of(servers.NAMES[-1])
             place = self.hosts.place("server")
