@@ -153,7 +153,7 @@ class Companions(unittest.TestCase):
         names = ",".join(["epoll", *there])
         for command, row in ((["compare", "--quick", "--levels", "20", "--servers", names], r"^\| %s "),
                              (["compare", "--quick", "--delay", "10", "--servers", names], r"^\| %s "),
-                             (["compare", "--quick", "--work", "10", "--servers", names], r"^\| %s +\| +\d{1,3} "),
+                             (["compare", "--quick", "--work", "10", "--servers", names], r"^\| %s +\| +(?:≥ )?\d{1,3} "),
                              (["xray", "--quick", "--server", names], r"^\| %s ")):
             with self.subTest(command=command):
                 done = programs.run(*command, "--into", programs.folder(self))
