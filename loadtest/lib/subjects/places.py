@@ -25,13 +25,13 @@ class Place(NamedTuple):
     others: tuple["Place", ...] = ()  # of the load generator: more machines, which do the same
     guard: str = ""  # of another machine: what ends a load generator there when ssh's input ends
 
-    def command(self, words):
+    def command(self, words, guard=()):
         """What runs these words there. Another machine's shell reads them once more."""
-        return [*self.prefix, *(map(shlex.quote, words) if self.guard else words)]
+        return [*self.prefix, *guard, *(map(shlex.quote, words) if self.guard else words)]
 
     def generator(self, words):
         """The same for a load generator."""
-        return [*self.prefix, *filter(None, [self.guard]), *self.command(words)[len(self.prefix):]]
+        return self.command(words, [self.guard] if self.guard else ())
 
 
 class Here:

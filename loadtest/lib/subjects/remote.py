@@ -100,7 +100,8 @@ class Remote(lab.Lab):
         return []
 
     def cores(self, count=1):
-        """A machine.Cores. Their names say whose they are. Of the load generators' it has those here."""
+        """A machine.Cores. Their names say whose they are. Of the machines that make the load, only this one
+        is in it."""
         return machine.Cores(*(tuple("%s %d" % (where, core) for core in self._cores(host, count))
                                for host, where in (("server", self.address("server")),
                                                    ("load", "here"),
