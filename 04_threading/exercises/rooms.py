@@ -15,7 +15,7 @@ REQUEST = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 ROOMS, VISITORS = 8, 10
 TIMES = 6  # fewer than the visitors of a room, so that none gets empty
 SECONDS = 3
-MOVED = re.compile(rb"Room \d has (\d+) visitors, room \d has (\d+)\.\n")
+MOVED = re.compile(rb"Room (\d) has (\d+) visitors, room (\d) has (\d+)\.\n")
 COUNTED = b"All rooms have %d visitors.\n" % (ROOMS * VISITORS)
 
 
@@ -65,8 +65,8 @@ def expect_moved(ex, server, key, path, numbers, hint):
     (_, client), = come(ex, server, [path])
 
     def seen():
-        found = MOVED.fullmatch(body_of(client) or b"")
-        return found and tuple(map(int, found.groups()))
+        body = body_of(client) or b""
+        return is_right(path, body) and tuple(map(int, MOVED.fullmatch(body).group(2, 4)))
 
     ex.expect(key, "%d and %d visitors in the rooms of %s afterwards" % (*numbers, path),
               lambda: seen() == numbers, saw=lambda: body_of(client) or "no answer", within=SECONDS,
@@ -79,7 +79,10 @@ def right(clients):
 
 
 def is_right(path, body):
-    return bool(body) and (body == COUNTED if path == "/" else bool(MOVED.fullmatch(body)))
+    if path == "/":
+        return body == COUNTED
+    found = MOVED.fullmatch(body or b"")  # of the rooms asked for, and not what is left of another's answer
+    return bool(found) and "/%s/%s" % (found[1].decode(), found[3].decode()) == path
 
 
 def body_of(client):
