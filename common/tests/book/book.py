@@ -22,8 +22,6 @@ and prints a line for each fault, as FILE:LINE: WHAT. Status 1 if there is one.
   lines are output, as all of ```text is.
 - A `make TARGET` is one of the Makefile's, and so are its VARIABLES=, before it or behind. Behind EX=
   stands an exercise.
-- A row of a table that counts lines says `wc -l FILES`, and their number in its last cell, which is
-  off by a tenth of it at most.
 - Each --option behind one of our programs is in that program's --help. One alone in backticks is an
   option of ours; another program's stands behind the program's name.
 
@@ -286,18 +284,6 @@ def program_of(words, ours):
     return None, []
 
 
-# ---- counted lines ------------------------------------------------------------------------------
-
-def counts(document, ours):
-    for line, text in document.spans:
-        stated = re.search(r"\|\s*([\d,]+)\s*\|\s*$", document.lines[line - 1])
-        if not text.startswith("wc -l ") or not stated:
-            continue
-        there = sum(ours.text(path).count("\n") for path in ours.matching(text.split()[2:]))
-        if abs(int(stated.group(1).replace(",", "")) - there) * 10 > there:
-            yield Fault(document.path, line, "says %s lines: there are %d" % (stated.group(1), there))
-
-
 # ---- scripts and sources ------------------------------------------------------------------------
 
 PATH = re.compile(r"(?<![\w./~$*{}-])(?:common|loadtest)/[\w./*+-]*")
@@ -322,7 +308,7 @@ def paths(path, text, ours):
                 yield Fault(path, number, "names %s, which is not there" % word)
 
 
-CHECKS = (quotes, links, names, make, options, counts)
+CHECKS = (quotes, links, names, make, options)
 
 
 def main(chosen):

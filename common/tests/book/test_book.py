@@ -73,9 +73,6 @@ RIGHT = (
     # options of ours, and of other programs
     "`./epoll --port 0` `epoll --workers=3` `--levels` `loadtest/compare --dry-run`\n"
     "`redis-server --port-x 1` `compare --levels 1`\n\n    taskset -c 0 ./epoll --port 0 | grep --color x",
-    # counted lines, right by a tenth; elsewhere wc is a command
-    "| a | `wc -l 0*/main.c` | 16 |\n| a | `wc -l */main.c common/*.c` | 16 |",
-    "`wc -l 0*/main.c` counts 3",
 )
 
 WRONG = (  # line of the one fault, words of it, document
@@ -111,7 +108,6 @@ WRONG = (  # line of the one fault, words of it, document
     (2, "epoll has no option --levels", "\n`./epoll --levels 3`"), (1, "--delay", "`compare --delay 3`"),
     (3, "--cores", "\n```sh\ntaskset -c 0 ./epoll --port 0 \\\n    --cores 3\n```"),
     (1, "--wrokers", "The `--wrokers` option."), (1, "--begun", "The `--begun` option."),
-    (2, "there are 15", "\n| a | `wc -l 0*/main.c` | 1,300 |"), (1, "there are 0", "| a | `wc -l common/*.h` | 2 |"),
 )
 
 

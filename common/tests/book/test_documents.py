@@ -39,9 +39,6 @@ class Documents(unittest.TestCase):
     def test_make_knows_what_it_is_asked_for(self):
         self.look_for(book.make)
 
-    def test_lines_are_as_many_as_it_says(self):
-        self.look_for(book.counts)
-
     def test_programs_have_the_options(self):
         try:
             self.look_for(book.options)
