@@ -78,10 +78,8 @@ FRESH = re.compile(r"Open (two|three) new terminals in the project's top folder,
                    r"what still runs in older ones\.")
 SECOND = re.compile(r"(visit|curl -s|kill|for|sleep) ")  # typed, if a sentence says so
 NOT_RUN = re.compile(r"<!-- not run: (.*) -->$")
-NEEDS = {"strace": "strace", "ab -": "ab", "loadtest/": "ab wrk", "make load": "ab wrk",
-         "make compare": "ab wrk", "make xray": "strace redis-server", "make serve": "redis-server", "common/tools/redis": "redis-server",
-         "redis-cli": "redis-server", "tcpdump": "tcpdump", "curl": "curl", "ps ": "ps",
-         "visit": "curl", "gdb ": "gdb", "onlookers": "ab", "make doctor": "ab wrk strace redis-server"}
+NEEDS = (  # of a page
+    "unshare", "setsid", "ss", "bash", "strace", "ab", "wrk", "redis-server", "tcpdump", "curl", "ps", "gdb")
 
 
 # ---- commands and what they print ---------------------------------------------------------------
@@ -102,11 +100,6 @@ class Command:
     def service(self):
         """If it stays beside a server: what it prints when it is ready."""
         return next((ready for name, ready in SERVICES.items() if self.text.startswith(name)), None)
-
-    def missing(self):
-        """Of the tools it needs, what is not here."""
-        tools = " ".join(words for part, words in NEEDS.items() if part in self.text).split()
-        return [tool for tool in tools if not shutil.which(tool)]
 
     def unprinted(self, output):
         return list(unprinted(self.printed, output))
@@ -330,12 +323,12 @@ class First(Terminal):
 
 # commands: of a text block its lines; why_not: None, or why it is not typed or not compared; fresh: in
 # new terminals
-Step = collections.namedtuple("Step", "line is_text commands why_not section fresh", defaults=[False])
+Step = collections.namedtuple("Step", "line is_text commands why_not fresh", defaults=[False])
 
 
 def steps(document):
     """What a reader does with a page, in order."""
-    above, section, typed_here, fresh, blocks = 0, 0, False, False, sorted(document.blocks)
+    above, typed_here, fresh, blocks = 0, False, False, sorted(document.blocks)
     places = sorted([(line, "typed", text) for line, text in document.spans]
                     + [(each.line, "typed", each.lines[0].strip()) for each in document.indented]
                     + [(number, "heading", "")
@@ -346,7 +339,6 @@ def steps(document):
         for line, what, text in places:
             if above < line < block.line:
                 said = [] if what == "heading" else said + [Command(line, text)]
-                section = line if what == "heading" else section
                 typed_here = typed_here and what != "heading"
         text = " ".join(" ".join(document.prose.split("\n")[above:block.line]).split())
         fresh = fresh or bool(FRESH.search(text))
@@ -355,15 +347,14 @@ def steps(document):
         marked = NOT_RUN.match(before)
         why_not = marked[1] if marked else None
         if block.info == "text" and typed_here:
-            yield Step(block.line, True, block.lines, why_not, section)
+            yield Step(block.line, True, block.lines, why_not)
         elif block.info == "console":
             typed_here, commands = True, commands_of(block)
             started = [each for each in said if each.stays]
             typed = [each for each in said if SECOND.match(each.text)]
             first = commands[0].stays or commands[0].service
             yield Step(block.line, False,
-                       commands + typed if first else started + typed + commands, why_not,
-                       section, fresh)
+                       commands + typed if first else started + typed + commands, why_not, fresh)
             fresh = False
 
 
@@ -404,23 +395,17 @@ class Page:
         self._others.clear()
 
     def _type_steps(self):
-        skipped = None  # why the last console block was not run
-        silent = None  # the section in which a service is missing, whose lines cannot come
+        typed = False  # was the last console block?
         for step in self._steps:
             if step.fresh:
                 self._open()
             if step.is_text:
-                if not skipped and not step.why_not and step.section != silent:
+                if typed and not step.why_not:
                     self._look_for(step)
                 continue
-            skipped = step.why_not
-            missing = [tool for each in step.commands for tool in each.missing()]
-            if missing and any(each.service for each in step.commands):
-                silent = step.section
-            if missing and not skipped:
-                skipped = "not installed: " + ", ".join(sorted(set(missing)))
-            if skipped:
-                self.not_run.append((step.line, skipped))
+            typed = not step.why_not
+            if not typed:
+                self.not_run.append((step.line, step.why_not))
                 continue
             self.run += 1
             for each in step.commands:
@@ -499,10 +484,10 @@ def apart(prepare="true"):
 APART = apart("mount -t tmpfs none build/mine && mount -t tmpfs none build/serve")
 
 
-def why_not():
-    for tool in ("unshare", "setsid", "ss", "bash"):
+def why_not(needs=("unshare", "setsid", "ss", "bash")):
+    for tool in needs:
         if not shutil.which(tool):
-            return "%s is not installed" % tool
+            return "%s is not installed; make deps brings it" % tool
     for folder in ("build/mine", "build/serve"):
         os.makedirs(os.path.join(TOP, folder), exist_ok=True)
     if subprocess.run([*APART, "true"], cwd=TOP, stderr=subprocess.DEVNULL, check=False).returncode:
@@ -529,7 +514,7 @@ def show(process):
 def main(arguments):
     path = arguments[-1]
     if "--here" not in arguments:
-        reason = why_not()
+        reason = why_not(NEEDS)
         if reason:
             sys.exit("terminals: " + reason)
         return show(start(path, *arguments[:-1]))
