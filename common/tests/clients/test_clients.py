@@ -8,13 +8,12 @@ from curl import Curl
 from explore import Explore
 from load import Load
 from proxy import Proxy
-from python import Python
 from status import Status
 from wall import Wall
 from wget import Wget
 from wire import Wire
 
-CLIENTS = (Browser, Curl, Load, Proxy, Python, Status, Wget, Wire)
+CLIENTS = (Browser, Curl, Load, Proxy, Status, Wget, Wire)
 SERVERS = ("iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll")
 
 
