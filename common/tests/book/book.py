@@ -1,8 +1,4 @@
-#!/usr/bin/env python3
-"""book: is what the documents say still so? Reads every *.md of the project, or those it is given,
-and prints a line for each fault, as FILE:LINE: WHAT. Status 1 if there is one.
-
-    common/tests/book/book.py 03_preforking/README.md
+"""book: is what the documents say still so? test_documents.py looks at every *.md of the project.
 
 - Quoted code is the code. A fenced block names its file behind the language, from the top of the
   project:
@@ -66,10 +62,6 @@ OPERATOR = re.compile(r"[|&;]+$")
 VARIABLE = re.compile(r"([A-Z][A-Z_]*)=")
 TARGET = re.compile(r"[a-z][\w-]*")
 OPTION = re.compile(r"--[a-z][\w-]*")
-
-
-def check(document, ours):
-    return sorted(fault for each in CHECKS for fault in each(document, ours))
 
 
 # ---- quoted code --------------------------------------------------------------------------------
@@ -308,22 +300,9 @@ def paths(path, text, ours):
                 yield Fault(path, number, "names %s, which is not there" % word)
 
 
+
 CHECKS = (quotes, links, names, make, options)
 
 
-def main(chosen):
-    ours = project.Project(TOP, os.environ.get("SERVERS", "."))
-    faults = [fault for path in chosen or ours.documents()
-              for fault in check(markdown.Document(path, ours.text(path)), ours)]
-    if not chosen:
-        faults += [fault for path, text in programs(ours) for fault in paths(path, text, ours)]
-    for fault in faults:
-        print("%s:%d: %s" % fault)
-    return 1 if faults else 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main([os.path.relpath(path, TOP) for path in sys.argv[1:]]))
-    except project.NotBuilt as program:
-        sys.exit("%s is not built, so its options cannot be looked up: make all" % program)
+def check(document, ours):
+    return sorted(fault for each in CHECKS for fault in each(document, ours))

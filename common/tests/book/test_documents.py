@@ -19,14 +19,13 @@ class Documents(unittest.TestCase):
     def test_there_are_documents(self):
         self.assertIn("README.md", [document.path for document in self.documents])
 
-    def test_quoted_code_is_the_code(self):
-        self.look_for(book.quotes)
-
-    def test_links_lead_somewhere(self):
-        self.look_for(book.links)
-
-    def test_files_that_are_named_are_there(self):
-        self.look_for(book.names)
+    def test_what_they_say_is_so(self):
+        for check in book.CHECKS:
+            with self.subTest(check.__name__):
+                try:
+                    self.assert_none([fault for document in self.documents for fault in check(document, self.ours)])
+                except project.NotBuilt as program:
+                    self.skipTest("%s is not built" % program)
 
     def test_paths_in_programs_are_there(self):
         if not self.ours.exists("common/tests/mutants/"):
@@ -35,15 +34,6 @@ class Documents(unittest.TestCase):
         self.assertIn("Makefile", programs)
         self.assert_none([fault for path, text in programs.items()
                           for fault in book.paths(path, text, self.ours)])
-
-    def test_make_knows_what_it_is_asked_for(self):
-        self.look_for(book.make)
-
-    def test_programs_have_the_options(self):
-        try:
-            self.look_for(book.options)
-        except project.NotBuilt as program:
-            self.skipTest("%s is not built" % program)
 
     def test_drawings_have_colours_for_who_knows_no_variables(self):
         """librsvg, which file managers use, takes the declaration before, or black."""
@@ -57,10 +47,6 @@ class Documents(unittest.TestCase):
                     rules = re.findall(r"[{;] *([\w-]+): ([^;{}]*);(?= *\1: [^;{}]*var\()", text)
                     self.assertEqual(len(rules), len(re.findall(r": [^;{}]*var\(", text)))
                     self.assertFalse([value for _, value in rules if "var(" in value])
-
-    def look_for(self, check):
-        self.assert_none([fault for document in self.documents
-                          for fault in check(document, self.ours)])
 
     def assert_none(self, faults):
         if faults:
