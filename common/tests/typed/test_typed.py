@@ -10,8 +10,7 @@ import typed  # first: it says where the rest lies
 import terminals
 
 MOST_NOT_RUN = 25  # rows of commands.tsv that say so, each with its reason
-TOOLS = ("unshare", "setsid", "ss", "ip", "git", "bash", "ab", "wrk", "strace", "redis-server",
-         "pandoc", "weasyprint")
+TOOLS = ("ip", "git", "pandoc", "weasyprint", *terminals.NEEDS)
 
 
 class Inventory(unittest.TestCase):

@@ -3,7 +3,6 @@
 
     typed.py             types the rows of commands.tsv that say `type`, `stay` or `fail`
     typed.py --slow      types those that say `slow`: before a release, about two hours
-    typed.py --list      says of each command which test runs it
 
 commands.tsv has a row for each command, under the name of a page. The rows of a page are typed in
 their order, into the two terminals of a reader, in a fresh copy of the project and on a network of
@@ -256,12 +255,6 @@ def start(*options):
 
 
 def main(arguments):
-    if "--list" in arguments:
-        rows, typed = read_table(), transcribed()
-        for each in all_commands():
-            print("%s:%d\t%s\t%s" % (each.page, each.line, each.text,
-                                    who_runs(each, rows, typed) or "NOTHING"))
-        return 0
     if "--here" not in arguments:
         return terminals.show(start(*arguments))
     faults = type_rows({"slow"} if "--slow" in arguments else {"type", "stay", "fail"})
