@@ -18,8 +18,7 @@ common/*.c in every way that it knows, and COUNT of these mutants are drawn and 
   out, and tries those that survived once more.
 - Needs build/universalmutator, and what is tried and tries: `make mutants SAMPLE=COUNT` makes them.
 - A line for each, and the change of those that survived. The last line: N of M found. Status 1 if any
-  survived, if a case failed without a mutant, because then the cases behind it were not run, or if
-  equivalent.tsv has an entry whose line is no longer there.
+  survived, or if a case failed without a mutant, because then the cases behind it were not run.
 """
 
 import collections
@@ -27,6 +26,7 @@ import contextlib
 import glob
 import hashlib
 import io
+import itertools
 import os
 import re
 import shutil
@@ -145,15 +145,6 @@ def equivalent():
     return {tuple(row[:4]): row[4] for row in rows}
 
 
-def stale(entries):
-    there = set()
-    for path in {entry[0] for entry in entries}:
-        with contextlib.suppress(FileNotFoundError):
-            lines = lines_of(path)
-            there.update((path, *each) for each in zip(functions(lines), map(shown, lines)))
-    return [entry for entry in entries if entry[:3] not in there]
-
-
 # ---- drawing ------------------------------------------------------------------------------------
 
 def write(folder, mutant):
@@ -186,49 +177,35 @@ def object_code(folder, path):
 
 
 class Record:
-    """build/mutants-sample/SEED.tsv: the word on each mutant that was looked at, and its code."""
+    """build/mutants-sample/SEED.tsv: the word on each mutant that was tried."""
 
     def __init__(self, seed):
         self.path = os.path.join(BUILT, "%d.tsv" % seed)
         self.words = {}
         if os.path.exists(self.path):
             with open(self.path, encoding="utf-8") as file:
-                for line in file:
-                    key, word, code, *_ = line.split("\t")
-                    self.words[key] = word, code
+                self.words = dict(line.split("\t")[:2] for line in file)  # the last word counts
 
-    def add(self, mutant, word, code, why=""):
-        self.words[mutant.key] = word, code
-        row = (mutant.key, word, code, why, "%s:%d" % (mutant.path, mutant.number),
+    def add(self, mutant, word, why):
+        row = (mutant.key, word, why, "%s:%d" % (mutant.path, mutant.number),
                mutant.function, mutant.original, mutant.mutated)
         with open(self.path, "a", encoding="utf-8") as file:
             file.write("\t".join(row) + "\n")
 
 
-INVALID, SAME = "invalid", "same code"
-
-
-def draw(count, seed, record, folder):
-    """Yields so many mutants, each with its code."""
+def draw(seed, folder):
+    """Yields the mutants in the order in which the seed draws them."""
     paths = sorted(os.path.relpath(path, TOP) for path in glob.glob(TOP + "/common/*.c"))
     candidates = sorted(mutant for path in paths for mutant in all_mutants(path, seed))
     codes = {}
     for mutant in candidates:
         if mutant.path not in codes:
-            codes[mutant.path] = {object_code(folder, mutant.path)}
-        word, code = record.words.get(mutant.key, (None, None))
-        if not word:
-            write(folder, mutant)
-            code = object_code(folder, mutant.path) or INVALID
-        if code == INVALID or code in codes[mutant.path]:
-            if not word:
-                record.add(mutant, INVALID if code == INVALID else SAME, code)
-            continue
-        codes[mutant.path].add(code)
-        yield mutant, code
-        count -= 1
-        if count == 0:
-            return
+            codes[mutant.path] = {None, object_code(folder, mutant.path)}
+        write(folder, mutant)
+        code = object_code(folder, mutant.path)
+        if code not in codes[mutant.path]:
+            codes[mutant.path].add(code)
+            yield mutant
 
 
 # ---- trying one ---------------------------------------------------------------------------------
@@ -280,7 +257,7 @@ def found_by(stage, folder):
     return None
 
 
-def examine(mutant, code, folders):
+def examine(mutant, folders):
     """From the mutant to the verdict; a generator that yields the process it waits for."""
     began, folder = time.monotonic(), folders.pop()
     write(folder, mutant)
@@ -295,7 +272,7 @@ def examine(mutant, code, folders):
                 break
     restore(folder, mutant.path)
     folders.append(folder)
-    return mutant, code, by, time.monotonic() - began
+    return mutant, by, time.monotonic() - began
 
 
 # ---- all of them --------------------------------------------------------------------------------
@@ -310,17 +287,17 @@ def report(count, seed):
 
     def untried():
         nonlocal found
-        for mutant, code in draw(count, seed, record, folders.pop()):
+        for mutant in itertools.islice(draw(seed, folders.pop()), count):
             if mutant[1:2] + mutant[3:6] in known:
                 explained.append(mutant)
-            elif record.words.get(mutant.key, ("",))[0] == mutants.FOUND_OUT:
+            elif record.words.get(mutant.key) == mutants.FOUND_OUT:
                 found += 1
             else:
-                yield examine(mutant, code, folders)
+                yield examine(mutant, folders)
 
-    for mutant, code, by, seconds in mutants.verdicts(untried()):
+    for mutant, by, seconds in mutants.verdicts(untried()):
         word = mutants.FOUND_OUT if by else mutants.SURVIVED
-        record.add(mutant, word, code, by or "")
+        record.add(mutant, word, by or "")
         print("%-9s  %s:%d  %5.1f s  %s" % (word, mutant.path, mutant.number, seconds, by or ""))
         if by:
             found += 1
@@ -328,14 +305,11 @@ def report(count, seed):
             survived.append(mutant)
             print("    - %s\n    + %s" % (mutant.original, mutant.mutated))
         sys.stdout.flush()
-    gone = stale(known)
-    for entry in gone:
-        print("stale in %s: %s, %s(): %s" % (os.path.relpath(EQUIVALENT, TOP), *entry[:3]))
     for case in sorted(useless):
         print("%s fails without a mutant, too; the cases behind it were not run" % case)
     print("%d more are equivalent" % len(explained))
     print("%d of %d found" % (found, found + len(survived)))
-    return 1 if survived or gone or useless else 0
+    return 1 if survived or useless else 0
 
 
 def main(count, seed="1"):
