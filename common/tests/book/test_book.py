@@ -43,38 +43,6 @@ int main(void)
     "build/old.c": "",
 }
 
-RIGHT = (
-    # quotes: moved to the left, in a list, with cuts, at the end of a file
-    "Look:\n```c 07_epoll/main.c\nint twice(int n)\n{\n```",
-    "```c 07_epoll/main.c\nif (n > 0) {\n    n *= 2;\n\n    n += 0;\n}\n```",
-    "- so:\n\n  ```c 07_epoll/main.c\n  int twice(int n)\n  {\n  ```",
-    *("```c 07_epoll/main.c\nint twice(int n)\n{\n%s\n    return n;\n}\n```" % cut
-      for cut in ("...", "    ...", "    /* ... */", "# ...")),
-    "```c sketch\nint x;\n```", "```text common/conn.c\none\ntwo\n```",
-    # links: files, folders and other hosts; code holds none
-    "[a](main.c) ![b](../common/conn.c) [c](../loadtest/) [d](/README.md)\n"
-    "[e](https://example.com/x) [f]: <mailto:x@example.com>\n[g](..)",
-    "`[a](b)`\n\n```text\n[a](b.md)\n```\n<!-- [a](b.md) -->",
-    "# What `poll()` is asked, *always*\n\n# Twice\n\n# Twice\n\n"
-    '[a](#what-poll-is-asked-always) [b](#twice) [c](#twice-1)\n<a id="here"></a> [d](#here) [e](../README.md#the-top)',
-    "[a](../common/conn.c#L2) [b](../common/conn.c#L1-L2)",
-    # names, and what is no name of ours; output is no command
-    "`main.c` `conn.c` `common/` `common/tests/run` `07_epoll/main.c` `../common`",
-    "`/proc/PID/task` `/tmp` `text/html` `HTTP/1.1` `requests/s` `poll/*` `I/O`\n"
-    "`build/x/report.html` `.mine/0N_name/main.c` `0N_name/exercises/` `NAME.py` `x/NAME.c`\n"
-    "`127.0.0.1:6379` `sys/socket.h` `unistd.h` `report.html` `a.b`",
-    "`./epoll --port 1`\n\n```sh\nwc -l common/conn.c | ./bare\ncat /other/common/x.c build/x\n```",
-    "```text\n./epol: not found\n```",
-    # make's targets and variables, and exercises
-    "`make` `make all` `make epoll && ./epoll` `make -j2 -s all PARTS='unit x'`\n"
-    "`ONLY='poll/*' make help` `REDIS=here:1 make` `make TARGET`\n\n"
-    "    make help        # says what\n    make all   builds all",
-    "`make all EX=07/edge` `make all EX=0N/NAME`",
-    # options of ours, and of other programs
-    "`./epoll --port 0` `epoll --workers=3` `--levels` `loadtest/compare --dry-run`\n"
-    "`redis-server --port-x 1` `compare --levels 1`\n\n    taskset -c 0 ./epoll --port 0 | grep --color x",
-)
-
 WRONG = (  # line of the one fault, words of it, document
     (3, "n *= 2;", "```c 07_epoll/main.c\nif (n > 0) {\n  n *= 2;\n```"),  # moved unevenly
     (6, "n *= 3;", "Text.\n\n```c 07_epoll/main.c\n{\n    if (n > 0) {\n        n *= 3;\n\n        n += 0;\n```"),
@@ -118,11 +86,6 @@ class Checker(unittest.TestCase):
         faults = list(faults)
         self.assertEqual([fault.line for fault in faults], [line], faults)
         self.assertIn(words, faults[0].what)
-
-    def test_what_is_right_has_no_fault(self):
-        for text in RIGHT:
-            with self.subTest(text):
-                self.assertEqual(book.check(markdown.Document("07_epoll/README.md", text), self.ours), [])
 
     def test_what_is_wrong_has_one_on_its_line(self):
         for line, words, text in WRONG:
