@@ -9,10 +9,6 @@ class Wget(Case):
     def wget(self, *arguments):
         self.run_client("wget", "--tries=1", *arguments)
 
-    def test_wget_gets_a_file(self):
-        self.wget(self.url("/tux.png"))
-        self.assert_same_file(self.place("tux.png"), "tux.png")
-
     def test_wget_resumes_a_download(self):
         self.begin_download("large.bin", 3000000)
         self.wget("--continue", self.url("/large.bin"))
