@@ -46,27 +46,7 @@ def build():
 
 
 class Reading(unittest.TestCase):
-    """How a page is taken apart, and how lines are compared."""
-
-    def test_what_is_typed_and_in_which_order(self):
-        for page, expected in (
-                # what the text says of a server is typed before the block, or when it listens,
-                ("Start `./poll`:\n\n```console\n$ visit /\n```", [(4, ["./poll", "visit /"], None)]),
-                ("    strace ./poll -x\n\n```console\n$ visit /\n```", [(4, ["strace ./poll -x", "visit /"], None)]),
-                ("`visit /` it:\n```console\n$ ./poll\n```", [(3, ["./poll", "visit /"], None)]),
-                # but not from above a heading or another block; and a marker says why a block is not run
-                ("`./poll`\n# A\n`./epoll`\n```c\n```\n```console\n$ a\n```", [(7, ["a"], None)]),
-                ("<!-- not run: a browser -->\n\n```console\n$ a\n```\n```text\nb\n```",
-                 [(4, ["a"], "a browser"), (7, ["b"], None)])):
-            found = [(step.line, [each if step.is_text else each.text for each in step.commands], step.why_not)
-                     for step in terminals.steps(markdown.Document("README.md", page))]
-            self.assertEqual(found, expected)
-
-    def test_commands_go_over_lines_and_have_lines_below_them(self):
-        block = markdown.Block(5, "console", ["$ for i in 1 2; do", ">  a", "> done", "x", "$ b", "> y"])
-        self.assertEqual(
-            [(each.line, each.text, each.printed) for each in terminals.commands_of(block)],
-            [(5, "for i in 1 2; do\n a\ndone", ["x"]), (9, "b\ny", [])])
+    """What the pages themselves do not show: that a line which is missing is missed."""
 
     def test_what_stands_for_others(self):
         for wanted, printed, same in (
