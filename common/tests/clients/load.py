@@ -21,14 +21,10 @@ class Load(Case):
     # once more: the guestbook's by Redis, a file's by its size.
 
     def test_ab_signs_in_two_hundred_visitors(self):
-        before = self.visitors()
-        self.ab("-l", self.url("/guestbook"))
-        self.assertEqual(self.visitors() - before, REQUESTS)
-
-    def test_ab_signs_in_two_hundred_visitors_on_kept_connections(self):
-        before = self.visitors()
-        self.ab("-l", "-k", self.url("/guestbook"))
-        self.assertEqual(self.visitors() - before, REQUESTS)
+        for options in ((), ("-k",)):
+            before = self.visitors()
+            self.ab("-l", *options, self.url("/guestbook"))
+            self.assertEqual(self.visitors() - before, REQUESTS)
 
     def test_ab_gets_a_file_two_hundred_times(self):
         for options in ((), ("-k",)):
