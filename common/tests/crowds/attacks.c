@@ -48,13 +48,11 @@ static void prepare(void)
 static void start_target(int timeout)
 {
     char count[16], seconds[16];
-    bool is_fixed = server_is("preforking") || server_is("prethreading");
     timeout_ms = timeout;
-    workers = is_fixed ? attackers + 100 : 0;
+    workers = server_has_pool() ? attackers + 100 : 0;
     snprintf(count, sizeof(count), "%d", workers);
     snprintf(seconds, sizeof(seconds), "%.1f", timeout / 1000.0);
-    start_server("--root", place("root"), "--timeout", seconds, is_fixed ? "--workers" : NULL,
-                 count);
+    start_server("--root", place("root"), "--timeout", seconds, POOL_OF(count));
     wait_until(count_workers() == workers, SOON_MS, "workers: %d", count_workers());
 }
 

@@ -157,7 +157,7 @@ static void come_in(void)
  * but a descriptor. */
 static void check_cost(int descriptors_before)
 {
-    if (server_is("poll") || server_is("epoll"))
+    if (server_is_loop())
         check(count_descriptors(server_pid) == descriptors_before + crowd_size &&
                   count_workers() == 0,
               "%d descriptors, %d before", count_descriptors(server_pid), descriptors_before);

@@ -188,6 +188,18 @@ int list_children(pid_t pid, pid_t *children, int room, char *states)
     return count;
 }
 
+pid_t serving_process(void)
+{
+    enum { ROOM = 64 };
+    pid_t children[ROOM];
+    char states[ROOM];
+    if (!server_is("preforking"))
+        return server_pid;
+    wait_until(list_children(server_pid, children, ROOM, states) == 1 && states[0] != 'Z', 2000,
+               "not one worker");
+    return children[0];
+}
+
 int count_children(void)
 {
     return list_children(server_pid, NULL, INT_MAX, NULL);
@@ -247,7 +259,7 @@ static int count_waiting_workers(void)
 
 void await_workers(int count)
 {
-    if (strncmp(server_name, "pre", 3) == 0 && !getenv("NO_WORKERS"))
+    if (server_has_pool() && !getenv("NO_WORKERS"))
         wait_until(count_waiting_workers() >= count, SOON_MS, "of %d workers %d wait for clients",
                    count, count_waiting_workers());
 }

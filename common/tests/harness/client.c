@@ -50,22 +50,23 @@ static void remember_heard(const struct client *c, const char *bytes, size_t len
     add(&heard, bytes, end ? (size_t)(end - bytes) : len);
 }
 
-/* As one would type it in C. */
-static void print_excerpt(FILE *out, const char *what, const struct excerpt *e)
+void print_bytes(FILE *out, const char *bytes, size_t len)
 {
-    fprintf(out, "\n%s: \"", what);
-    for (size_t i = 0; i < e->len; i++) {
-        unsigned char byte = (unsigned char)e->bytes[i];
-        if (byte == '\r' || byte == '\n')
-            fputs(byte == '\r' ? "\\r" : "\\n", out);
+    static const char special[] = "\r\n\t\"\\", names[] = "rnt\"\\";
+    putc('"', out);
+    for (size_t i = 0; i < len && i < EXCERPT; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        const char *found = byte ? strchr(special, byte) : NULL;
+        if (found)
+            fprintf(out, "\\%c", names[found - special]);
         else if (byte < ' ' || byte > '~')
-            fprintf(out, "\\x%02x", byte);
+            fprintf(out, "\\%03o", byte);
         else
-            fputc(byte, out);
+            putc(byte, out);
     }
-    fputs("\"", out);
-    if (e->whole > e->len)
-        fprintf(out, " and %zu bytes more", e->whole - e->len);
+    putc('"', out);
+    if (len > EXCERPT)
+        fprintf(out, " and %zu bytes more", len - EXCERPT);
 }
 
 const char *last_exchange(void)
@@ -73,10 +74,14 @@ const char *last_exchange(void)
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    if (out && said.whole > 0)
-        print_excerpt(out, "Sent", &said);
-    if (out && heard.whole > 0)
-        print_excerpt(out, "Answered", &heard);
+    if (out && said.whole > 0) {
+        fputs("\nSent: ", out);
+        print_bytes(out, said.bytes, said.whole);
+    }
+    if (out && heard.whole > 0) {
+        fputs("\nAnswered: ", out);
+        print_bytes(out, heard.bytes, heard.whole);
+    }
     if (!out || fclose(out) != 0)
         return "";
     return text;

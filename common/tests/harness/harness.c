@@ -59,6 +59,16 @@ bool server_is(const char *name)
     return strcmp(server_name, name) == 0;
 }
 
+bool server_is_loop(void)
+{
+    return server_is("poll") || server_is("epoll");
+}
+
+bool server_has_pool(void)
+{
+    return server_is("preforking") || server_is("prethreading");
+}
+
 bool server_is_ours(void)
 {
     return !getenv("CALLS_ITSELF");
@@ -202,7 +212,7 @@ static void launch(const char *const *options)
         words[count++] = own[i];
     snprintf(binary, sizeof(binary), "%s/%s", directory ? directory : ".", server_name);
     snprintf(where, sizeof(where), "unix:%s", place("redis"));
-    if (strncmp(server_name, "pre", 3) == 0 && !getenv("NO_WORKERS")) {
+    if (server_has_pool() && !getenv("NO_WORKERS")) {
         words[count++] = "--workers";
         words[count++] = "8";
     }
@@ -257,6 +267,13 @@ void start_server_with(const char *const *options)
         note_program(getenv("FOLDERS"));
     check(end && strcmp(end, "\n") == 0 && server_port > 0 && server_port < 65536,
           "the banner is: %s", banner);
+}
+
+void start_server_again(void)
+{
+    char port[16];
+    snprintf(port, sizeof(port), "%d", server_port);
+    start_server("--port", port);
 }
 
 /* Would the next SIGTERM be the default one, neither caught nor blocked? */
@@ -382,4 +399,3 @@ SUITE(threading);
 SUITE(prethreading);
 SUITE(poll);
 SUITE(epoll);
-SUITE(harness);

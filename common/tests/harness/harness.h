@@ -131,7 +131,9 @@ extern int server_port;
 
 bool server_is(const char *name);
 bool server_is_ours(void);       /* one of the seven, which is not graded */
+bool server_is_loop(void);       /* chapter 6 or 7 */
 bool server_has_workers(void);   /* knows --workers */
+bool server_has_pool(void);      /* makes its workers at its start: chapter 3 or 5 */
 bool server_has_sanitizer(void); /* which has memory and calls of its own */
 
 /* Starts the server, on a free port and with our Redis' socket: start_server("-v", "-k", "0"), and
@@ -139,6 +141,11 @@ bool server_has_sanitizer(void); /* which has memory and calls of its own */
  * knows no --workers is not told of them. */
 #define start_server(...) start_server_with((const char *const[]){"", ##__VA_ARGS__, NULL})
 void start_server_with(const char *const *options);
+
+/* The last words for start_server(), so that one that has a pool has so many workers in it. */
+#define POOL_OF(count) server_has_pool() ? "--workers" : NULL, count
+
+void start_server_again(void); /* on the port of the one before, which has ended */
 
 /* The next server is started by this program, which has to turn into it (execve(2)), as prlimit,
  * setpriv and `strace -DD` do: run_under("prlimit", "--nofile=24"). */
@@ -188,6 +195,7 @@ int count_parts(const char *text, const char *part);
 int count_descriptors(pid_t);
 int list_children(pid_t, pid_t *children, int room, char *states); /* how many; NULL: not asked */
 int count_children(void);                                          /* of the server */
+pid_t serving_process(void); /* the one that accepts: of chapter 3 its only worker */
 int list_threads(pid_t, pid_t *threads, int room);
 
 /* What /proc says of a process or thread, "" if it is gone; and of that the number behind a name,
@@ -266,7 +274,7 @@ void start_stand_in(void);
 
 /* How it answers, until told otherwise; {0}: as Redis does. */
 struct manner {
-    const char *at;   /* which command, "GET"; "": whoever connects, before any; NULL: every */
+    const char *at;   /* which command, "GET"; NULL: every */
     const char *says; /* instead of the reply; NULL: the reply */
     bool half;        /* only the first half of that */
     bool in_bytes;    /* one after the other, each when the last one has been read */
@@ -327,6 +335,7 @@ bool has_heard(const struct client *);           /* is there something to hear r
 /* The last request and the first line that answered it, for whoever wonders why a test failed; "",
  * where nobody has said anything. */
 const char *last_exchange(void);
+void print_bytes(FILE *, const char *bytes, size_t len); /* the first of them, to be typed into C */
 
 /* Waits until the client's socket is ready for one of the events; false: the time is over. After
  * two seconds, and at the end if the wait was in vain, it records what the processes and sockets

@@ -152,10 +152,6 @@ static void take_in(void)
     p->fd = fd;
     p->silent = false;
     p->len = 0;
-    if (manner.at && !*manner.at) {
-        utter(fd, manner.says ? manner.says : "", manner.says ? strlen(manner.says) : 0, &manner);
-        hang_up_on(p);
-    }
 }
 
 static void receive(struct peer *p)

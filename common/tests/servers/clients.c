@@ -12,10 +12,7 @@ EVERY_SERVER(a_silent_client_keeps_nobody_from_being_served)
 
 EVERY_SERVER(a_kept_client_that_idles_keeps_nobody_from_being_served)
 {
-    if (server_is("preforking") || server_is("prethreading"))
-        start_server("--workers", "1");
-    else
-        start_server();
+    start_server(POOL_OF("1"));
     struct client *idle = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     check(hear(idle)->kept, "nobody else was there, and it was not kept");
     int64_t start = now_ms();

@@ -372,12 +372,11 @@ static int64_t count_all_sleeps(int *threads)
 static void check_sleep(const char *with)
 {
     enum { WATCHED_MS = 1500, CPU_MS = 150, TICKS_A_SECOND = 5 };
-    bool loop = server_is("poll") || server_is("epoll");
     int threads;
     int64_t start = now_ms(), before = count_all_sleeps(&threads), cpu_ms = server_cpu_ms();
     poll(NULL, 0, WATCHED_MS); /* not for something to happen, but for nothing to */
     int64_t sleeps = count_all_sleeps(&threads) - before, ms = now_ms() - start;
-    int64_t most = loop ? ms / 1000 : threads * (ms * TICKS_A_SECOND / 1000 + 1);
+    int64_t most = server_is_loop() ? ms / 1000 : threads * (ms * TICKS_A_SECOND / 1000 + 1);
     check(sleeps <= patience(most), "%lld times in %lld ms, %d threads, with %s", (long long)sleeps,
           (long long)ms, threads, with);
     cpu_ms = server_cpu_ms() - cpu_ms;

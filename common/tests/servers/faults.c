@@ -193,27 +193,13 @@ static unsigned server_bit(void)
     return 1U << i;
 }
 
+/* Of several, the same one has to recover. */
 static void start_with_one_worker(void)
 {
-    if (server_is("preforking") || server_is("prethreading"))
-        start_server("-v", "--timeout", "5", "--workers", "1"); /* the same one has to recover */
-    else
-        start_server("-v", "--timeout", "5");
+    start_server("-v", "--timeout", "5", POOL_OF("1"));
 }
 
 enum { ROOM = 64 };
-
-/* The process that accepts: chapter 3's one worker. */
-static pid_t serving_process(void)
-{
-    pid_t children[ROOM];
-    char states[ROOM];
-    if (!server_is("preforking"))
-        return server_pid;
-    wait_until(list_children(server_pid, children, ROOM, states) == 1 && states[0] != 'Z', 2000,
-               "not one worker");
-    return children[0];
-}
 
 static pid_t strace_pid;
 

@@ -343,10 +343,7 @@ EVERY_SERVER(a_page_of_twenty_entries_as_long_as_may_be_arrives_whole)
     char form[4096] = "guest-name=";
     size_t len = strlen(form);
     start_redis();
-    if (server_is("preforking") || server_is("prethreading"))
-        start_server("--workers", "1"); /* whose memory serves page after page */
-    else
-        start_server();
+    start_server(POOL_OF("1")); /* whose memory serves page after page */
     for (int i = 0; i < NAME; i++)
         len += (size_t)snprintf(form + len, sizeof(form) - len, "%%26");
     len += (size_t)snprintf(form + len, sizeof(form) - len, "&guest-remarks=");

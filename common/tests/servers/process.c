@@ -159,7 +159,7 @@ EVERY_SERVER(whoever_speaks_while_it_is_stopped_is_answered)
 {
     enum { MANY = 400, FEW = 8, KEPT_MS = 2000 };
     static struct client *crowd[MANY];
-    bool is_loop = server_is("poll") || server_is("epoll"); /* more than there are in one round */
+    bool is_loop = server_is_loop(); /* more than there are in one round */
     int count = server_is("iterative") ? 1 : is_loop ? MANY : FEW;
     start_server("--keep-alive", "2");
     await_workers(FEW);
@@ -254,14 +254,12 @@ EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most
 
 EVERY_SERVER(a_port_can_be_taken_again_at_once)
 {
-    char port[16];
     start_server();
     struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     hear(c); /* the server closes first, so its side stays behind in TIME_WAIT */
     hang_up(c);
-    snprintf(port, sizeof(port), "%d", server_port);
     stop_server();
-    start_server("--port", port);
+    start_server_again();
     check_file(get("/"), "public/index.html");
 }
 
@@ -334,15 +332,13 @@ ONLY_SERVER(forking, a_crowd_that_has_gone_makes_no_child_dearer)
 
 ONLY_SERVER(forking, a_child_outlives_its_parent_but_does_not_hold_the_port)
 {
-    char port[16];
     start_server();
     struct client *c = dial();
     pid_t parent = server_pid;
     say_and_be_read(c, "GET / HTTP/1.1\r\n");
     kill(parent, SIGKILL);
     await_exit(1000);
-    snprintf(port, sizeof(port), "%d", server_port);
-    start_server("--port", port);
+    start_server_again();
     check_file(get("/"), "public/index.html");
     say(c, "Host: test\r\n\r\n");
     check_file(hear(c), "public/index.html");
@@ -455,7 +451,6 @@ ONLY_SERVER(preforking, no_worker_outlives_the_parent)
 /* Not even for a client that it may serve for hours: the worker would hold the port as long. */
 ONLY_SERVER(preforking, a_worker_in_the_middle_of_a_request_outlives_the_parent_by_five_seconds)
 {
-    char port[16];
     pid_t workers[ROOM];
     start_server("--workers", "3", "--timeout", "100");
     wait_until(list_children(server_pid, workers, ROOM, NULL) == 3, 1000, "not 3 workers");
@@ -465,8 +460,7 @@ ONLY_SERVER(preforking, a_worker_in_the_middle_of_a_request_outlives_the_parent_
     await_orphans(workers, 3, 7000);
     hear_end(c);
     hang_up(c);
-    snprintf(port, sizeof(port), "%d", server_port);
-    start_server("--port", port);
+    start_server_again();
     check_file(get("/"), "public/index.html");
 }
 
@@ -540,16 +534,6 @@ ONLY_SERVER(threading, one_fault_ends_all_clients)
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
-/* The process that accepts and serves; or accepts only, in chapter 2. */
-static pid_t serving_process(void)
-{
-    pid_t children[ROOM];
-    if (!server_is("preforking"))
-        return server_pid;
-    wait_until(list_children(server_pid, children, ROOM, NULL) == 1, 1000, "not one worker");
-    return children[0];
-}
-
 static void three_hundred_requests(void)
 {
     for (int i = 0; i < 50; i++) {
@@ -580,10 +564,8 @@ AGAINST(prethreading, there_is_room_for_all_descriptors_before_the_first_client)
 EVERY_SERVER(three_hundred_requests_leave_no_descriptor_behind)
 {
     start_redis();
-    if (server_is("preforking") || server_is("prethreading"))
-        start_server("--workers", "1"); /* which has one Redis connection, like the others */
-    else
-        start_server();
+    let_it_look_at_itself();
+    start_server(POOL_OF("1")); /* which has one Redis connection, like the others */
     pid_t pid = serving_process();
     get("/guestbook");
     get("/");

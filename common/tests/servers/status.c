@@ -57,11 +57,6 @@ static int count_in(const char *state, int *slot)
     return count;
 }
 
-static bool is_loop(void)
-{
-    return server_is("poll") || server_is("epoll");
-}
-
 /* ---- the document -------------------------------------------------------------------------- */
 
 static void check_field(int at, const char *path)
@@ -146,8 +141,10 @@ EVERY_SERVER(it_says_who_it_is)
     check(*json_text(&json, "version") && *json_text(&json, "architecture"), "it says nothing");
     check(json_number(&json, "pid") == server_pid, "%lld", json_number(&json, "pid"));
     check(json_number(&json, "uptime_ms") <= now_ms() - start + patience(SOON_MS), "older");
-    bool made = server_is("preforking") || server_is("prethreading");
-    long long most = made ? 8 : server_is("forking") ? 2048 : server_is("threading") ? 16384 : 1;
+    long long most = server_has_pool()        ? 8
+                     : server_is("forking")   ? 2048
+                     : server_is("threading") ? 16384
+                                              : 1;
     check(json_number(&json, "workers_most") == most, "%lld", json_number(&json, "workers_most"));
 }
 
@@ -285,8 +282,8 @@ static bool says_exactly(const char *const states[], int count)
         if (json_number(&json, path) != expected)
             return false;
         snprintf(path, sizeof(path), "slots.0.by_state.%s", names[i]);
-        if (is_loop() ? json_number(&json, path) != expected
-                      : count_in(names[i], &slot) != expected)
+        if (server_is_loop() ? json_number(&json, path) != expected
+                             : count_in(names[i], &slot) != expected)
             return false;
     }
     return true;
@@ -312,10 +309,7 @@ static void hold_seven(void)
     check(truncate(place("root/public/large.bin"), 64 << 20) == 0, "no room");
     start_redis();
     let_it_look_at_itself();
-    if (server_is("preforking") || server_is("prethreading"))
-        start_server("--root", place("root"), "--timeout", "100", "-k", "60", "-w", "12");
-    else
-        start_server("--root", place("root"), "--timeout", "100", "-k", "60");
+    start_server("--root", place("root"), "--timeout", "100", "-k", "60", POOL_OF("12"));
     await_workers(12);
     freeze_redis();
     for (int i = 0; i < HELD; i++)
@@ -354,7 +348,7 @@ CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly_until_
 {
     hold_seven();
     wait_until(says_exactly(held_states, HELD), SOON_MS, "the board says: %s", board_text());
-    if (is_loop())
+    if (server_is_loop())
         check(count_slots() == 1 && strcmp(text_of(0, "state"), "loop") == 0 &&
                   strcmp(text_of(0, "since_ms"), "null") == 0,
               "%d slots", count_slots());
@@ -372,27 +366,6 @@ CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly_until_
     }
     thaw_redis();
     hang_up(held[6]);
-}
-
-CONCURRENT_SERVERS(it_says_how_long_a_client_has_been_waiting)
-{
-    static const char *const reading[] = {"reading"};
-    int slot = 0;
-    let_it_look_at_itself();
-    start_server();
-    struct client *c = dial();
-    int64_t before = now_ms();
-    say(c, "GET /half HTTP/1.1\r\n");
-    wait_until(says_exactly(reading, 1), SOON_MS, "%s", board_text());
-    poll(NULL, 0, 300);
-    wait_until(says_exactly(reading, 1), SOON_MS, "%s", board_text());
-    long long ms = -1, longest = now_ms() - before + 10, shortest = 290;
-    for (slot = 0; *text_of(slot, "state"); slot++)
-        if (!is_loop() && atoll(text_of(slot, "since_ms")) > ms &&
-            strcmp(text_of(slot, "state"), "reading") == 0)
-            ms = atoll(text_of(slot, "since_ms"));
-    check(is_loop() || (ms >= shortest && ms <= longest), "%lld ms, and not %lld to %lld", ms,
-          shortest, longest);
 }
 
 /* The iterative server's status waits like everybody else, and then there is nobody but itself. */

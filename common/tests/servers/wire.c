@@ -257,24 +257,6 @@ static FILE *failing;
 static int failed;
 static long long stored; /* entries there should be in the guestbook */
 
-/* The first bytes of a row, so that they can be typed into C again. */
-static void print_bytes(FILE *out, struct bytes bytes)
-{
-    enum { SHOWN = 400 };
-    for (size_t i = 0; i < bytes.len && i < SHOWN; i++) {
-        unsigned char byte = (unsigned char)bytes.at[i];
-        static const char special[] = "\r\n\t\"\\", names[] = "rnt\"\\";
-        const char *found = byte ? strchr(special, byte) : NULL;
-        if (found)
-            fprintf(out, "\\%c", names[found - special]);
-        else if (byte < ' ' || byte >= 127)
-            fprintf(out, "\\%03o", byte);
-        else
-            putc(byte, out);
-    }
-    fputs(bytes.len > SHOWN ? " ..." : "", out);
-}
-
 /* Passes sentence on a conversation, and ends it. `cut` is where the row was cut, or 0. */
 static void note(const struct wire_case *row, struct talk *talk, struct bytes bytes, size_t cut)
 {
@@ -284,9 +266,9 @@ static void note(const struct wire_case *row, struct talk *talk, struct bytes by
         fprintf(failing, "\n[%s] %s", row->rules, row->sentence);
         if (cut)
             fprintf(failing, ", cut at %zu", cut);
-        fputs(": \"", failing);
-        print_bytes(failing, bytes);
-        fprintf(failing, "\"\n  %s\n", problem);
+        fputs(": ", failing);
+        print_bytes(failing, bytes.at, bytes.len);
+        fprintf(failing, "\n  %s\n", problem);
     }
     end(talk);
 }

@@ -94,10 +94,7 @@ static void clients_who_hold_every_descriptor_keep_the_others_waiting_and_nothin
     enum { CROWD = 40, DESCRIPTORS = 24 };
     struct client *crowd[CROWD];
     run_under("prlimit", "--nofile=24");
-    if (server_is("prethreading"))
-        start_server("--timeout", "60", "--workers", "30");
-    else
-        start_server("--timeout", "60");
+    start_server("--timeout", "60", POOL_OF("30"));
     int inside = DESCRIPTORS - count_descriptors(server_pid); /* the first so many */
     for (int i = 0; i < CROWD; i++) {
         crowd[i] = dial();

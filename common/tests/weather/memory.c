@@ -47,10 +47,7 @@ static long measure_with(int clients)
 {
     char workers[16];
     snprintf(workers, sizeof(workers), "%d", clients);
-    if (strncmp(server_name, "pre", 3) == 0)
-        start_server("--keep-alive", "600", "--workers", workers);
-    else
-        start_server("--keep-alive", "600");
+    start_server("--keep-alive", "600", POOL_OF(workers));
     struct client **kept = calloc((size_t)clients, sizeof(struct client *));
     for (int i = 0; i < clients; i++)
         kept[i] = keep_client();
@@ -170,12 +167,8 @@ EVERY_SERVER(twenty_thousand_requests_of_all_kinds_leave_nothing_behind)
     enum { REQUESTS = 20000, WARM_UP = 4000, SLACK_KIB = 192 };
     skip_with_sanitizers();
     fill_guestbook();
-    if (strncmp(server_name, "pre", 3) == 0)
-        start_server("--workers", "4");
-    else if (server_has_workers())
-        start_server("--workers", "64"); /* whose slots on the board are soon all touched once */
-    else
-        start_server();
+    /* the slots of those without a pool are soon all touched once */
+    start_server("--workers", server_has_pool() ? "4" : "64");
     await_workers(4); /* or a late one's connection to Redis comes after the warm-up */
     for (int i = 0; i < WARM_UP; i += A_ROUND)
         one_round();

@@ -374,16 +374,14 @@ static pid_t start_hammering(void)
 
 EVERY_SERVER(twenty_restarts_under_load_never_find_the_port_taken)
 {
-    char port[16];
     start_redis();
     start_server();
-    snprintf(port, sizeof(port), "%d", server_port);
     pid_t hammer = start_hammering();
     for (int i = 0; i < stops(20); i++) {
         wait_until(count_descriptors(hammer) >= KEPT, SOON_MS, "its clients do not come back");
         check_file(get("/"), "public/index.html");
         stop_server();
-        start_server("--port", port);
+        start_server_again();
     }
     kill_group(&hammer);
 }
@@ -419,7 +417,6 @@ ONLY_SERVER(preforking, a_parent_killed_under_load_leaves_no_worker_and_a_free_p
 {
     enum { WORKERS = 8 };
     pid_t workers[ROOM];
-    char port[16];
     start_redis();
     start_server();
     begin_load();
@@ -433,8 +430,7 @@ ONLY_SERVER(preforking, a_parent_killed_under_load_leaves_no_worker_and_a_free_p
         wait_until(waitpid(workers[i], NULL, WNOHANG) == workers[i], 1000, "one lives on");
     load.turned_away = 0;
     check_no_loss(); /* what they had begun they have finished */
-    snprintf(port, sizeof(port), "%d", server_port);
-    start_server("--port", port);
+    start_server_again();
     check_file(get("/"), "public/index.html");
 }
 
