@@ -53,12 +53,7 @@ FILES = {
 CASES = {
     "three_hundred_requests_leave_no_descriptor_behind": Place("cost", OWN, "The code"),
     "a_server_without_anything_to_do_sleeps": Place("cost", SHARED, "Deadlines"),
-    "a_client_that_half_closes_still_gets_its_response":
-        Place("http", SHARED, "Reading, asking, writing"),
-    "ten_pipelined_requests_are_answered_in_order":
-        Place("http", SHARED, "Reading, asking, writing"),
     "a_body_that_is_too_large_is_refused_without_a_reset": Place("http", SHARED, "Lingering"),
-    "a_chunk_that_is_too_large_is_refused_without_a_reset": Place("http", SHARED, "Lingering"),
     "a_refused_client_that_goes_on_is_listened_to_for_its_time_and_no_longer":
         Place("weather", SHARED, "Lingering"),
 }
@@ -81,7 +76,6 @@ LEFT_OUT = {
     "ten_thousand_requests_leave_no_child_and_no_descriptor": LOAD,
     "a_worker_killed_under_load_costs_one_client_and_is_replaced_in_a_second": LOAD,
     "a_parent_killed_under_load_leaves_no_worker_and_a_free_port": LOAD,
-    "files_are_as_fast_as_ever_while_redis_is_frozen": LOAD,
     "a_post_answered_303_is_stored_once_and_any_other_at_most_once": LOAD,
     "a_second_after_a_restart_of_redis_every_page_is_there": LOAD,
     "a_page_of_a_million_entries_is_there_in_50_ms_and_takes_no_more_memory": LOAD,

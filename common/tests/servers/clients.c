@@ -115,21 +115,3 @@ EVERY_SERVER(a_client_that_leaves_in_the_middle_of_a_file_harms_nobody)
     reset(c);
     check_file(get("/"), place("root/public/index.html"));
 }
-
-EVERY_SERVER(a_hundred_clients_that_come_and_reset_harm_nobody)
-{
-    static const char *const words[] = {
-        "",
-        "GET / HT",
-        "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n",
-        "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n",
-    };
-    start_redis();
-    start_server();
-    for (int i = 0; i < 100; i++) {
-        struct client *c = dial_and_say(words[i % 4]);
-        reset(c);
-    }
-    check_file(get("/"), "public/index.html");
-    check(get("/guestbook")->status == 200, "the guestbook is gone");
-}

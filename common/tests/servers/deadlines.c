@@ -275,44 +275,6 @@ EVERY_SERVER(a_refused_client_that_leaves_is_listened_to_no_longer)
     check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));
 }
 
-/* ---- many at once -------------------------------------------------------------------------- */
-
-/* Waits until the server has closed, or answered, all of them; returns when the last was. */
-static void hear_from_all(struct client **clients, int count, int64_t start, int64_t deadline_ms)
-{
-    for (int i = 0; i < count; i++) {
-        int64_t left = start + deadline_ms + patience(LATE_MS) - now_ms();
-        struct pollfd fd = {.fd = clients[i]->fd, .events = POLLIN};
-        check(poll(&fd, 1, left > 0 ? (int)left : 0) == 1, "client %d of %d waits still", i, count);
-    }
-}
-
-/* Chapters 3 and 5 have a worker for each here. With fewer, those in the queue have not come in
- * yet, and their time begins when they do. */
-CONCURRENT_SERVERS(two_hundred_deadlines_at_once_are_all_kept)
-{
-    enum { EACH = 100 };
-    struct client *silent[EACH], *slow[EACH];
-    start_server("--timeout", "1", "--workers", "202");
-    int64_t start = now_ms();
-    for (int i = 0; i < EACH; i++) {
-        silent[i] = dial();
-        slow[i] = dial();
-        say(slow[i], "GET / HTTP/1.1\r\nHost: te");
-    }
-    int64_t last = now_ms();
-    check(!has_heard(silent[0]) || last - start >= 500 - EARLY_MS, "closed early");
-    hear_from_all(silent, EACH, last, 500);
-    check(!has_heard(slow[EACH - 1]) || now_ms() - last >= 1000 - EARLY_MS, "cut off early");
-    hear_from_all(slow, EACH, last, 1000);
-    for (int i = 0; i < EACH; i++) {
-        hear_end(silent[i]);
-        check(hear(slow[i])->status == 408, "status %d", slow[i]->answer.status);
-        hang_up(silent[i]);
-        hang_up(slow[i]);
-    }
-}
-
 /* Somebody is always behind it whose time is not over yet. */
 CONCURRENT_SERVERS(a_deadline_is_kept_though_others_come_behind_it)
 {
@@ -326,19 +288,6 @@ CONCURRENT_SERVERS(a_deadline_is_kept_though_others_come_behind_it)
         dial();
     hear_end(first);
     check_took(start, 500);
-}
-
-/* One at a time: each silent client costs the next one a tick, and no more. */
-ONLY_SERVER(iterative, ten_silent_clients_are_given_up_within_ten_ticks)
-{
-    enum { CLIENTS = 10, TICK = 200 };
-    start_server();
-    int64_t start = now_ms();
-    for (int i = 0; i < CLIENTS; i++)
-        dial();
-    check_file(get("/"), "public/index.html");
-    int64_t took = now_ms() - start;
-    check(took <= CLIENTS * TICK + patience(LATE_MS), "after %lld ms", (long long)took);
 }
 
 /* ---- nobody to serve ----------------------------------------------------------------------- */

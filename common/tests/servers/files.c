@@ -76,41 +76,26 @@ EVERY_SERVER(a_mebibyte_and_an_empty_file_arrive_whole)
     check_file(get("/empty.txt"), place("root/public/empty.txt"));
 }
 
-/* GET / with one more field, on a connection that is kept. */
-static const struct answer *get_home_with(struct client *c, const char *name, const char *value)
+/* GET with one more field, on a connection that is kept. */
+static const struct answer *get_with(struct client *c, const char *path, const char *name,
+                                     const char *value)
 {
     char request[256];
-    snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: test\r\n%s: %s\r\n\r\n", name,
-             value);
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: test\r\n%s: %s\r\n\r\n", path,
+             name, value);
     say(c, request);
     return hear(c);
-}
-
-EVERY_SERVER(a_file_that_has_not_changed_is_not_sent_again)
-{
-    start_server();
-    const struct answer *home = get("/");
-    const char *tag = field(home, "ETag"), *modified = field(home, "Last-Modified");
-    check(tag && tag[0] == '"' && modified, "ETag: %s, Last-Modified: %s", tag, modified);
-    struct client *c = dial();
-    check(get_home_with(c, "If-None-Match", tag)->status == 304, "status %d", c->answer.status);
-    check(field(&c->answer, "ETag") && strcmp(field(&c->answer, "ETag"), tag) == 0, "another tag");
-    check(get_home_with(c, "If-Modified-Since", modified)->status == 304, "status %d",
-          c->answer.status);
-    check_file(get_home_with(c, "If-None-Match", "\"another\""), "public/index.html");
-    check_file(get_home_with(c, "If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
-               "public/index.html");
 }
 
 EVERY_SERVER(a_browser_asks_each_time_whether_its_file_has_changed)
 {
     start_server();
     struct client *c = dial();
-    check_file(get_home_with(c, "Accept", "*/*"), "public/index.html");
+    check_file(get_with(c, "/", "Accept", "*/*"), "public/index.html");
     for (int i = 0; i < 2; i++) { /* what a 200 says of the browser's copy, a 304 says again */
         const char *rule = field(&c->answer, "Cache-Control");
         check(rule && strcmp(rule, "no-cache") == 0, "%s", rule ? rule : "nothing");
-        get_home_with(c, "If-None-Match", "*");
+        get_with(c, "/", "If-None-Match", "*");
     }
 }
 
@@ -161,52 +146,7 @@ EVERY_SERVER(no_file_was_modified_in_the_future)
     check(timegm(&modified) <= timegm(&date), "%s", field(answer, "Last-Modified"));
 }
 
-EVERY_SERVER(a_part_of_a_file_is_sent_where_one_is_asked_for)
-{
-    size_t size = 0;
-    const char *file = read_whole("public/index.html", &size);
-    const struct {
-        const char *range;
-        size_t first, last;
-    } parts[] = {
-        {"bytes=0-0", 0, 0},
-        {"bytes=10-19", 10, 19},
-        {"bytes=100-", 100, size - 1},
-        {"bytes=-7", size - 7, size - 1},
-        {"bytes=5-99999999999999999999", 5, size - 1},
-        {"bytes=-99999999999999999999", 0, size - 1},
-        {"bytes=003-005", 3, 5},
-    };
-    start_server();
-    struct client *c = dial();
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        char expected[64];
-        size_t len = parts[i].last - parts[i].first + 1;
-        snprintf(expected, sizeof(expected), "bytes %zu-%zu/%zu", parts[i].first, parts[i].last,
-                 size);
-        const struct answer *part = get_home_with(c, "Range", parts[i].range);
-        const char *range = field(part, "Content-Range");
-        check(part->status == 206 && range && strcmp(range, expected) == 0, "%s: %d, %s",
-              parts[i].range, part->status, range);
-        check(part->body_len == len && memcmp(part->body, file + parts[i].first, len) == 0,
-              "%s: %s", parts[i].range, part->body);
-        const char *offer = field(part, "Accept-Ranges");
-        check((offer && strcmp(offer, "bytes") == 0) || !server_is_ours(), "%s", offer);
-    }
-    check(get_home_with(c, "Range", "bytes=9999999-")->status == 416, "%d", c->answer.status);
-    check_file(get_home_with(c, "Range", "bytes=0-1,3-4"), "public/index.html");
-}
-
-/* The first byte of a file, if it is what the client knows. */
-static const struct answer *get_part_if(struct client *c, const char *path, const char *known)
-{
-    char request[256];
-    snprintf(request, sizeof(request),
-             "GET %s HTTP/1.1\r\nHost: test\r\nRange: bytes=0-0\r\nIf-Range: %s\r\n\r\n", path,
-             known);
-    say(c, request);
-    return hear(c);
-}
+#define PART_IF "Range: bytes=0-0\r\nIf-Range" /* the first byte, if the file is what is known */
 
 /* RFC 9110, 13.1.5 and 8.8.2.2: a file may be written twice in a second, and its date does not say
  * which of the two the client has. */
@@ -219,25 +159,26 @@ EVERY_SERVER(a_part_by_a_date_needs_a_date_that_is_over)
     write_file("root/public/large.bin", large, sizeof(large));
     start_server("--root", root);
     struct client *c = dial();
-    check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:37 GMT")->status == 206, "%d",
+    check(get_with(c, "/news.txt", PART_IF, "Sun, 06 Nov 1994 08:49:37 GMT")->status == 206, "%d",
           c->answer.status);
-    check(get_part_if(c, "/news.txt", "Sun, 06 Nov 1994 08:49:36 GMT")->status == 200, "%d",
+    check(get_with(c, "/news.txt", PART_IF, "Sun, 06 Nov 1994 08:49:36 GMT")->status == 200, "%d",
           c->answer.status);
     write_news("new", time(NULL) + 86400); /* Last-Modified is the time of the response */
-    wait_until(memcmp(get_part_if(c, "/news.txt", "none")->body, "new", 3) == 0, 3000,
+    wait_until(memcmp(get_with(c, "/news.txt", PART_IF, "none")->body, "new", 3) == 0, 3000,
                "it is as it was");
     snprintf(now, sizeof(now), "%s", field(&c->answer, "Last-Modified"));
-    check(get_part_if(c, "/news.txt", now)->status == 200, "%d for %s", c->answer.status, now);
+    check(get_with(c, "/news.txt", PART_IF, now)->status == 200, "%d for %s", c->answer.status,
+          now);
     time_t second;
     do {
         second = time(NULL);
         set_time("root/public/large.bin", second, 0);
         strftime(now, sizeof(now), "%a, %d %b %Y %H:%M:%S GMT", gmtime(&second));
-        get_part_if(c, "/large.bin", now);
+        get_with(c, "/large.bin", PART_IF, now);
     } while (time(NULL) != second);
     check(c->answer.status == 200, "%d in the same second", c->answer.status);
     wait_until(time(NULL) > second, 2000, "time stands still");
-    check(get_part_if(c, "/large.bin", now)->status == 206, "%d later", c->answer.status);
+    check(get_with(c, "/large.bin", PART_IF, now)->status == 206, "%d later", c->answer.status);
 }
 
 static bool is_date(const char *text)
@@ -245,14 +186,6 @@ static bool is_date(const char *text)
     struct tm date = {0};
     const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &date);
     return strlen(text) == 29 && end && !*end;
-}
-
-static void check_condition(struct client *c, const char *path, const char *fields, int status)
-{
-    char request[256];
-    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n\r\n", path, fields);
-    say(c, request);
-    check(hear(c)->status == status, "%s, %s: %d", path, fields, c->answer.status);
 }
 
 /* A date of HTTP has a year of four digits. File systems have other limits: this one may make
@@ -275,7 +208,7 @@ EVERY_SERVER(a_file_of_any_time_has_whole_fields)
     struct client *c = dial();
     for (int i = 0; i < TIMES; i++) {
         snprintf(path, sizeof(path), "/%d.txt", i);
-        const struct answer *answer = get_part_if(c, path, "yesterday");
+        const struct answer *answer = get_with(c, path, PART_IF, "yesterday");
         const char *date = field(answer, "Last-Modified"), *tag = field(answer, "ETag");
         check(answer->status == 200, "%s: status %d", path, answer->status);
         check(times[i] < 0 ? !date : date && is_date(date), "%s: %s", path, date);
@@ -284,11 +217,14 @@ EVERY_SERVER(a_file_of_any_time_has_whole_fields)
               "%s: %s", path, tag);
         if (times[i] > 0)
             continue;
-        check_condition(c, path, "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT",
-                        times[i] < 0 ? 200 : 304);
-        check_condition(c, path, "If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT", 200);
-        check_condition(c, path, "Range: bytes=0-0\r\nIf-Range: Wed, 31 Dec 1969 23:59:59 GMT",
-                        200);
+        check(get_with(c, path, "If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT")->status ==
+                  (times[i] < 0 ? 200 : 304),
+              "%s: status %d", path, c->answer.status);
+        check(get_with(c, path, "If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")->status ==
+                  200,
+              "%s: status %d", path, c->answer.status);
+        check(get_with(c, path, PART_IF, "Wed, 31 Dec 1969 23:59:59 GMT")->status == 200,
+              "%s: status %d", path, c->answer.status);
     }
 }
 
@@ -304,12 +240,17 @@ EVERY_SERVER(what_is_not_there_gets_a_page_that_says_so)
 }
 
 /* A browser sends more than a URI reference may hold, which is what Location is (RFC 9110, 10.2.2).
- */
-EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)
+ * And "//elsewhere/..." is an address of another host, to whoever is sent there. */
+EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
 {
     static const struct {
         const char *target, *location;
     } rows[] = {
+        {"//sub", "/sub/"},
+        {"///sub", "/sub/"},
+        {"//elsewhere.example/../sub", "/sub/"},
+        {"//elsewhere.example/..%2fsub", "/sub/"},
+        {"http://test//elsewhere.example/../sub", "/sub/"},
         {"/sub[1]", "/sub%5B1%5D/"},
         {"/sub%5b1%5d?a[]=1", "/sub%5B1%5D/?a%5B%5D=1"},
         {"/sub[1]?q=a|b{c}^`'", "/sub%5B1%5D/?q=a%7Cb%7Bc%7D%5E%60'"},
@@ -317,7 +258,9 @@ EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)
         {"/sub[1]?", "/sub%5B1%5D/?"},
     };
     const char *root = make_root();
-    check(mkdir(place("root/public/sub[1]"), 0755) == 0, "%s", strerror(errno));
+    check(mkdir(place("root/public/sub"), 0755) == 0 &&
+              mkdir(place("root/public/sub[1]"), 0755) == 0,
+          "%s", strerror(errno));
     start_server("--root", root);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct answer *answer = get(rows[i].target);
@@ -327,53 +270,12 @@ EVERY_SERVER(a_folder_without_its_slash_moves_to_a_valid_address)
     }
 }
 
-/* "//elsewhere/..." is an address of another host, to whoever is sent there. */
-EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
-{
-    static const char *const targets[] = {
-        "//sub",
-        "///sub",
-        "//elsewhere.example/../sub",
-        "//elsewhere.example/..%2fsub",
-        "http://test//elsewhere.example/../sub",
-    };
-    const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0755) == 0, "%s", strerror(errno));
-    start_server("--root", root);
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        const struct answer *answer = get(targets[i]);
-        const char *location = field(answer, "Location");
-        check(answer->status == 301 && location && strcmp(location, "/sub/") == 0, "%s: %d to %s",
-              targets[i], answer->status, location);
-    }
-}
-
+/* By links, or by the end of a name that C sees. What else a path may try is in special_files.c. */
 EVERY_SERVER(no_path_leads_out_of_public)
 {
     static const char *const targets[] = {
-        "/../secret",
-        "/../../../../../../../../etc/passwd",
-        "/sub/../../secret",
-        "/%2e%2e/secret",
-        "/..%2fsecret",
-        "/%2e%2e%2fsecret",
-        "/%252e%252e/secret",
-        "/sub/%2e%2e/%2E%2E/secret",
-        "/./.././secret",
-        "//../secret",
-        "/..//secret",
-        "/....//secret",
-        "/..%5csecret",
-        "/..;/secret",
-        "/%c0%ae%c0%ae/secret",
-        "/..%00/secret",
-        "/secret%00.html",
-        "/index.html%00.txt",
-        "http://test/../secret",
-        "/link",
-        "/folder-link/secret",
-        "/absolute-link",
-        "/process/cwd/Makefile",
+        "/secret%00.html",     "/index.html%00.txt", "/link",
+        "/folder-link/secret", "/absolute-link",     "/process/cwd/Makefile",
     };
     const char *root = make_root();
     check(mkdir(place("root/public/sub"), 0755) == 0 &&

@@ -28,6 +28,11 @@ EVERY_SERVER(the_count_has_thousands_separators)
     check_page(get("/guestbook"), "visitor number 1,000.");
     redis("SET guestbook:visitors 1234566");
     check_page(get("/guestbook"), "visitor number 1,234,567.");
+    redis("SET guestbook:visitors 9223372036854775806");
+    check_page(get("/guestbook"), "visitor number 9,223,372,036,854,775,807.");
+    redis("SET guestbook:visitors -1001");
+    check_page(get("/guestbook"), "visitor number -1,000.");
+    check_page(get("/guestbook"), "visitor number -999.");
 }
 
 EVERY_SERVER(a_page_takes_three_commands_one_after_the_other)
@@ -80,19 +85,6 @@ EVERY_SERVER(an_entrys_time_is_utc_wherever_the_server_stands)
     redisReply *entry = redis("LINDEX guestbook:entries 0");
     strptime(entry->str, "%Y-%m-%dT%H:%M:%SZ", &utc);
     check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s", entry->str);
-}
-
-EVERY_SERVER(markup_that_was_posted_comes_back_as_text)
-{
-    start_redis();
-    start_server();
-    check(post("guest-name=%3Cb%3E%26%22%27&guest-remarks=%3Cscript%3Ealert(1)%3C/script%3E")
-                  ->status == 303,
-          "not stored");
-    const struct answer *page = get("/guestbook");
-    check_page(page, "&lt;script&gt;alert(1)&lt;/script&gt;");
-    check_page(page, "&lt;b&gt;&amp;");
-    check(!body_has(page, "<script") && !body_has(page, "<b>"), "%s", page->body);
 }
 
 EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)

@@ -130,24 +130,6 @@ BLOCKING_SERVERS(who_pipelines_makes_way_too)
     check_file(hear(patient), "public/index.html");
 }
 
-/* Each request comes with the first byte of the next one, which so has begun whenever a response is
- * done. A beginning is not a request, and keeps nobody waiting. */
-BLOCKING_SERVERS(who_has_only_begun_the_next_request_makes_way)
-{
-    enum { MOST = 3 };
-    static const char request[] = "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nO"; /* PTIONS... */
-    int heard = 1;
-    start_server("--workers", "1");
-    struct client *patient, *greedy = begin_before_another(request, &patient);
-    say(greedy, request + BEGUN);
-    while (hear(greedy)->kept) {
-        check(++heard <= MOST, "%d requests, and somebody waits", MOST);
-        say(greedy, request + 1);
-    }
-    hang_up(greedy);
-    check_file(hear(patient), "public/index.html");
-}
-
 /* A read that fills the server's buffer may end in the middle of the next request. The rest of that
  * request may be in the socket, or it may come much later. The first request and the beginning of
  * the next one are 2, 4, 8 and 16 KiB together: buffers have such sizes. */

@@ -545,6 +545,7 @@ static void three_hundred_requests(void)
                       ->status == 304,
               "request %d", i);
         check(post("guest-name=&guest-remarks=")->status == 400, "request %d", i);
+        get(i % 2 ? "/status" : "/status.json");
         struct client *c = dial_and_say("GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n");
         reset(c);
     }
@@ -575,31 +576,4 @@ EVERY_SERVER(three_hundred_requests_leave_no_descriptor_behind)
     three_hundred_requests();
     wait_until(count_descriptors(pid) <= before, 2000, "%d at first, %d now", before,
                count_descriptors(pid));
-}
-
-/* ---- the harness itself -------------------------------------------------------------------- */
-
-static void the_record_of_a_long_wait_names_the_stopped_process(void)
-{
-    char stopped[64], traced[64];
-    start_redis();
-    start_server();
-    check(kill(server_pid, SIGSTOP) == 0 && waitpid(server_pid, NULL, WUNTRACED) == server_pid,
-          "the server cannot be stopped");
-    struct client *c = dial_and_say("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
-    check(!wait_for(c, POLLIN, now_ms() + 2200), "answered");
-    kill(server_pid, SIGCONT);
-    snprintf(stopped, sizeof(stopped), "  %d (%s) T", (int)server_pid, server_name);
-    snprintf(traced, sizeof(traced), "  %d (%s) t", (int)server_pid, server_name);
-    check(count_parts(last_record(), stopped) + count_parts(last_record(), traced) == 2,
-          "not twice: %s", stopped);
-    check(count_parts(last_record(), "connections: 0 accepted, 1 not yet") == 2,
-          "not in the queue");
-    check(count_parts(last_record(), "cmd=client|list") == 1, "Redis was not asked");
-    check(hear(c)->status == 200, "status %d", c->answer.status);
-    hang_up(c);
-}
-Test(harness, the_record_of_a_long_wait_names_the_stopped_process)
-{
-    run_case("forking", the_record_of_a_long_wait_names_the_stopped_process);
 }

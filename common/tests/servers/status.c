@@ -435,17 +435,6 @@ ONLY_SERVER(preforking, a_killed_workers_slot_is_given_to_its_successor)
         check(atoi(text_of(i, "slot")) == i && is_worker(atoi(text_of(i, "id"))), "slot %d", i);
 }
 
-/* More than are looked at closely. */
-ONLY_SERVER(preforking, a_hundred_and_fifty_workers_are_all_on_the_board)
-{
-    start_server("--workers", "150");
-    await_workers(150);
-    look();
-    check(count_slots() == 150, "%d slots", count_slots());
-    check(json_number(&json, "processes") == 151 && json_number(&json, "threads") == 151, "%lld",
-          json_number(&json, "processes"));
-}
-
 /* ---- who may see it ------------------------------------------------------------------------ */
 
 /* An IPv4 address of this machine that is not of its loopback interface: who connects to that,
@@ -618,23 +607,4 @@ EVERY_SERVER(for_the_status_it_opens_its_own_state_and_nothing_else)
     for (int i = 0; i < 3; i++)
         check(get("/status")->status == 200 && get("/status.json")->status == 200, "no status");
     stop_server(); /* checks what was opened */
-}
-
-/* One more is reserved by each worker that sleeps in accept4(2), on kernels that tell. */
-EVERY_SERVER(the_status_leaves_no_descriptor_behind)
-{
-    enum { TIMES = 20, WORKERS = 8 };
-    let_it_look_at_itself();
-    start_server("-k", "60");
-    await_workers(WORKERS);
-    struct client *c = dial_and_say(GET_KEPT("/status.json"));
-    read_status(hear(c));
-    long long before = json_number(&json, "descriptors");
-    for (int i = 0; i < TIMES; i++) {
-        say(c, GET_KEPT("/status") GET_KEPT("/status.json"));
-        check(hear(c)->status == 200, "%d", c->answer.status);
-        read_status(hear(c));
-    }
-    check(json_number(&json, "descriptors") <= before + WORKERS, "%lld at first, %lld now", before,
-          json_number(&json, "descriptors"));
 }

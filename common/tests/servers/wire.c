@@ -163,6 +163,11 @@ static bool check_head(const struct wire_case *row, const char *head, int status
     if (count_of(head, "Transfer-Encoding") + count_of(head, "Set-Cookie") + count_of(head, "X"))
         return bad("a field that should not be there in %s", head);
 
+    if (status == 304 && *etag && strcmp(value_of(head, "ETag"), etag) != 0)
+        return bad("another tag in %s", head);
+    if (server_is_ours() && status == 206 && !value_of(head, "Accept-Ranges"))
+        return bad("no offer of parts in %s", head);
+
     const char *type = value_of(head, "Content-Type");
     if (type && is_asked(row, 19) && count_of(head, "X-Content-Type-Options") != 1)
         return bad("browsers may guess the type of %s", head);
@@ -479,26 +484,4 @@ ONLY_SERVER(epoll, all_seven_give_the_same_answers_field_by_field)
         }
         stop_server();
     }
-}
-
-/* ---- the table itself ---------------------------------------------------------------------- */
-
-Test(wire_cases, there_are_enough_and_every_rule_has_some)
-{
-    int of_rule[23] = {0}, cut = 0;
-    for (size_t i = 0; i < WIRE_CASES; i++) {
-        char *end_of_number;
-        cut += wire_cases[i].cut;
-        for (const char *at = wire_cases[i].rules; *at; at = end_of_number) {
-            long rule = strtol(at, &end_of_number, 10);
-            cr_assert(rule >= 1 && rule <= 22 && end_of_number > at, "rule %s", at);
-        }
-        of_rule[rule_of(&wire_cases[i])]++;
-        for (size_t j = 0; j < i; j++)
-            cr_expect(strcmp(wire_cases[i].sentence, wire_cases[j].sentence) != 0, "twice: %s",
-                      wire_cases[i].sentence);
-    }
-    cr_expect(WIRE_CASES >= 300 && cut >= 60, "%d rows, %d of them cut", (int)WIRE_CASES, cut);
-    for (int rule = 1; rule <= 22; rule++)
-        cr_expect(of_rule[rule] > 0, "nothing holds rule %d", rule);
 }

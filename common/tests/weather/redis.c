@@ -235,29 +235,6 @@ static int64_t median_us(const char *target, int status)
     return times[TIMES / 2];
 }
 
-CONCURRENT_SERVERS(files_are_as_fast_as_ever_while_redis_is_frozen)
-{
-    enum { WAIT = 4 }; /* of 8 workers: each takes one with it */
-    struct client *waits[WAIT];
-    start_redis();
-    start_server("--timeout", "100");
-    int64_t before = median_us("/", 200);
-    freeze_redis();
-    for (int i = 0; i < WAIT; i++) {
-        waits[i] = dial_and_be_read("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-    }
-    int64_t meanwhile = median_us("/", 200);
-    for (int i = 0; i < WAIT; i++)
-        check(!has_heard(waits[i]), "it did not wait");
-    check(meanwhile < 3 * before || meanwhile < patience(3) * 1000,
-          "a file takes %lld us, before it was %lld", (long long)meanwhile, (long long)before);
-    thaw_redis();
-    for (int i = 0; i < WAIT; i++) {
-        check(hear(waits[i])->status == 200, "status %d", waits[i]->answer.status);
-        hang_up(waits[i]);
-    }
-}
-
 /* Chapter 1 serves nobody meanwhile: a file waits for the command's deadline, once for each client
  * who stands before it and asks Redis. */
 ONLY_SERVER(iterative, a_file_waits_for_those_before_it_who_wait_for_redis)
