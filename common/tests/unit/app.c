@@ -105,23 +105,6 @@ Test(app, the_page_says_what_kind_of_trouble_redis_has)
         expect_no_part("there is a Redis", content(), "redis-server");
         expect_part("come again", app.response.fields, "Retry-After: ");
     }
-    static const struct {
-        int why, status;
-        const char *said;
-    } lost[] = {
-        {REDIS_NOT_ADMITTED, 503, "password"},
-        {REDIS_NOT_READY, 503, "loading its data"},
-        {REDIS_NO_CONNECTION, 503, "redis-server --port"},
-        {REDIS_NO_REPLY, 504, "look before you post it again"},
-    };
-    for (size_t i = 0; i < COUNT(lost); i++) {
-        ask("GET /guestbook", "");
-        expect_number(lost[i].said, app_reply(&app, NULL, lost[i].why), RESPOND);
-        expect_number(lost[i].said, app.response.status, lost[i].status);
-        expect_part(lost[i].said, content(), lost[i].said);
-        cr_expect(!strstr(app.response.fields, "Retry-After: ") == (lost[i].status == 504), "%s",
-                  app.response.fields);
-    }
 }
 
 /* ---- redirects ----------------------------------------------------------------------------- */
@@ -156,21 +139,6 @@ static void come_from_here(void)
     status_start(&options, board, STATUS_THREADS, "a unit test");
     board_claim(board, 1);
     board_change_state(board_claim(board, 2), -1, STATUS_ASKING, clock_now_ms());
-}
-
-Test(app, shows_the_scoreboard_to_nobody_else)
-{
-    static const char *const lines[] = {"GET /status", "HEAD /status", "GET /status.json",
-                                        "GET /%73tatus.json", "GET /x/../status"};
-    come_from_here();
-    app.client = -1;
-    for (size_t i = 0; i < COUNT(lines); i++) {
-        ask(lines[i], "");
-        expect_number(lines[i], app.response.status, 403);
-        expect_part(lines[i], content(), "403 Forbidden");
-        expect_no_part(lines[i], content(), "asking");
-        expect_no_part(lines[i], app.response.fields, "Access-Control");
-    }
 }
 
 /* Rule 24, with --status all. A name may still lead anywhere, and a page of another host is still
@@ -271,43 +239,6 @@ Test(app, every_refusal_is_explained)
         expect_text(code, app.response.type, "text/html; charset=utf-8");
         expect_part(code, app.response.fields, "Cache-Control: no-store\r\n");
     }
-}
-
-/* Who is refused before the request is looked at has asked for nothing that Redis could lack. */
-Test(app, a_503_says_what_is_missing)
-{
-    app_clear(&app, 4096);
-    app_refuse(&app, 503);
-    expect_part("refused", content(), "no process or thread");
-    expect_no_part("refused", content(), "Redis");
-    expect_no_part("refused", content(), "look before you post");
-}
-
-Test(app, what_was_refused_is_not_shown)
-{
-    ask("GET /%3Cscript%3E", "");
-    expect_number("404", app.response.status, 404);
-    expect_no_part("404", content(), "script");
-}
-
-/* ---- what a request leaves behind ---------------------------------------------------------- */
-
-Test(app, clearing_closes_the_file_and_gives_memory_back)
-{
-    ask("GET /large.bin", "");
-    int fd = app.file.fd;
-    app_clear(&app, 0);
-    expect_number("closed", fcntl(fd, F_GETFD), -1);
-    expect_number("none", app.file.fd, -1);
-
-    ask("GET /none", "");
-    size_t size = app.buffer.size;
-    cr_assert(size > 0);
-    app_clear(&app, size);
-    expect_number("kept", app.buffer.size, size);
-    expect_number("empty", app.buffer.len, 0);
-    app_clear(&app, size - 1);
-    expect_number("given back", app.buffer.size, 0);
 }
 
 /* ---- templates that change ----------------------------------------------------------------- */

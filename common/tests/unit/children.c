@@ -19,8 +19,6 @@ static void start(void)
 
 TestSuite(children, .timeout = 60, .init = start);
 
-static int leash[2]; /* a pipe: who waits at its end lives until it is closed */
-
 static pid_t add_child(void (*live)(void))
 {
     pid_t pid = fork();
@@ -36,14 +34,6 @@ static pid_t add_child(void (*live)(void))
 
 static void end_at_once(void)
 {
-}
-
-static void wait_for_leash(void)
-{
-    char byte;
-    close(leash[1]);
-    if (read(leash[0], &byte, 1) < 0)
-        _exit(1);
 }
 
 static void reap_all(void)
@@ -77,35 +67,6 @@ Test(children, there_is_nobody_to_reap)
     expect_number("nobody", children_reap(&children), -1);
 }
 
-Test(children, the_living_are_left_alone)
-{
-    cr_assert(pipe(leash) == 0);
-    add_child(wait_for_leash);
-    expect_number("it lives", children_reap(&children), -1);
-    expect_number("it is known", HASH_COUNT(children.by_pid), 1);
-    expect_number("it has its slot", owners(), 1);
-    close(leash[1]);
-    reap_all();
-}
-
-/* One pending SIGCHLD may stand for many. */
-Test(children, one_signal_may_stand_for_many)
-{
-    cr_assert(pipe(leash) == 0);
-    for (int i = 0; i < 5; i++)
-        add_child(wait_for_leash);
-    close(leash[1]);
-    siginfo_t info;
-    struct child *child, *next;
-    HASH_ITER (hh, children.by_pid, child, next) /* all have ended; none is reaped */
-        cr_assert(waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT) == 0);
-    expect_number("slots", owners(), 5);
-    cr_expect(children_reap(&children) >= 0);
-    expect_number("all at once", HASH_COUNT(children.by_pid), 0);
-    expect_number("slots", owners(), 0);
-    expect_number("no zombie", waitpid(-1, NULL, WNOHANG), -1);
-}
-
 Test(children, the_shortest_life_is_told)
 {
     struct child *child, *next;
@@ -134,22 +95,6 @@ Test(children, strangers_are_reaped_without_harm)
     expect_number("reaped", waitpid(stranger, NULL, WNOHANG), -1);
 }
 
-static void show_score(const void *unused)
-{
-    char score[16] = "";
-    (void)unused;
-    children_die_first();
-    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-    if (read(fd, score, sizeof(score) - 1) > 0)
-        fputs(score, stdout);
-}
-
-Test(children, die_first_where_memory_runs_out)
-{
-    struct ending ending = run_apart(show_score, NULL);
-    expect_text("score", ending.out, "1000\n");
-}
-
 Test(children, waiting_ends_with_a_child)
 {
     int64_t start_time = clock_now_ms();
@@ -168,20 +113,6 @@ Test(children, waiting_ends_with_its_time)
 }
 
 /* ---- a child's signals --------------------------------------------------------------------- */
-
-static void be_interrupted(const void *unused)
-{
-    (void)unused;
-    children_reset_signals();
-    kill(getpid(), SIGINT);
-    kill(getpid(), SIGINT);
-    _exit(stop_requested() ? 2 : 3);
-}
-
-Test(children, a_child_leaves_SIGINT_to_its_parent)
-{
-    expect_number("it goes on", run_apart(be_interrupted, NULL).status, 3);
-}
 
 static void be_asked_before(const void *unused)
 {

@@ -3,8 +3,6 @@
 #include "conn.h"
 #include "clock.h"
 #include "memory.h"
-#include "options.h"
-#include "process.h"
 #include "unit.h"
 
 /* ---- a worker, a connection, and its client ------------------------------------------------ */
@@ -27,20 +25,10 @@ static char large[600000]; /* what is in public/large */
 
 static void start(void)
 {
-    scratch_site();
+    board = unit_start_worker(&worker, &options, claim_waiting_clients);
     for (size_t i = 0; i < sizeof(large); i++)
         large[i] = (char)('a' + i % 7 + i / 7 % 11);
     scratch_bytes("public/large", large, sizeof(large));
-    options = unit_options();
-    process_start();
-    app_start(&options);
-    board = board_open(1);
-    cr_assert(board);
-    worker = (struct worker){
-        .options = &options,
-        .slot = board_claim(board, 1),
-        .claim_waiting_clients = claim_waiting_clients,
-    };
 }
 
 TestSuite(conn, .timeout = 60, .init = start, .fini = scratch_remove);
@@ -134,14 +122,6 @@ static const char *heard(void)
     return text;
 }
 
-static int count_of(const char *text, const char *part)
-{
-    int count = 0;
-    for (; (text = strstr(text, part)); text++)
-        count++;
-    return count;
-}
-
 static const char *body_of(const char *response)
 {
     const char *end = strstr(response, "\r\n\r\n");
@@ -210,22 +190,6 @@ TestToEnd(conn, goes_through_its_states)
     shutdown(client, SHUT_WR);
     go();
     expect_state("the client has gone", CONN_DONE);
-}
-
-TestToEnd(conn, answers_however_a_request_is_cut)
-{
-    static const char request[] = GET("/a.txt") GET("/none") GET_LAST("/a.txt");
-    for (size_t cut = 1; cut < strlen(request); cut++) {
-        open_pair();
-        send_all(client, request, cut);
-        go();
-        send_all(client, request + cut, strlen(request) - cut);
-        go();
-        expect_number("state", conn.state, CONN_DONE);
-        const char *responses = heard();
-        expect_number("found", count_of(responses, "HTTP/1.1 200 OK\r\n"), 2);
-        expect_number("not found", count_of(responses, "HTTP/1.1 404 Not Found\r\n"), 1);
-    }
 }
 
 /* One byte is no error, whatever errno was before. */
@@ -700,18 +664,6 @@ TestToEnd(conn, a_large_response_is_taken_of_the_budget_until_it_is_acknowledged
     expect_number("acknowledged", memory_in_use(), 0);
 }
 
-TestToEnd(conn, a_response_that_the_budget_does_not_hold_is_a_short_503)
-{
-    memory_set_budget(100000);
-    open_pair();
-    expect_number("refused", tell(GET("/large")), CONN_LINGERING);
-    const char *response = heard();
-    expect_part("refused", response, "HTTP/1.1 503 ");
-    expect_part("refused", response, "Connection: close\r\n");
-    cr_expect(strlen(response) < 2000);
-    expect_number("given back", memory_in_use(), 0);
-}
-
 TestToEnd(conn, a_post_that_is_stored_is_not_called_refused_when_the_budget_is_full)
 {
     scratch_bytes("public/large", large, 20000);
@@ -780,33 +732,6 @@ TestToEnd(conn, a_request_costs_128_kib_at_most)
 }
 
 /* ---- the budget of the process ------------------------------------------------------------- */
-
-TestToEnd(conn, a_small_request_takes_nothing_of_the_budget)
-{
-    memory_set_budget(0);
-    open_pair();
-    tell(POST_HEAD(1000, ""));
-    expect_state("waits for the body", CONN_READING);
-    expect_number("taken", memory_in_use(), 0);
-}
-
-TestToEnd(conn, a_large_body_is_taken_of_the_budget_before_it_comes)
-{
-    static char body[60000];
-    memset(body, '+', sizeof(body) - 1);
-    memory_set_budget(100000);
-    open_pair();
-    tell(POST_HEAD(59999, ""));
-    expect_state("waits for the body", CONN_READING);
-    cr_expect(memory_in_use() > 59999 && memory_in_use() < 60300, "%d", (int)memory_in_use());
-    tell(body);
-    expect_part("answered", heard(), "HTTP/1.1 400 ");
-    expect_number("given back", memory_in_use(), 0);
-    tell(POST_HEAD(59999, ""));
-    cr_expect(memory_in_use() > 59999);
-    end();
-    expect_number("given back by who leaves", memory_in_use(), 0);
-}
 
 /* Otherwise a client that reads slowly would keep it for as long as it pleases. */
 TestToEnd(conn, a_large_body_is_given_back_before_its_response_is_sent)

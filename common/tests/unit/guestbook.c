@@ -17,12 +17,6 @@ static void expect_command(const char *about, const char *const words[4])
             cr_expect(!words[i], "%s: no \"%s\"", about, words[i]);
 }
 
-/* What every visit asks is in Redis' protocol already. */
-static void expect_prepared(const char *bytes)
-{
-    expect_span(bytes, ((struct span){ask.bytes, ask.len}), bytes);
-}
-
 #define EXPECT_COMMAND(about, ...) expect_command(about, (const char *const[4]){__VA_ARGS__})
 
 /* Feeds one reply. */
@@ -42,23 +36,6 @@ static int view(const char *query)
 }
 
 /* ---- viewing ------------------------------------------------------------------------------- */
-
-Test(guestbook, asks_its_three_commands_one_after_the_other)
-{
-    expect_number("view", view(NULL), 0);
-    EXPECT_COMMAND("first", "INCR", "guestbook:visitors");
-    expect_prepared("*2\r\n$4\r\nINCR\r\n$18\r\nguestbook:visitors\r\n");
-    expect_number("INCR", FEED(":7\r\n"), 0);
-    EXPECT_COMMAND("second", "GET", "guestbook:visitors");
-    expect_prepared("*2\r\n$3\r\nGET\r\n$18\r\nguestbook:visitors\r\n");
-    expect_number("GET", FEED("$1\r\n7\r\n"), 0);
-    EXPECT_COMMAND("third", "LRANGE", "guestbook:entries", "-21", "-1");
-    expect_prepared("*4\r\n$6\r\nLRANGE\r\n$17\r\nguestbook:entries\r\n$3\r\n-21\r\n$2\r\n-1\r\n");
-    redisReply *reply = REPLY("*0\r\n");
-    expect_number("LRANGE", guestbook_reply(&book, reply, &ask), 200);
-    cr_expect(book.entries == reply, "borrowed until the page is rendered");
-    freeReplyObject(reply);
-}
 
 Test(guestbook, pages_count_from_the_newest_entry)
 {
@@ -86,54 +63,6 @@ Test(guestbook, pages_count_from_the_newest_entry)
         FEED(":1\r\n");
         FEED("$1\r\n1\r\n");
         EXPECT_COMMAND(about, "LRANGE", "guestbook:entries", rows[i].first, rows[i].last);
-    }
-}
-
-Test(guestbook, refuses_what_is_no_page)
-{
-    static const char *const queries[] = {
-        "page=",    "page=0",  "page=000", "page=-1",      "page=+1",  "page=1x",  "page=x",
-        "page=1.5", "page= 1", "page=%31", "page=&page=2", "x&page=0", "page=1=2",
-    };
-    for (size_t i = 0; i < COUNT(queries); i++)
-        expect_number(queries[i], view(queries[i]), 400);
-}
-
-Test(guestbook, takes_a_page_past_any_end_for_an_empty_one)
-{
-    expect_number("ten billion", view("page=10000000000"), 0);
-    expect_number("23 digits", view("page=99999999999999999999999"), 0);
-    expect_number("the same page", book.page, GUESTBOOK_MAX_PAGE);
-}
-
-Test(guestbook, groups_the_visitors_by_thousands)
-{
-    static const struct {
-        const char *count, *shown;
-    } rows[] = {
-        {"1", "1"},
-        {"12", "12"},
-        {"999", "999"},
-        {"1000", "1,000"},
-        {"12345", "12,345"},
-        {"999999", "999,999"},
-        {"1000000", "1,000,000"},
-        {"1234567", "1,234,567"},
-        {"9223372036854775807", "9,223,372,036,854,775,807"},
-        {"-1", "-1"},
-        {"-999", "-999"},
-        {"-1000", "-1,000"},
-        {"-9223372036854775808", "-9,223,372,036,854,775,808"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char bytes[60];
-        int len =
-            snprintf(bytes, sizeof(bytes), "$%zu\r\n%s\r\n", strlen(rows[i].count), rows[i].count);
-        book = (struct guestbook){.visitors = "of an earlier page, and longer"};
-        view(NULL);
-        FEED(":1\r\n");
-        expect_number(rows[i].count, feed_bytes(bytes, (size_t)len), 0);
-        expect_text(rows[i].count, book.visitors, rows[i].shown);
     }
 }
 
@@ -181,14 +110,6 @@ static int post(const char *body)
     book = (struct guestbook){0};
     entry.len = 0;
     return guestbook_post(&book, &request, 1795229137, &entry, &ask);
-}
-
-Test(guestbook, stores_an_entry_of_three_lines)
-{
-    expect_number("post", post("guest-name=Ada+L.&guest-remarks=Hello%2C+world%21"), 0);
-    EXPECT_COMMAND("RPUSH", "RPUSH", "guestbook:entries",
-                   "2026-11-21T02:45:37Z\nAda L.\nHello, world!");
-    expect_number("reply", FEED(":1\r\n"), 303);
 }
 
 Test(guestbook, stores_what_was_typed_and_nothing_else)
@@ -279,21 +200,6 @@ static int post_many(const char *one, int names, int remarks)
     return post(form);
 }
 
-Test(guestbook, counts_characters_not_bytes)
-{
-    static const char *const characters[] = {"a", "%C3%A4", "\xc3\xa4", "%E2%82%AC",
-                                             "%F0%9F%90%A7"};
-    for (size_t i = 0; i < COUNT(characters); i++) {
-        const char *one = characters[i];
-        expect_number(one, post_many(one, 63, 999), 0);
-        expect_number(one, post_many(one, 64, 1000), 0);
-        expect_number(one, post_many(one, 65, 1000), 400);
-        expect_part(one, book.error, "name is too long");
-        expect_number(one, post_many(one, 64, 1001), 400);
-        expect_part(one, book.error, "remarks are too long");
-    }
-}
-
 /* Otherwise a page could be six times as large as the request. */
 Test(guestbook, gives_back_no_more_than_4000_bytes_of_a_field_and_no_part_of_a_character)
 {
@@ -312,29 +218,6 @@ Test(guestbook, counts_a_line_break_as_one)
         for (int i = 0; i < breaks; i++)
             strcat(form, "%0D%0A");
         expect_number("x and line breaks", post(form), breaks < 1000 ? 0 : 400);
-    }
-}
-
-Test(guestbook, trims_the_list_once_it_is_longer_than_it_may_be)
-{
-    static const struct {
-        const char *length;
-        bool trims;
-    } rows[] = {
-        {":1\r\n", false},     {":9999\r\n", false},   {":10000\r\n", false},
-        {":10100\r\n", false}, {":10101\r\n", true},   {":9223372036854775807\r\n", true},
-        {":0\r\n", false},     {":-20000\r\n", false},
-    };
-    expect_number("the numbers above", GUESTBOOK_MAX_ENTRIES, 10000);
-    expect_number("the numbers above", GUESTBOOK_SLACK, 100);
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        post("guest-name=Ada&guest-remarks=hi");
-        expect_number(rows[i].length, feed_bytes(rows[i].length, strlen(rows[i].length)),
-                      rows[i].trims ? 0 : 303);
-        if (!rows[i].trims)
-            continue;
-        EXPECT_COMMAND(rows[i].length, "LTRIM", "guestbook:entries", "-10000", "-1");
-        expect_number(rows[i].length, FEED("+OK\r\n"), 303);
     }
 }
 
@@ -377,14 +260,6 @@ static const char *page_of(const char *bytes)
     const char *page = rendered();
     freeReplyObject(reply);
     return page;
-}
-
-Test(guestbook, escapes_what_others_wrote_and_keeps_line_breaks)
-{
-    expect_text("markup",
-                page_of("*1\r\n$48\r\n2026-11-21T02:45:37Z\n<b>\n<script>'\"&\n\nline 3 {{x\r\n"),
-                "unit p1 v1,234\n<|>\n[2026-11-21T02:45:37Z 2026-11-21 02:45] &lt;b&gt;: "
-                "&lt;script&gt;&#39;&quot;&amp;\n\nline 3 {{x\n");
 }
 
 Test(guestbook, shows_foreign_entries_as_remarks_of_nobody)

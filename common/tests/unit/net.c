@@ -57,18 +57,6 @@ Test(net, knows_an_address_that_only_this_machine_has)
     }
 }
 
-Test(net, knows_who_is_on_this_machine)
-{
-    int server, client, ends[2];
-    tcp_pair(&server, &client);
-    cr_expect(net_peer_is_local(server), "over loopback");
-    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    cr_expect(net_peer_is_local(ends[0]), "over a Unix socket");
-    cr_assert(pipe(ends) == 0);
-    cr_expect(!net_peer_is_local(ends[0]), "no socket");
-    cr_expect(!net_peer_is_local(-1), "nobody");
-}
-
 /* ---- options ------------------------------------------------------------------------------- */
 
 struct command_line {
@@ -95,62 +83,42 @@ static void parse_and_end(const void *line)
     parse(&o, line);
 }
 
-Test(net, there_is_a_default_for_every_option)
+/* All that it says, in a line. */
+static const char *described(const struct options *o)
 {
-    struct options o;
-    parse(&o, &(struct command_line){.workers = 100});
-    expect_number("pool", o.pool, 50);
-    expect_text("name", o.name, "server");
-    expect_number("port", o.port, 8000);
-    expect_text("bind", o.bind, "127.0.0.1");
-    expect_text("redis", o.redis, "127.0.0.1:6379");
-    expect_number("workers", o.workers, 100);
-    expect_text("root", o.root, ".");
-    expect_number("keep-alive", o.keep_alive_ms, 5000);
-    expect_number("timeout", o.timeout_ms, 10000);
-    expect_number("backlog", o.backlog, 4096);
-    expect_number("work", o.work_us, 0);
-    expect_number("verbose", o.verbose, false);
+    static char text[200];
+    snprintf(text, sizeof(text), "%s:%d %s %s, %d workers, %d of Redis, %d %d ms, %d us, %d%s",
+             o->bind, o->port, o->redis, o->root, o->workers, o->pool, o->keep_alive_ms,
+             o->timeout_ms, o->work_us, o->backlog, o->verbose ? ", verbose" : "");
+    return text;
 }
 
-Test(net, short_options_are_read)
+Test(net, options_are_read_and_each_has_a_default)
 {
-    struct options o;
-    parse(&o, &(struct command_line){8,
-                                     {"-p0", "-b::1", "-runix:/x", "-w30000", "-d/y", "-k0",
-                                      "-t0.5006", "-W0.1", "-vl1"}});
-    expect_number("work", o.work_us, 100);
-    expect_number("port", o.port, 0);
-    expect_text("bind", o.bind, "::1");
-    expect_text("redis", o.redis, "unix:/x");
-    expect_number("workers", o.workers, 30000);
-    expect_text("root", o.root, "/y");
-    expect_number("keep-alive", o.keep_alive_ms, 0);
-    expect_number("timeout", o.timeout_ms, 501);
-    expect_number("backlog", o.backlog, 1);
-    expect_number("verbose", o.verbose, true);
-}
-
-Test(net, long_options_are_read)
-{
-    struct options o;
-    parse(&o, &(struct command_line){7,
-                                     {"--port=65535", "--bind", "0.0.0.0", "--keep-alive=1.25",
-                                      "--timeout", "3600", "--backlog=65535", "--verbose"}});
-    expect_number("port", o.port, 65535);
-    expect_text("bind", o.bind, "0.0.0.0");
-    expect_number("keep-alive", o.keep_alive_ms, 1250);
-    expect_number("timeout", o.timeout_ms, 3600000);
-    expect_number("backlog", o.backlog, 65535);
-    expect_number("verbose", o.verbose, true);
-    parse(&o, &(struct command_line){7,
-                                     {"--redis=h:1", "--workers", "1", "--root=/r", "--work=1000",
-                                      "--redis-connections=500"}});
-    expect_number("pool", o.pool, 500);
-    expect_number("work", o.work_us, 1000000);
-    expect_text("redis", o.redis, "h:1");
-    expect_number("workers", o.workers, 1);
-    expect_text("root", o.root, "/r");
+    static const struct {
+        struct command_line line;
+        const char *options;
+    } rows[] = {
+        {{100, {NULL}},
+         "127.0.0.1:8000 127.0.0.1:6379 ., 100 workers, 50 of Redis, 5000 10000 ms, 0 us, 4096"},
+        {{8, {"-p0", "-b::1", "-runix:/x", "-w30000", "-d/y", "-k0", "-t0.5006", "-W0.1", "-vl1"}},
+         "::1:0 unix:/x /y, 30000 workers, 4 of Redis, 0 501 ms, 100 us, 1, verbose"},
+        {{7,
+          {"--port=65535", "--bind", "0.0.0.0", "--keep-alive=1.25", "--timeout", "3600",
+           "--backlog=65535", "--verbose"}},
+         "0.0.0.0:65535 127.0.0.1:6379 ., 7 workers, 3 of Redis, 1250 3600000 ms, 0 us, 65535, "
+         "verbose"},
+        {{7,
+          {"--redis=h:1", "--workers", "1", "--root=/r", "--work=1000", "--redis-connections=500"}},
+         "127.0.0.1:8000 h:1 /r, 1 workers, 500 of Redis, 5000 10000 ms, 1000000 us, 4096"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct options o;
+        parse(&o, &rows[i].line);
+        expect_text("name", o.name, "server");
+        expect_text(rows[i].line.words[0] ? rows[i].line.words[0] : "none", described(&o),
+                    rows[i].options);
+    }
 }
 
 Test(net, other_times_follow_the_time_out)
@@ -373,31 +341,6 @@ static void be_interrupted(const void *unused)
 Test(net, a_signal_ends_a_blocking_call)
 {
     expect_number("accept", run_apart(be_interrupted, NULL).status, 3);
-}
-
-static void read_signal(const void *times)
-{
-    signal(SIGINT, SIG_DFL); /* who runs in a shell's background ignores it */
-    int signals = stop_open_signalfd(&local);
-    if (comes(signals, POLLIN, 0) || stop_requested())
-        _exit(1);
-    kill(getpid(), SIGTERM);
-    kill(getpid(), SIGINT);
-    if (!comes(signals, POLLIN, PATIENCE_MS) || stop_requested())
-        _exit(2);
-    stop_read_signalfd(signals);
-    if (!stop_requested() || comes(signals, POLLIN, 0))
-        _exit(4);
-    if (*(const int *)times == 2)
-        kill(getpid(), SIGINT);
-    _exit(3);
-}
-
-Test(net, a_loop_reads_its_first_signal_and_the_second_ends_it)
-{
-    const int once = 1, twice = 2;
-    expect_number("the first", run_apart(read_signal, &once).status, 3);
-    expect_number("the second", run_apart(read_signal, &twice).status, -SIGINT);
 }
 
 /* ---- the clock ----------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 
 #include <netdb.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
 
 enum { COMMAND_MS = 200 };
@@ -42,7 +41,6 @@ static void start(void)
 TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
 
 static const struct redis_command ping = {.count = 1, .words = {"PING"}, .lens = {4}};
-#define PING "*1\r\n$4\r\nPING\r\n"
 
 static struct redis *take(void)
 {
@@ -235,38 +233,6 @@ TestToEnd(redis, whoever_waits_too_long_for_a_connection_gets_none)
     cr_expect(take() == only);
 }
 
-static _Atomic int takers_done, most_at_once, at_once;
-
-static void *take_and_give(void *unused)
-{
-    (void)unused;
-    for (int i = 0; i < 200; i++) {
-        struct redis *redis = take();
-        if (!redis)
-            return NULL;
-        int now = ++at_once, most = most_at_once;
-        while (now > most && !atomic_compare_exchange_weak(&most_at_once, &most, now))
-            ;
-        sched_yield();
-        at_once--;
-        redis_pool_release(&pool, redis);
-    }
-    takers_done++;
-    return NULL;
-}
-
-TestToEnd(redis, threads_share_a_pool)
-{
-    pthread_t threads[8];
-    open_pool(3);
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_create(&threads[i], NULL, take_and_give, NULL);
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_join(threads[i], NULL);
-    expect_number("all had their turns", takers_done, 8);
-    cr_expect(most_at_once <= 3, "%d at once", most_at_once);
-}
-
 enum { LINE = 5 };
 static _Atomic int asked_in_line, served[LINE], served_count;
 
@@ -319,126 +285,6 @@ TestToEnd(redis, whoever_leaves_the_line_is_forgotten)
     pthread_join(thread, NULL);
     expect_number("served", served[0], 7);
     cr_expect(take() == only);
-}
-
-static _Atomic int refused_in_line;
-
-static void *wait_in_vain(void *unused)
-{
-    int why = 0;
-    (void)unused;
-    cr_expect(!redis_pool_acquire(&pool, PATIENCE_MS, &why));
-    expect_number("why", why, REDIS_NO_REPLY);
-    refused_in_line++;
-    return NULL;
-}
-
-/* Else each of them would wait for as long as the first, one after the other. */
-TestToEnd(redis, whoever_is_in_line_shares_the_fate_of_the_one_before)
-{
-    pthread_t threads[4];
-    int why = 0;
-    server.command_ms = 1000; /* by then all are in line; nobody answers */
-    struct redis *only = take();
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_create(&threads[i], NULL, wait_in_vain, NULL);
-    cr_expect(!redis_ask(only, &ping, &why));
-    redis_pool_release(&pool, only);
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_join(threads[i], NULL);
-    expect_number("told", refused_in_line, COUNT(threads));
-    cr_expect(take() == only, "who comes later may try");
-}
-
-enum { ASKERS = 3 };
-
-/* Redis hangs up on whom it should answer, when all others are in line, and answers these. */
-static void *play_redis(void *unused)
-{
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    cr_expect(hear(fd, PING));
-    while (asked_in_line < ASKERS)
-        sched_yield();
-    poll(NULL, 0, 20);
-    close(fd);
-    fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    for (int i = 0; i < ASKERS; i++) {
-        cr_expect(hear(fd, PING));
-        say(fd, "+1\r\n");
-    }
-    return unused;
-}
-
-static void *wait_for_a_reply(void *unused)
-{
-    int why = 0;
-    (void)unused;
-    asked_in_line++;
-    redisReply *reply = ask(&why);
-    cr_expect(reply, "%d", why);
-    freeReplyObject(reply);
-    return NULL;
-}
-
-/* That one connection has ended says nothing about Redis. */
-TestToEnd(redis, a_lost_reply_is_the_fate_of_nobody_else_in_line)
-{
-    pthread_t threads[1 + ASKERS];
-    int why = 0;
-    struct redis *only = take();
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_create(&threads[i], NULL, i == 0 ? play_redis : wait_for_a_reply, NULL);
-    cr_expect(!redis_ask(only, &ping, &why));
-    expect_number("why", why, REDIS_NO_CONNECTION);
-    redis_pool_release(&pool, only);
-    for (size_t i = 0; i < COUNT(threads); i++)
-        pthread_join(threads[i], NULL);
-}
-
-/* ---- what it says -------------------------------------------------------------------------- */
-
-static void tell(const struct redis_server *found, const char *error)
-{
-    redis_log(found, "says", error, strlen(error));
-}
-
-static void tell_errors(const void *where)
-{
-    struct options o = unit_options();
-    struct redis_server found;
-    char error[1000];
-    o.redis = where;
-    redis_find(&found, &o);
-    tell(&found, "OOM no");
-    tell(&found, "");
-    tell(&found, "OOM no");
-    tell(&found, "\033[2J\r\n\\ \x7f\xff");
-    memset(error, 'x', sizeof(error) - 1);
-    error[sizeof(error) - 1] = '\0';
-    tell(&found, error);
-    error[200] = 'y'; /* the same, as far as it is told */
-    tell(&found, error);
-    for (int i = 0; i < 100; i++) {
-        snprintf(error, sizeof(error), "%d", i);
-        tell(&found, error);
-    }
-    _exit(0);
-}
-
-TestToEnd(redis, what_redis_refuses_is_told_once_each)
-{
-    char expected[2000];
-    int at;
-    struct ending ending = run_apart(tell_errors, stand_in_where());
-    at = sprintf(expected,
-                 "unit: Redis says: OOM no\nunit: Redis says: \n"
-                 "unit: Redis says: \\x1b[2J\\x0d\\x0a\\x5c \\x7f\\xff\nunit: Redis says: ");
-    memset(expected + at, 'x', 200);
-    expected[at += 200] = '\n';
-    at++;
-    for (int i = 0; i < 12; i++) /* sixteen in all */
-        at += sprintf(expected + at, "unit: Redis says: %d\n", i);
-    expect_text("said", ending.err, expected);
 }
 
 /* ---- at start ------------------------------------------------------------------------------ */

@@ -176,20 +176,6 @@ Test(redis_async, nothing_is_opened_before_it_is_needed)
     expect_silence();
 }
 
-Test(redis_async, replies_reach_their_askers_in_order)
-{
-    connect_and_ask(4);
-    say(peer, "+zero\r\n:1\r\n$3\r\ntwo\r\n-ERR three\r\n");
-    turn_until_told(4);
-    expect_told(0, "zero");
-    expect_told(1, "1");
-    expect_told(2, "two");
-    expect_told(3, "ERR three");
-    expect_number("all over one connection", redis.opened, 1);
-    redis_async_close(&redis);
-    expect_silence();
-}
-
 Test(redis_async, commands_leave_together)
 {
     char bytes[200];
@@ -205,17 +191,6 @@ Test(redis_async, commands_leave_together)
     redis_async_close(&redis);
     for (int who = 0; who < 5; who++)
         expect_none(who, REDIS_NO_CONNECTION);
-}
-
-Test(redis_async, nothing_leaves_before_the_connection_is_made)
-{
-    ask(0);
-    redis_async_flush(&redis);
-    cr_expect(!redis.connected);
-    accept_redis();
-    cr_expect(!comes(peer, POLLIN, 0));
-    send_once_connected();
-    cr_expect(hear(peer, PING));
 }
 
 /* An array of strings of so many bytes. */
@@ -255,67 +230,7 @@ Test(redis_async, the_longest_string_may_lack_its_last_byte)
     expect_number("why", told[0].why, 0);
 }
 
-/* ---- a lost connection --------------------------------------------------------------------- */
-
-Test(redis_async, a_lost_connection_is_a_503_for_all)
-{
-    connect_and_ask(3);
-    say(peer, "+zero\r\n$5\r\nhal");
-    lose_redis();
-    turn_until_told(3);
-    expect_told(0, "zero");
-    expect_none(1, REDIS_NO_CONNECTION);
-    expect_none(2, REDIS_NO_CONNECTION);
-    expect_number("nothing to watch", redis.fd, -1);
-    expect_number("no time to keep", redis_async_timeout(&redis), -1);
-    cr_expect(!redis.reader);
-
-    ask(0);
-    expect_number("a new connection", redis.opened, 2);
-    accept_redis();
-    turn_until_told(0);
-    send_once_connected();
-    cr_assert(hear(peer, PING), "the new question only: what was lost is not sent again");
-    expect_reply(0, "+OK\r\n", "OK");
-    cr_expect(!comes(peer, POLLIN, 0));
-}
-
-/* ---- what nobody has asked for ------------------------------------------------------------- */
-
-Test(redis_async, what_stands_behind_the_last_reply_is_nobodys)
-{
-    static const char *const extras[] = {"+unasked\r\n", "+", "rubbish\r\n"};
-    for (size_t i = 0; i < COUNT(extras); i++) {
-        connect_and_ask(2);
-        expect_reply(0, "+zero\r\n", "zero");
-        char both[64];
-        snprintf(both, sizeof(both), "+one\r\n%s", extras[i]);
-        say(peer, both);
-        turn_until_told(1);
-        expect_told(1, "one");
-        expect_number("nothing to watch", redis.fd, -1);
-    }
-    expect_silence();
-}
-
 /* ---- a Redis that takes too long ----------------------------------------------------------- */
-
-/* The time begins anew with each reply: a Redis that is asked a lot is not a silent one. */
-Test(redis_async, silence_is_a_504_and_a_reply_ends_it)
-{
-    connect_and_ask(2);
-    redis.heard -= 1500;
-    redis_async_expire(&redis);
-    expect_silence();
-    expect_reply(0, "+zero\r\n", "zero");
-    redis.heard -= 1500;
-    redis_async_expire(&redis);
-    expect_silence();
-    redis.heard -= 1500;
-    expect_number("overdue", redis_async_timeout(&redis), 0);
-    redis_async_expire(&redis);
-    expect_none(1, REDIS_NO_REPLY);
-}
 
 Test(redis_async, what_was_overdue_once_is_forgotten)
 {
@@ -489,16 +404,4 @@ Test(redis_async, closing_answers_everybody_even_those_who_ask_again)
     expect_number("the one who asked again was told twice", times[0], 2);
     expect_number("the other one once", times[1], 1);
     expect_number("nothing to watch", redis.fd, -1);
-}
-
-Test(redis_async, errors_count_as_something_to_read)
-{
-    static const unsigned events[] = {POLLERR, POLLHUP, POLLERR | POLLHUP, POLLNVAL};
-    for (size_t i = 0; i < COUNT(events); i++) {
-        connect_and_ask(1);
-        lose_redis();
-        cr_assert(comes(redis.fd, POLLIN, PATIENCE_MS));
-        redis_async_ready(&redis, events[i]);
-        expect_none(0, REDIS_NO_CONNECTION);
-    }
 }

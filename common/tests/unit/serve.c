@@ -3,10 +3,6 @@
  * of Redis is tested from outside, in servers/. */
 #include "serve.h"
 #include "clock.h"
-#include "memory.h"
-#include "options.h"
-#include "process.h"
-#include "stop.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -36,17 +32,7 @@ static void open_client(void)
 static void start(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    scratch_site();
-    options = unit_options();
-    process_start();
-    app_start(&options);
-    struct board *board = board_open(1);
-    cr_assert(board);
-    worker = (struct worker){
-        .options = &options,
-        .slot = board_claim(board, 1),
-        .claim_waiting_clients = claim_waiting_clients,
-    };
+    unit_start_worker(&worker, &options, claim_waiting_clients);
     server = (struct redis_server){.connect_ms = 200, .command_ms = 400};
     redis_parse_address(&server, stand_in_where());
     cr_assert(redis_pool_open(&pool, &server, 1));
@@ -122,24 +108,6 @@ static void hear_until(const char *end_of)
 
 /* ---- served -------------------------------------------------------------------------------- */
 
-static struct redis *take(void)
-{
-    int why;
-    return redis_pool_acquire(&pool, 0, &why);
-}
-
-Test(serve, whoever_gets_no_connection_from_the_pool_is_told_so)
-{
-    struct redis *only = take();
-    options.timeout_ms = 1000; /* that long it stands in line */
-    begin();
-    say(client, GET_LAST("/guestbook"));
-    const char *text = heard();
-    end();
-    cr_expect(strncmp(text, "HTTP/1.1 503 ", 13) == 0, "%s", text);
-    redis_pool_release(&pool, only);
-}
-
 Test(serve, a_reader_that_pauses_gets_all_of_a_large_file_though_somebody_waits)
 {
     static char large[3000000];
@@ -188,19 +156,6 @@ Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
     expect_text("silently", heard(), "");
     cr_expect(clock_now_ms() - begun < 1000);
     end();
-}
-
-Test(serve, an_idle_client_is_given_up_while_memory_is_short)
-{
-    options.keep_alive_ms = 1000000;
-    memory_set_budget(1000);
-    begin();
-    say(client, GET("/a.txt"));
-    hear_until("0123456789");
-    cr_assert(memory_reserve(1000));
-    expect_text("silently", heard(), "");
-    end();
-    memory_release(1000);
 }
 
 static int stays; /* how often it was said that the client stays */
@@ -279,29 +234,6 @@ Test(serve, a_reader_is_not_blamed_for_the_time_in_which_the_server_was_held_up)
     end();
 }
 
-Test(serve, those_wait_who_are_in_the_listeners_queue)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    worker.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(bind(worker.listener, (struct sockaddr *)&address, size) == 0 &&
-              listen(worker.listener, 4) == 0 &&
-              getsockname(worker.listener, (struct sockaddr *)&address, &size) == 0);
-    expect_number("nobody", serve_waiting_clients(&worker), 0);
-    int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(connect(other, (struct sockaddr *)&address, size) == 0);
-    cr_assert(comes(worker.listener, POLLIN, PATIENCE_MS));
-    expect_number("in the queue", serve_waiting_clients(&worker), 1);
-    close(accept4(worker.listener, NULL, NULL, SOCK_CLOEXEC));
-    expect_number("nobody", serve_waiting_clients(&worker), 0);
-
-    stop_catch_signals(false);
-    raise(SIGTERM);
-    expect_number("stopping is as good a reason", serve_waiting_clients(&worker), 1);
-    close(other);
-    close(worker.listener);
-}
-
 /* ---- nobody to serve ----------------------------------------------------------------------- */
 
 Test(serve, a_busy_server_says_so_once_whatever_it_is_told)
@@ -323,21 +255,6 @@ Test(serve, a_busy_server_says_so_once_whatever_it_is_told)
         cr_expect(!strstr(text + 13, "HTTP/1.1 "), "%s", text);
         expect_part("503", text, "\r\nRetry-After: 1\r\n");
         expect_part("503", text, "\r\nConnection: close\r\n");
-        close(client);
-        open_client();
-    }
-}
-
-Test(serve, a_busy_server_does_not_wait_long_for_a_request)
-{
-    static const char *const beginnings[] = {"", "GET / HTTP/1.1\r\n"};
-    for (size_t i = 0; i < COUNT(beginnings); i++) {
-        int64_t begun = clock_now_ms();
-        say(client, beginnings[i]);
-        begin_busy();
-        end();
-        int64_t ms = clock_now_ms() - begun;
-        cr_expect(ms < 3 * TICK_MS, "%lld ms", (long long)ms);
         close(client);
         open_client();
     }

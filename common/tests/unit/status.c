@@ -479,28 +479,6 @@ Test(status, the_page_has_a_name_for_all_there_is)
                 "123456789 10 ms 0 ms,11 ms,22 ms,");
 }
 
-/* So that its script finds in the JSON what the template has in the same place. */
-Test(status, a_field_has_one_name_in_the_json_and_on_the_page)
-{
-    char tag[64];
-    start_as(STATUS_THREADS, 3);
-    board_claim(board, 41);
-    take_json();
-    for (size_t i = 0; i < HEAD_FIELDS; i++) {
-        const char *value = json_text(&json, head_fields[i]);
-        bool is_time = strcmp(head_fields[i], "uptime_ms") == 0; /* in words on the page */
-        snprintf(tag, sizeof(tag), "{{%s}}", head_fields[i]);
-        if (is_time || strcmp(head_fields[i], "architecture") == 0) /* has quotes */
-            render(tag);
-        else
-            expect_text(tag, render(tag), value);
-    }
-    for (size_t i = 0; i < SLOT_FIELDS; i++) {
-        snprintf(tag, sizeof(tag), "{{#slots}}{{slots.%s}}{{/slots}}", slot_fields[i]);
-        render(tag);
-    }
-}
-
 Test(status, the_page_of_a_loop)
 {
     start_as(STATUS_EVENT_LOOP, 1);

@@ -84,13 +84,6 @@ static void expect_render(const char *source, struct table table, const char *ex
 
 /* ---- rendering ----------------------------------------------------------------------------- */
 
-Test(template, text_stays_as_it_is)
-{
-    expect_render("", (struct table){0}, "");
-    expect_render("<a href=\"x\">&amp; { } }} {</a>\n\n", (struct table){0},
-                  "<a href=\"x\">&amp; { } }} {</a>\n\n");
-}
-
 Test(template, values_are_escaped)
 {
     static const struct {
@@ -113,40 +106,32 @@ Test(template, values_are_escaped)
     }
 }
 
-Test(template, sections_repeat_for_each_item)
+Test(template, text_stays_and_sections_repeat_for_each_item)
 {
-    expect_render("a{{#rows}}({{row}}){{/rows}}z", (struct table){.rows = {"1", "<2>", "3"}},
-                  "a(1)(&lt;2&gt;)(3)z");
-    expect_render("a{{# rows }}({{row}}){{/ rows }}z", (struct table){.rows = {"1"}}, "a(1)z");
-}
-
-Test(template, an_empty_list_leaves_nothing)
-{
-    expect_render("a{{#rows}}({{row}}{{#cells}}{{cell}}{{/cells}}){{/rows}}z", (struct table){0},
-                  "az");
-    expect_render("{{#rows}}{{/rows}}", (struct table){.rows = {"1", "2"}}, "");
-}
-
-Test(template, sections_stand_within_sections)
-{
-    expect_render("{{#rows}}{{row}}:{{#cells}}[{{cell}}{{title}}]{{/cells}};{{/rows}}",
-                  (struct table){.title = "!", .rows = {"ab", "", "c"}}, "ab:[a!][b!];:;c:[c!];");
-    expect_render("{{#rows}}{{#flag}}{{row}}{{#cells}}-{{/cells}}{{/flag}}{{/rows}}",
-                  (struct table){.rows = {"ab", "c"}, .flag = true}, "ab--c-");
-    expect_render("{{#rows}}{{#flag}}{{row}}{{/flag}}.{{/rows}}",
-                  (struct table){.rows = {"ab", "c"}}, "..");
-}
-
-Test(template, a_list_may_be_shown_twice)
-{
-    expect_render("{{#rows}}{{row}}{{/rows}}/{{#rows}}{{row}}{{/rows}}",
-                  (struct table){.rows = {"1", "2"}}, "12/12");
-}
-
-Test(template, comments_leave_nothing)
-{
-    expect_render("a{{! anything: rows {{ # & \n of any length }}b", (struct table){0}, "ab");
-    expect_render("a{{!}}b{{!}}", (struct table){0}, "ab");
+    static const struct {
+        const char *source;
+        struct table table;
+        const char *shown;
+    } rows[] = {
+        {"", {0}, ""},
+        {"<a href=\"x\">&amp; { } }} {</a>\n\n", {0}, "<a href=\"x\">&amp; { } }} {</a>\n\n"},
+        {"a{{! anything: rows {{ # & \n of any length }}b", {0}, "ab"},
+        {"a{{!}}b{{!}}", {0}, "ab"},
+        {"a{{#rows}}({{row}}){{/rows}}z", {.rows = {"1", "<2>", "3"}}, "a(1)(&lt;2&gt;)(3)z"},
+        {"a{{# rows }}({{row}}){{/ rows }}z", {.rows = {"1"}}, "a(1)z"},
+        {"a{{#rows}}({{row}}{{#cells}}{{cell}}{{/cells}}){{/rows}}z", {0}, "az"},
+        {"{{#rows}}{{/rows}}", {.rows = {"1", "2"}}, ""},
+        {"{{#rows}}{{row}}:{{#cells}}[{{cell}}{{title}}]{{/cells}};{{/rows}}",
+         {.title = "!", .rows = {"ab", "", "c"}},
+         "ab:[a!][b!];:;c:[c!];"},
+        {"{{#rows}}{{#flag}}{{row}}{{#cells}}-{{/cells}}{{/flag}}{{/rows}}",
+         {.rows = {"ab", "c"}, .flag = true},
+         "ab--c-"},
+        {"{{#rows}}{{#flag}}{{row}}{{/flag}}.{{/rows}}", {.rows = {"ab", "c"}}, ".."},
+        {"{{#rows}}{{row}}{{/rows}}/{{#rows}}{{row}}{{/rows}}", {.rows = {"1", "2"}}, "12/12"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        expect_render(rows[i].source, rows[i].table, rows[i].shown);
 }
 
 Test(template, a_tag_alone_on_its_line_takes_the_line_along)

@@ -10,8 +10,12 @@
 #ifndef UNIT_H
 #define UNIT_H
 
+#include "app.h"
+#include "board.h"
 #include "http.h"
 #include "options.h"
+#include "process.h"
+#include "worker.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -173,6 +177,24 @@ static inline struct options unit_options(void)
         .timeout_ms = 10000,
         .backlog = 16,
     };
+}
+
+/* A worker that serves that site, with its options, and a board of one slot. */
+static inline struct board *unit_start_worker(struct worker *worker, struct options *options,
+                                              int (*claim_waiting_clients)(const struct worker *))
+{
+    struct board *board = board_open(1);
+    cr_assert(board);
+    scratch_site();
+    *options = unit_options();
+    process_start();
+    app_start(options);
+    *worker = (struct worker){
+        .options = options,
+        .slot = board_claim(board, 1),
+        .claim_waiting_clients = claim_waiting_clients,
+    };
+    return board;
 }
 
 /* ---- a process of the test's own, for what ends the process -------------------------------- */

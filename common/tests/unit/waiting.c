@@ -2,8 +2,6 @@
 #include "waiting.h"
 #include "clock.h"
 #include "memory.h"
-#include "options.h"
-#include "process.h"
 #include "stop.h"
 #include "unit.h"
 
@@ -21,17 +19,7 @@ static int nobody_waits(const struct worker *unused)
 
 static void start(void)
 {
-    scratch_site();
-    options = unit_options();
-    process_start();
-    app_start(&options);
-    struct board *board = board_open(1);
-    cr_assert(board);
-    worker = (struct worker){
-        .options = &options,
-        .slot = board_claim(board, 1),
-        .claim_waiting_clients = nobody_waits,
-    };
+    unit_start_worker(&worker, &options, nobody_waits);
 }
 
 TestSuite(waiting, .timeout = 30, .init = start, .fini = scratch_remove);
@@ -80,44 +68,6 @@ static void age(struct conn *c, int ms)
 
 #define REQUEST "GET /guestbook HTTP/1.1\r\nHost: a\r\n\r\n"
 
-Test(waiting, each_state_has_a_queue)
-{
-    struct conn *first = join(), *second = join(), *third = join();
-    expect_number("fresh", length(CONN_FRESH), 3);
-    cr_expect(waiting.queues[CONN_FRESH] == first && first->next == second && second->next == third,
-              "in the order they came");
-    tell(second, 1, "GET");
-    expect_number("fresh", length(CONN_FRESH), 2);
-    cr_expect(waiting.queues[CONN_READING] == second);
-    tell(first, 0, REQUEST);
-    cr_expect(waiting.queues[CONN_ASKING] == first);
-    cr_expect(waiting.queues[CONN_FRESH] == third);
-    expect_number("all", waiting.count, 3);
-}
-
-Test(waiting, an_update_without_a_change_keeps_the_place)
-{
-    struct conn *first = join();
-    join();
-    waiting_update(&waiting, first);
-    cr_expect(waiting.queues[CONN_FRESH] == first);
-    expect_number("all", waiting.count, 2);
-}
-
-Test(waiting, a_new_deadline_means_the_end_of_the_queue)
-{
-    struct conn *first = join(), *second = join();
-    first->deadline += 1000;
-    waiting_update(&waiting, first);
-    cr_expect(waiting.queues[CONN_FRESH] == second && second->next == first);
-    expect_number("all", waiting.count, 2);
-}
-
-Test(waiting, nobody_means_for_ever)
-{
-    expect_number("nobody", waiting_timeout(&waiting), -1);
-}
-
 Test(waiting, the_time_out_is_that_of_the_next_one_due)
 {
     options.timeout_ms = 100000;
@@ -153,70 +103,7 @@ Test(waiting, the_time_out_does_not_end_before_the_deadline)
     }
 }
 
-Test(waiting, expires_those_whose_deadline_has_passed)
-{
-    struct conn *first = join(), *second = join(), *third = join(), *asks = join(), *reads = join();
-    tell(asks, 3, REQUEST);
-    tell(reads, 4, "GET");
-    age(first, 20000);
-    age(second, 20000);
-    age(asks, 20000);
-    age(reads, 20000);
-    waiting_expire(&waiting, go_on);
-    expect_number("first", first->state, CONN_DONE);
-    expect_number("second", second->state, CONN_DONE);
-    expect_number("not due", third->state, CONN_FRESH);
-    expect_number("Redis' business", asks->state, CONN_ASKING);
-    expect_number("408, and went on", reads->state, CONN_LINGERING);
-    expect_number("the dead", length(CONN_DONE), 2);
-    expect_number("all", waiting.count, 5);
-    char head[20] = "";
-    cr_expect(recv(clients[4], head, 12, 0) == 12 && strcmp(head, "HTTP/1.1 408") == 0, "%s", head);
-}
-
-Test(waiting, buries_the_dead_only)
-{
-    struct conn *dead = join(), *lives = join();
-    int fd = dead->fd;
-    shutdown(clients[0], SHUT_WR);
-    go_on(dead);
-    expect_number("still here", waiting.count, 2);
-    waiting_free_done(&waiting);
-    expect_number("gone", waiting.count, 1);
-    expect_number("closed", fcntl(fd, F_GETFD), -1);
-    cr_expect(waiting.queues[CONN_FRESH] == lives && !waiting.queues[CONN_DONE]);
-    waiting_free_done(&waiting);
-    expect_number("nobody else", waiting.count, 1);
-}
-
-Test(waiting, closes_everybody_at_the_end)
-{
-    struct conn *reads = join(), *lingers = join();
-    join();
-    int dead = opened;
-    struct conn *last = join();
-    tell(reads, 0, "GET");
-    tell(lingers, 1, "rubbish\r\n\r\n");
-    shutdown(clients[dead], SHUT_WR);
-    go_on(last);
-    waiting_close(&waiting);
-    expect_number("nobody", waiting.count, 0);
-    for (int i = 0; i < opened; i++) {
-        char rest[1000];
-        while (recv(clients[i], rest, sizeof(rest), 0) > 0)
-            ;
-        expect_number("closed", recv(clients[i], rest, 1, 0), 0);
-    }
-}
-
 /* ---- stopping ------------------------------------------------------------------------------ */
-
-Test(waiting, stops_when_nobody_is_left)
-{
-    cr_expect(!waiting_is_over(&waiting), "nobody asked for it");
-    waiting_stop(&waiting);
-    cr_expect(waiting_is_over(&waiting), "nobody is here");
-}
 
 Test(waiting, those_who_owe_nothing_are_given_up_after_a_tick)
 {
