@@ -41,6 +41,19 @@ int ioctl(int fd, unsigned long request, ...)
     return 0;
 }
 
+/* ---- a signal ------------------------------------------------------------------------------ */
+
+int unit_interruptions; /* so many calls of read(2) from now on are interrupted */
+
+ssize_t read(int fd, void *bytes, size_t size)
+{
+    if (unit_interruptions == 0)
+        return syscall(SYS_read, fd, bytes, size);
+    unit_interruptions--;
+    errno = EINTR;
+    return -1;
+}
+
 /* ---- sanitizers, if there are any ---------------------------------------------------------- */
 
 int unit_is_apart; /* in a child of a test */

@@ -12,6 +12,7 @@ static struct board *board;
 static struct worker worker;
 static struct conn conn = {.fd = -1};
 static int client = -1; /* the other end */
+static size_t others;   /* bytes of the budget, taken by others */
 static bool over_tcp;   /* where bytes take a moment */
 static bool crowd;      /* does somebody wait? */
 
@@ -44,6 +45,7 @@ static void end(void)
     conn_close(&conn);
     for (int state = 0; state < BOARD_STATES; state++)
         expect_number("left on the board", worker.slot->connections_by_state[state], 0);
+    expect_number("left of the budget", memory_in_use(), others);
 }
 
 /* A pair of Unix sockets: what one end sends is at the other at once. */
@@ -321,23 +323,48 @@ TestToEnd(conn, a_turn_is_240_kib_of_a_file)
 
 /* ---- 100-continue -------------------------------------------------------------------------- */
 
+#define BAD_CHUNK                                                                                  \
+    "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: "                    \
+    "chunked\r\n\r\nx\r\n"
+
 /* A response that was sent before may fill the socket to the brim: whatever its size, the 100
- * behind it has to wait for room like anything else. */
+ * behind it has to wait for room like anything else. A refusal does not wait for the 100. */
 TestToEnd(conn, rule_11_a_continue_behind_a_response_waits_for_room)
 {
+    static const struct {
+        const char *request, *heard;
+        enum conn_state state;
+    } rows[] = {
+        {POST_HEAD(30, "Expect: 100-continue\r\n"), "HTTP/1.1 100 Continue\r\n\r\n", CONN_READING},
+        {BAD_CHUNK, "HTTP/1.1 400 ", CONN_LINGERING},
+    };
     static char bytes[700000];
     int cut_off = 0, last = 0;
-    for (int size = 100; size < 12000; size += 100) {
-        scratch_bytes("public/large", large, (size_t)size);
+    for (int size = 100; size < 12000; size += 50) {
+        int which = size / 50 % 2;
+        char name[32], request[100];
+        snprintf(name, sizeof(name), "public/%d", size); /* a new one, which is in no cache */
+        scratch_bytes(name, large, (size_t)size);
+        snprintf(request, sizeof(request), GET("/%d"), size);
         open_narrow();
-        tell(GET("/large"));
-        tell(POST_HEAD(30, "Expect: 100-continue\r\n"));
+        tell(request);
+        tell(rows[which].request);
         size_t len = read_slowly(bytes, sizeof(bytes) - 1);
         bytes[len] = '\0';
-        if (conn.state != CONN_READING || !strstr(bytes, "HTTP/1.1 100 Continue\r\n\r\n"))
+        if (conn.state != rows[which].state || !strstr(bytes, rows[which].heard))
             cut_off++, last = size;
     }
     cr_expect(cut_off == 0, "cut off behind %d files, the last of %d bytes", cut_off, last);
+}
+
+TestToEnd(conn, rule_11_who_is_gone_before_the_continue_is_not_refused)
+{
+    open_pair();
+    say(client, BAD_CHUNK);
+    close(client);
+    client = -1;
+    expect_number("gone", conn_advance(&conn), CONN_DONE);
+    expect_number("refused", conn.refused, false);
 }
 
 /* ---- refusing and lingering ---------------------------------------------------------------- */
@@ -673,7 +700,7 @@ TestToEnd(conn, a_post_that_is_stored_is_not_called_refused_when_the_budget_is_f
     tell(GET("/large"));
     expect_number("in the kernel", memory_in_use(), 20000);
     heard();
-    cr_assert(memory_reserve(80000)); /* by others */
+    cr_assert(memory_reserve(others = 80000));
     tell(POST_HEAD(30, "") ENTRY);
     expect_number("stored", reply_with(":1\r\n"), CONN_WRITING);
     expect_number("answered", go(), CONN_LINGERING);
@@ -757,11 +784,13 @@ TestToEnd(conn, a_large_body_is_given_back_before_its_response_is_sent)
 /* A body in chunks says how long it is only at its end. */
 TestToEnd(conn, a_body_in_chunks_is_taken_of_the_budget_as_it_comes)
 {
+    static const char head[] =
+        "POST /guestbook HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n8000\r\n";
     static char chunk[2050];
     memset(chunk, 'x', sizeof(chunk) - 1);
     memory_set_budget(10000);
     open_tcp();
-    tell("POST /guestbook HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n8000\r\n");
+    tell(head);
     expect_number("at first", memory_in_use(), 0);
     for (int i = 0; i < 3; i++)
         tell(chunk);
@@ -772,6 +801,10 @@ TestToEnd(conn, a_body_in_chunks_is_taken_of_the_budget_as_it_comes)
     expect_state("it does not", CONN_LINGERING);
     expect_number("given back", memory_in_use(), 0);
     expect_part("refused", heard(), "HTTP/1.1 503 ");
+    open_tcp(); /* in the middle of a body it leaves: see end() */
+    tell(head);
+    for (int i = 0; i < 3; i++)
+        tell(chunk);
 }
 
 TestToEnd(conn, rule_12_what_the_budget_does_not_hold_is_a_503_at_once)
@@ -799,7 +832,7 @@ TestToEnd(conn, rule_12_what_the_budget_does_not_hold_is_a_503_at_once)
 TestToEnd(conn, closes_politely_while_memory_is_short)
 {
     memory_set_budget(1000);
-    cr_assert(memory_reserve(1000));
+    cr_assert(memory_reserve(others = 1000));
     open_pair();
     tell(GET("/a.txt"));
     expect_part("served", heard(), "Connection: close");

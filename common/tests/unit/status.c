@@ -8,9 +8,11 @@
 #include "tests/status_fields.h"
 #include "unit.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 static struct options options;
 static struct board *board;
@@ -266,12 +268,32 @@ static void burn_a_while(void)
     clock_burn_cpu(200 * 1000);
 }
 
+/* Who yields to another on the same CPU is switched involuntarily. Returns how often that was. */
+static long be_switched(void)
+{
+    cpu_set_t one;
+    struct rusage own;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    pid_t other = fork();
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    if (other == 0)
+        _exit(0);
+    wait_for(other);
+    getrusage(RUSAGE_THREAD, &own);
+    return own.ru_nivcsw;
+}
+
 Test(status, a_child_sees_the_whole_family)
 {
     pid_t workers[3];
     start_as(STATUS_PROCESSES, 8);
+    long switches = be_switched();
     take_in_a_child();
     expect_number("two", json_number(&json, "processes"), 2);
+    cr_expect(json_number(&json, "switches.involuntary") >= switches, "%ld", switches);
     long long kib = json_number(&json, "pss_kib"), fds = json_number(&json, "descriptors");
     long long ms = cpu_ms(), threads = json_number(&json, "threads"); /* the runner's among them */
     for (int i = 0; i < 3; i++)

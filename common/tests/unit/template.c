@@ -281,6 +281,7 @@ Test(template, loads_a_template_from_a_file, .init = scratch_make, .fini = scrat
     static char big[10001];
     memset(big, 'b', 10000);
     memcpy(big + 9000, "{{title}}", 9);
+    unit_interruptions = 1;
     scratch_file("small", "x{{title}}");
     scratch_file("empty", "");
     scratch_file("big", big);

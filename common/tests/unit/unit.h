@@ -223,6 +223,7 @@ static inline int wait_for(pid_t pid)
 
 extern int unit_is_apart; /* see around.c */
 extern int unit_in_flight;
+extern int unit_interruptions;
 
 /* Runs act(with) in a child, which exits with 0 if act() returns. */
 static inline struct ending run_apart(void (*act)(const void *), const void *with)
