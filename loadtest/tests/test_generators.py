@@ -1,5 +1,5 @@
 """The reports of ab 2.3, wrk 4.1, httperf 0.9, h2load 1.52 and curl 7.88 are understood, and an open
-loop counts from the moment intended. The samples lie in samples/."""
+loop counts from the moment intended."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 import unittest
+from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import programs
@@ -15,80 +16,121 @@ from lib import Trouble
 from lib.generators import ab, curl, h2load, httperf, load, wrk
 
 CSV = "".join("%d,%d.5\n" % (percent, percent) for percent in range(100))  # as ab -e writes it
+REPORTS = {  # the lines that are read, and some that look like them
+    "ab": """\
+Time taken for tests:   2.632 seconds
+Complete requests:      %(complete)d
+Failed requests:        %(failed)d
+   (Connect: 0, Receive: %(reset)d, Length: 0, Exceptions: %(exceptions)d)
+Non-2xx responses:      %(bad)d
+Total transferred:      102016891 bytes
+HTML transferred:       89316541 bytes
+Time per request:       6.921 [ms] (mean)
+  50%%      7
+ 100%%     15 (longest request)
+""",
+    "httperf": """\
+Total: connections 1200 requests 1200 replies 1200 test-duration 5.997 s
+Connection time [ms]: min 0.0 avg 0.9 max 37.1 median 0.5 stddev 3.0
+Connection time [ms]: connect 0.2
+Reply status: 1xx=0 2xx=%(good)d 3xx=0 4xx=0 5xx=%(bad)d
+Errors: total %(failed)d client-timo %(late)d socket-timo 0 connrefused %(refused)d connreset %(reset)d
+Errors: fd-unavail %(full)d addrunavail 0 ftab-full 0 other 0
+""",
+    "h2load": """\
+finished in 527.79ms, 189.47 req/s, 130.26KB/s
+requests: 100 total, %(started)d started, %(done)d done, 0 succeeded, 0 failed, %(errored)d errored, %(late)d timeout
+status codes: %(heads)d 2xx, %(moved)d 3xx, 0 4xx, %(bad)d 5xx
+time for request:       27us      1.86ms        99us       255us    98.00%%
+time for connect:       10us      1.85ms        75us       183us    99.00%%
+"""}
 
 
-def sample(tool, name="clean"):
-    """What a tool printed: the clean report as a whole, and of the others the lines that are read."""
-    with open(os.path.join(programs.HERE, "samples", tool + ".txt"), encoding="utf-8") as file:
+def wrote(tool, **figures):
+    """A report with these figures. The others are zero."""
+    return REPORTS[tool] % defaultdict(int, figures)
+
+
+def sample(name="clean"):
+    """What wrk printed, with our script."""
+    with open(os.path.join(programs.HERE, "samples", "wrk.txt"), encoding="utf-8") as file:
         return re.search(r"(?ms)^== %s\n(.*?)(?=^== |\Z)" % name, file.read())[1]
 
 
-def load_of(tool, name):
-    text = sample(tool, name)
-    if tool == "ab":
-        return ab.parse(text, CSV)
-    if tool == "wrk":
-        return wrk.parse(text, 4 if name == "late" else 1)
-    if tool == "httperf":
-        return httperf.parse(text).load()
-    statuses = 90 * ["200"] * (name != "refused") + 10 * [name] * name.isdecimal()
-    return h2load.parse(text, "".join("1795254205264730\t%s\t66\n" % each for each in statuses)).load()
+def log_of(**statuses):
+    """h2load's, with so many answers of each status."""
+    return "".join("1795254205264730\t%s\t66\n" % status[1:] * count for status, count in statuses.items())
 
 
-def curl_wrote(failed, status="0\t200"):
+def curl_wrote(failed, status=""):
     """Of twenty files, so many of which failed with this exit code and this status."""
     return "0\t200\t1\t600\t0.002\n" * (20 - failed) + (status + "\t0\t0\t0.002\n") * failed
 
 
-RUNS = [  # whose report, its good answers, and its errors in words
-    ("ab clean", 38025, ""), ("ab resets", 180, "20 reset"), ("ab not_2xx", 150, "50 not 2xx"),
-    ("ab refused", 0, "200 reset"), ("ab empty", 200, ""),  # 180 in truth: Redis will tell
-    ("wrk clean", 9371, ""), ("wrk reset", 11501, "1,277 reset"), ("wrk late", 2388, "8 time-out"),
-    ("wrk 503", 44380, "4,931 not 2xx"),
-    ("httperf clean", 1200, ""), ("httperf reset", 180, "20 reset"), ("httperf timeout", 180, "20 time-out"),
-    ("httperf refused", 0, "100 connect"), ("httperf 503", 180, "20 not 2xx"),
-    ("h2load 503", 90, "10 not 2xx"), ("h2load 302", 90, "10 not 2xx"), ("h2load reset", 90, "10 reset"),
-    ("h2load short", 90, "10 reset"), ("h2load timeout", 90, "10 time-out"),
-    ("h2load refused", 0, "40 connect")]
-FETCHED = [((0,), ""), ((2, "0\t503"), "2 not 2xx"), ((2, "18\t200"), "2 length"), ((2, "28\t000"), "2 time-out"),
-           ((20, "7\t000"), "20 connect"), ((1, "56\t000"), "1 reset")]
-
-
 class Reports(unittest.TestCase):
-    def test_good_answers_and_errors_by_kind(self):
-        for which, requests, errors in RUNS:
-            with self.subTest(which):
-                found = load_of(*which.split())
-                self.assertEqual((found.requests, found.errors_text()), (requests, errors))
-        for (failed, *status), errors in FETCHED:
-            found = curl.parse(curl_wrote(failed, *status), 20)
-            self.assertEqual((found.requests, found.errors_text()), (20 - failed, errors))
+    def check(self, found, requests, errors):
+        """Good answers, and errors in words."""
+        self.assertEqual((found.requests, found.errors_text()), (requests, errors))
+
+    def test_ab_s(self):
+        for complete, figures, requests, errors in (
+                (38025, {}, 38025, ""), (200, {"reset": 20, "exceptions": 20}, 180, "20 reset"),
+                (200, {"reset": 200, "exceptions": 100}, 0, "200 reset"),  # refused
+                (200, {"bad": 50}, 150, "50 not 2xx")):
+            self.check(ab.parse(wrote("ab", complete=complete, **figures), CSV), requests, errors)
+
+    def test_wrk_s(self):
+        for name, clients, requests, errors in (
+                ("clean", 1, 9371, ""), ("reset", 1, 11501, "1,277 reset"), ("late", 4, 2388, "8 time-out"),
+                ("503", 1, 44380, "4,931 not 2xx")):
+            self.check(wrk.parse(sample(name), clients), requests, errors)
+
+    def test_httperf_s(self):
+        for good, figures, errors in ((1200, {}, ""), (180, {"reset": 20}, "20 reset"), (180, {"late": 20}, "20 time-out"),
+                                      (0, {"refused": 100}, "100 connect"), (180, {"bad": 20}, "20 not 2xx")):
+            self.check(httperf.parse(wrote("httperf", good=good, **figures)).load(), good, errors)
+
+    def test_h2load_s(self):
+        for figures, log, errors in (
+                ({"done": 100, "bad": 10}, log_of(_200=90, _503=10), "10 not 2xx"),
+                ({"done": 100, "moved": 10}, log_of(_200=90, _302=10), "10 not 2xx"),
+                ({"done": 90, "errored": 10}, log_of(_200=90), "10 reset"),
+                ({"done": 90, "errored": 10, "heads": 100}, log_of(_200=90), "10 reset"),  # cut short
+                ({"done": 90, "errored": 10, "late": 10}, log_of(_200=90), "10 time-out")):
+            report = wrote("h2load", **{"started": 100, "heads": 90, **figures})
+            self.check(h2load.parse(report, log).load(), 90, errors)
+        self.check(h2load.parse(wrote("h2load", errored=40), "").load(), 0, "40 connect")
+
+    def test_curl_s(self):
+        for failed, status, errors in (
+                (0, "", ""), (2, "0\t503", "2 not 2xx"), (2, "18\t200", "2 length"), (2, "28\t000", "2 time-out"),
+                (20, "7\t000", "20 connect"), (1, "56\t000", "1 reset")):
+            self.check(curl.parse(curl_wrote(failed, status), 20), 20 - failed, errors)
 
     def test_a_report_that_is_cut_is_trouble(self):
         def cut(tool, words):
-            return sample(tool).partition(words)[0]
+            return wrote(tool).partition(words)[0]
 
         for parse in (lambda: ab.parse(cut("ab", "Failed requests"), CSV),
-                      lambda: ab.parse(sample("ab"), CSV[:-9]),
-                      lambda: wrk.parse(cut("wrk", "{"), 1),
+                      lambda: ab.parse(wrote("ab"), CSV[:-9]),
+                      lambda: wrk.parse(sample().partition("{")[0], 1),
                       lambda: httperf.parse(cut("httperf", "Errors: fd")),
                       lambda: httperf.parse(cut("httperf", "Connection time")),
                       lambda: h2load.parse(cut("h2load", "time for connect"), ""),
-                      lambda: h2load.parse(sample("h2load"), ""),
+                      lambda: h2load.parse(wrote("h2load", done=100), ""),
                       lambda: curl.parse(curl_wrote(0)[:-12], 20),
                       lambda: h2load.milliseconds("7"), lambda: h2load.pace(0.5)):
             with self.assertRaises(Trouble):
                 parse()
 
     def test_times_are_those_of_the_samples(self):
-        clean, many = load_of("ab", "clean"), load_of("wrk", "clean")
+        clean, many = ab.parse(wrote("ab"), CSV), wrk.parse(sample(), 1)
         self.assertEqual(clean.percentiles, {50: 50.5, 90: 90.5, 99: 99.5, 100: 99.5})
         self.assertEqual((clean.seconds, clean.content), (2.632, 89316541))
         self.assertAlmostEqual(many.rate * many.mean_ms / 1000, 1, delta=0.1)  # Little's law
-        report = httperf.parse(sample("httperf"))
-        self.assertEqual((report.mean_ms, report.median_ms, report.void),
-                         (0.9, 0.5, None))
-        self.assertEqual(httperf.parse(sample("httperf", "full")).void, "1,981 fd-unavail")
+        report = httperf.parse(wrote("httperf"))
+        self.assertEqual((report.mean_ms, report.median_ms, report.void), (0.9, 0.5, None))
+        self.assertEqual(httperf.parse(wrote("httperf", full=1981)).void, "1,981 fd-unavail")
         self.assertEqual([h2load.milliseconds(text) for text in ("381us", "6.25ms", "1.50s")],
                          [0.381, 6.25, 1500.0])
         self.assertEqual(ab.mean([1.0] * 100 + [1001.0]), 6.0)
@@ -102,7 +144,7 @@ class Reports(unittest.TestCase):
                     table[shorter] = table.get(shorter, 0) + count
             left = wrk.uncorrected(sorted(table.items()), even)
             self.assertEqual([pair for pair in left if pair[1]], measured)
-        report = json.loads(sample("wrk").splitlines()[-1])
+        report = json.loads(sample().splitlines()[-1])
         times = wrk.uncorrected(report["times"], wrk.interval(report, 1))
         self.assertEqual(sum(count for _, count in times), report["requests"])
 
@@ -142,10 +184,9 @@ class Several(unittest.TestCase):
         self.assertEqual(load.shares(10, 3), [4, 3, 3])
 
     def test_reports_of_httperf(self):
-        reports = [httperf.parse(sample("httperf", name)) for name in ("clean", "reset")]
-        both = httperf.together(reports)
-        self.assertEqual((both.statuses, both.errors), ({2: 1380}, {"connreset": 20}))
-        self.assertEqual(both.seconds, max(report.seconds for report in reports))
+        short = wrote("httperf", good=180, reset=20).replace("5.997", "0.996")
+        both = httperf.together([httperf.parse(wrote("httperf", good=1200)), httperf.parse(short)])
+        self.assertEqual((both.statuses, both.errors, both.seconds), ({2: 1380}, {"connreset": 20}, 5.997))
 
     def test_they_run_at_the_same_time_and_the_first_that_fails_is_trouble(self):
         save_as = programs.folder(self) + "/run"

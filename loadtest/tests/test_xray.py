@@ -1,8 +1,4 @@
-"""Swim lanes: from recorded traces, from lines, and alive; and what is said when there is none.
-
-A sample is two clients, A and B, at one of the seven with Redis 10 ms away, and two workers where it
-keeps some.
-"""
+"""Swim lanes: from lines as strace writes them, and alive; and what is said when there is none."""
 
 import json
 import os
@@ -21,7 +17,53 @@ from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, SEVERAL, 
 from lib.subjects import peers, redis, servers
 
 WHERE = "unix:/tmp/redis.sock"
-NAMES = ["iterative", "forking", "prethreading", "epoll"]  # alone, processes, threads, a loop
+ACCEPT = "accept4(3, NULL, NULL, SOCK_CLOEXEC) = %d"
+HEARS = 'recvfrom(%d, "GET /guestbook HTTP/1.1\\r\\nHost: client-%s\\r\\n\\r\\n", 2048, 0, NULL, NULL) = 46'
+MEETS = 'connect(9, {sa_family=AF_UNIX, sun_path="/tmp/redis.sock"}, 110) = 0'
+ASKS, LEARNS = 'write(9, "*2\\r\\n$4\\r\\nINCR", 39) = 39', 'read(9, ":1\\r\\n", 16384) = 4'
+ANSWERS = "sendmsg(%d, {msg_name=NULL}, MSG_NOSIGNAL) = 2016"
+CLOSES = "close(%d) = 0"
+FORKS = "clone(child_stack=NULL, flags=SIGCHLD) = %d"
+MAKES = "clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}) = %d"
+SLEEPS = "epoll_wait(4, [{events=EPOLLIN}], 256, -1) = 1"
+
+
+def calls(tid, time, *words):
+    """The lines of a thread that makes them one after the other. Redis takes 10 ms, all else next to nothing."""
+    lines = []
+    for each in words:
+        seconds = 0.01 if each in (LEARNS, SLEEPS) else 0.00002
+        lines.append("%d %.5f %s <%.5f>" % (tid, time, each, seconds))
+        time += seconds
+    return lines
+
+
+def page(client, name):
+    """What a worker calls that reads a request, asks Redis, and answers."""
+    return [HEARS % (client, name), MEETS, *3 * [ASKS, LEARNS], ANSWERS % client, CLOSES % client]
+
+
+# Two clients, A and B, at one of the seven with Redis 10 ms away, and two workers where it keeps some:
+# alone, processes, threads, a loop.
+LISTENS = "7 0.9 listen(3, 4096) = 0 <0.1>"
+IDLE = "%d 1.1 " + ACCEPT + " <0.0999>"
+SAMPLES = {
+    "iterative": [LISTENS, IDLE % (7, 5), *calls(7, 1.2, *page(5, "A"), ACCEPT % 5, *page(5, "B")),
+                  "7 1.3 accept4(3, NULL, NULL, SOCK_CLOEXEC) = -1 EINTR (Interrupted system call) <0.03>"],
+    "forking": [LISTENS, IDLE % (7, 5), *calls(7, 1.2, FORKS % 8, CLOSES % 5),
+                *calls(8, 1.20005, *page(5, "A")), "8 1.2303 +++ exited with 0 +++",
+                *calls(7, 1.202, ACCEPT % 5, FORKS % 9, CLOSES % 5), "7 1.203 accept4(3,  <unfinished ...>",
+                *calls(9, 1.20205, *page(5, "B")), "9 1.2323 +++ exited with 0 +++"],
+    "prethreading": [LISTENS, *calls(7, 1.0, MAKES % 8, MAKES % 9), IDLE % (8, 5), IDLE % (9, 6),
+                     *calls(8, 1.2, *page(5, "A")),
+                     *(line.replace("(9,", "(10,") for line in calls(9, 1.2, *page(6, "B")))],
+    "epoll": [LISTENS, *calls(7, 1.0, "epoll_create1(EPOLL_CLOEXEC) = 4", "epoll_ctl(4, EPOLL_CTL_ADD, 3, {}) = 0"),
+              "7 1.1 " + SLEEPS + " <0.0999>",
+              *calls(7, 1.2, ACCEPT % 5, HEARS % (5, "A"), ACCEPT % 6, HEARS % (6, "B"), MEETS,
+                     "epoll_ctl(4, EPOLL_CTL_ADD, 9, {}) = 0",
+                     *3 * [ASKS, SLEEPS, 'read(9, ":1\\r\\n:2\\r\\n", 65536) = 8'],
+                     ANSWERS % 5, ANSWERS % 6, CLOSES % 5, CLOSES % 6, SLEEPS)]}
+NAMES = list(SAMPLES)
 
 
 def watched(*lines, where=WHERE):
@@ -29,8 +71,7 @@ def watched(*lines, where=WHERE):
 
 
 def sample(name):
-    with open(os.path.join(programs.HERE, "samples", "xray", name + ".strace"), encoding="ascii") as file:
-        return watched(*file)
+    return watched(*SAMPLES[name])
 
 
 def shot_of(name):
@@ -88,37 +129,35 @@ class Lines(unittest.TestCase):
 
 class Kinds(unittest.TestCase):
     ACCEPTED = "7 1.0 accept4(3, NULL, NULL, 0) = 5 <0.1>"
+    CASES = {
+        "what was accepted is a client": (
+            [ACCEPTED, '7 2.0 recvfrom(5, "", 9, 0) = 0 <0.1>', '7 3.0 write(5, "x", 1) = 1 <0.1>'],
+            [ARRIVAL, BYTES, ROOM]),
+        "a descriptor that was closed is unknown": (
+            [ACCEPTED, "7 2.0 close(5) = 0 <0.1>", '7 3.0 read(5, "", 9) = 0 <0.1>'], [ARRIVAL, None, UNKNOWN]),
+        "and so is a call that nobody knows": (["7 1.0 io_uring_enter(4, 1, 1, 0) = 1 <0.1>"], [UNKNOWN]),
+        "other threads and processes": (
+            ["7 1.0 futex(0x1, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.1>", "7 2.0 wait4(-1, NULL, 0, NULL) = 9 <0.1>",
+             "7 3.0 pipe2([3, 4], 0) = 0 <0.1>", '7 4.0 read(3, "", 1) = 1 <0.1>',
+             "7 5.0 poll([{fd=3, events=POLLIN}], 1, 9) = 0 <0.1>"], [OTHERS, OTHERS, None, OTHERS, OTHERS]),
+        "who sleeps for a time": (
+            ["7 1.0 nanosleep({tv_sec=0, tv_nsec=20000}, NULL) = 0 <0.1>",
+             "7 2.0 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, NULL) = 0 <1.0>",
+             "7 4.0 sched_yield() = 0 <0.1>", "7 5.0 madvise(0x7f, 4096, MADV_FREE) = 0 <0.1>",
+             "7 6.0 pselect6(0, NULL, NULL, NULL, {tv_sec=1, tv_nsec=0}, NULL) = 0 <1.0>"], [NAP, NAP, NAP, None, NAP])}
 
-    def test_what_was_accepted_is_a_client(self):
-        self.assertEqual(kinds(self.ACCEPTED, '7 2.0 recvfrom(5, "", 9, 0) = 0 <0.1>',
-                               '7 3.0 write(5, "x", 1) = 1 <0.1>'), [ARRIVAL, BYTES, ROOM])
+    def test_what_a_call_waits_for(self):
+        for what, (lines, found) in self.CASES.items():
+            with self.subTest(what):
+                self.assertEqual(kinds(*lines), found)
+        for name in ("nanosleep", "clock_nanosleep", "sched_yield"):
+            self.assertTrue(re.fullmatch(trace.TRACED, name), name)
 
     def test_what_was_connected_to_redis_is_redis(self):
         for where, address in ((WHERE, 'sun_path="/tmp/redis.sock"'), ("localhost:63", "sin_port=htons(63)"),
                                ("unix:/a b/c", 'sun_path="/a b/c"')):
             self.assertEqual(kinds("7 1.0 connect(4, {%s}, 9) = 0 <0.1>" % address,
                                    '7 2.0 read(4, "", 9) = 0 <0.1>', where=where), [REDIS, REDIS])
-
-    def test_a_descriptor_that_was_closed_is_unknown(self):
-        self.assertEqual(kinds(self.ACCEPTED, "7 2.0 close(5) = 0 <0.1>", '7 3.0 read(5, "", 9) = 0 <0.1>'),
-                         [ARRIVAL, None, UNKNOWN])
-
-    def test_a_call_that_nobody_knows_is_unknown(self):
-        self.assertEqual(kinds("7 1.0 io_uring_enter(4, 1, 1, 0) = 1 <0.1>"), [UNKNOWN])
-
-    def test_other_threads_and_processes(self):
-        self.assertEqual(kinds("7 1.0 futex(0x1, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.1>",
-                               "7 2.0 wait4(-1, NULL, 0, NULL) = 9 <0.1>",
-                               "7 3.0 pipe2([3, 4], 0) = 0 <0.1>", '7 4.0 read(3, "", 1) = 1 <0.1>'),
-                         [OTHERS, OTHERS, None, OTHERS])
-
-    def test_who_sleeps_for_a_time_has_a_name(self):
-        self.assertEqual(kinds("7 1.0 nanosleep({tv_sec=0, tv_nsec=20000}, NULL) = 0 <0.1>",
-                               "7 2.0 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, NULL) = 0 <1.0>",
-                               "7 4.0 sched_yield() = 0 <0.1>", "7 5.0 madvise(0x7f, 4096, MADV_FREE) = 0 <0.1>"),
-                         [NAP, NAP, NAP, None])
-        for name in ("nanosleep", "clock_nanosleep", "sched_yield"):
-            self.assertTrue(re.fullmatch(trace.TRACED, name), name)
 
     def test_a_call_that_is_asked_not_to_wait_does_not(self):
         self.assertEqual(set(kinds(
@@ -139,11 +178,6 @@ class Kinds(unittest.TestCase):
                        "7 5.0 poll([{fd=3, events=POLLIN}, {fd=5, events=POLLIN}], 2, -1) = 1 <0.1>")
         self.assertEqual([bar.kind for bar in seen.lanes[0].bars][1::3], [ARRIVAL, SEVERAL])
         self.assertIn("client A, the listener", lanes.awaited(seen.lanes[0].bars[-1]))
-
-    def test_poll_without_clients_is_a_nap_or_waits_for_others(self):
-        self.assertEqual(kinds("7 1.0 pipe2([3, 4], 0) = 0 <0.1>", "7 2.0 poll([{fd=3, events=POLLIN}], 1, 9) = 0 <0.1>",
-                               "7 3.0 pselect6(0, NULL, NULL, NULL, {tv_sec=1, tv_nsec=0}, NULL) = 0 <1.0>"),
-                         [None, OTHERS, NAP])
 
     def test_epoll_waits_for_what_it_was_given(self):
         seen = watched(self.ACCEPTED, "7 2.0 epoll_create1(0) = 4 <0.1>",
@@ -167,7 +201,7 @@ class Kinds(unittest.TestCase):
         self.assertEqual(seen.lanes[1].bars[0].kind, BYTES)
 
 
-class Recorded(unittest.TestCase):
+class Samples(unittest.TestCase):
     def test_one_process_serves_one_after_the_other(self):
         [lane] = sample("iterative").lanes
         self.assertEqual(lane.name, "process")
