@@ -1,50 +1,21 @@
 """The relay before Redis is late by what was asked, whatever passes, and loses nothing."""
 
-import contextlib
-import itertools
 import os
+import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
 import unittest
 
 import programs
-from lib.subjects import relay
+from lib.measuring import processes
+from lib.subjects import redis, relay
 from proc import gone_within
 
 DELAY_MS = 10
 SLACK_MS = 3
 TRIES = 10  # others may be at work on this machine: the quickest of so many counts
-
-
-class Echo:
-    """What stands in Redis' place: sends everything back until its client ends, or until it
-    has been asked `most` times."""
-
-    def __init__(self, path=None, most=None):
-        self.most = most
-        self.listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
-        self.listener.bind(path or ("127.0.0.1", 0))
-        self.listener.listen(512)
-        name = self.listener.getsockname()
-        self.where = "unix:" + name if path else "%s:%d" % name
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client = self.listener.accept()[0]
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client):
-        with client, contextlib.suppress(OSError):
-            for _ in itertools.count() if self.most is None else range(self.most):
-                said = client.recv(65536)
-                if not said:
-                    return
-                client.sendall(said)
 
 
 def receive(client, length):
@@ -53,14 +24,18 @@ def receive(client, length):
         return replies.read(length)
 
 
-@unittest.skipUnless(os.access(relay.path(), os.X_OK), "slow_redis is not built")
+@unittest.skipUnless(os.access(relay.path(), os.X_OK) and shutil.which(redis.SERVER),
+                     "needs slow_redis and redis-server")
 class Relay(unittest.TestCase):
-    def relay(self, ms=DELAY_MS, **options):
-        """A relay before an Echo, until the test is over."""
-        folder = programs.folder(self)
-        before = Echo(**{"path": folder + "/echo.sock", **options})
-        self.addCleanup(before.listener.close)
-        slow = relay.SlowRedis(before, ms, None, folder)
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = programs.folder(cls)
+        cls.addClassCleanup(processes.end_all)
+        cls.store = redis.start_private(cls.folder, None, redis.free_port())
+
+    def relay(self, ms=DELAY_MS, store=None):
+        """A relay before Redis, until the test is over."""
+        slow = relay.SlowRedis(store or self.store, ms, None, self.folder)
         slow.__enter__()
         self.addCleanup(slow.end)
         return slow
@@ -76,16 +51,16 @@ class Relay(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
-    def assertLate(self, ms, clients, said=b"x", times=1, slack_ms=SLACK_MS):
-        """What is said so many times, by all at once, never comes back in less than `ms`, and at best in
-        hardly more."""
-        took = []
+    def assertLate(self, ms, clients, times=1, slack_ms=SLACK_MS):
+        """What all ask at once, so many times, is never answered in less than `ms`, and at best in hardly
+        more."""
+        took, answers = [], times * b"+PONG\r\n"
         while len(took) < TRIES and (not took or min(took) >= ms + slack_ms):
             start = time.monotonic()
             for client in clients * times:
-                client.sendall(said)
+                client.sendall(b"PING\r\n")
             for client in clients:
-                self.assertEqual(receive(client, len(said) * times), said * times)
+                self.assertEqual(receive(client, len(answers)), answers)
             took.append((time.monotonic() - start) * 1000)
         self.assertGreaterEqual(min(took), ms)
         self.assertLess(min(took), ms + slack_ms)
@@ -96,7 +71,7 @@ class Relay(unittest.TestCase):
                 self.assertLate(ms, [self.connect(self.relay(ms))])
 
     def test_what_is_sent_at_once_is_late_once(self):
-        self.assertLate(DELAY_MS, [self.connect(self.relay())], b"0123456789", times=100)
+        self.assertLate(DELAY_MS, [self.connect(self.relay())], times=100)
 
     def test_two_hundred_connections_are_late_together(self):
         slow = self.relay(50)  # 200 times 50 ms would be 10 s
@@ -104,18 +79,18 @@ class Relay(unittest.TestCase):
 
     def test_redis_may_end_first(self):
         """Again and again: what one connection leaves serves the next."""
-        slow = self.relay(1, most=1)
+        slow = self.relay(1)
         for _ in range(20):
             clients = [self.connect(slow) for _ in range(3)]
             for client in clients:
-                client.sendall(b"bye")
+                client.sendall(b"QUIT\r\n")
             for client in clients:
-                self.assertEqual(receive(client, 4), b"bye")  # and then the end
+                self.assertEqual(receive(client, 6), b"+OK\r\n")  # and then the end
                 client.close()
         slow.must_live()
 
     def test_over_tcp_it_is_late_by_the_same(self):
-        slow = self.relay(path=None)
+        slow = self.relay(store=self.store.on_a_port())
         self.assertTrue(slow.where.startswith("127.0.0.1:"))
         self.assertLate(DELAY_MS, [self.connect(slow)])
 
