@@ -297,15 +297,13 @@ def offer_with_h2load(shot, kept=False):
     clients = min(shot.room, round(max(spot.clients, rate / h2load.MOST_RPS, waiting))) if kept else None
 
     def load(save_as, seconds):
-        return h2load.offer(shot.url, rate, seconds, shot.place.cores, save_as, TIMEOUT_SECONDS,
-                            shot.place.prefix, clients)
+        return h2load.offer(shot.url, rate, seconds, shot.place, save_as, TIMEOUT_SECONDS, clients, LATE_MS / 1000)
 
     def measured():
-        report = load(shot.save_as, run.seconds)
-        good = [answer for answer in report.answers if answer.status // 100 == 2]
-        zero = good[0].start_s if good else 0
-        cell.series = [(answer.start_s - zero, answer.ms) for answer in good]
-        return report.load(run.seconds + LATE_MS / 1000)
+        found, answers = load(shot.save_as, run.seconds)
+        good = [answer for answer in answers if answer.status // 100 == 2]
+        cell.series = [(answer.start_s - good[0].start_s, answer.ms) for answer in good]
+        return found
 
     load(shot.save_as + "-warmup", warm_up_seconds(run))
     run.redis.settle()
@@ -318,14 +316,14 @@ def offer_with_httperf(shot):
     cell.offered, cell.asked = rate, round(rate * run.seconds)
 
     def measured():
-        report = httperf.run(shot.url, rate, run.seconds, shot.place.cores, shot.save_as)
+        report = httperf.run(shot.url, rate, run.seconds, shot.place, shot.save_as)
         cell.note = report.void and "void: %s" % report.void
         load = report.load()
         step = run.seconds + LATE_MS / 1000
         in_time = round(load.requests * min(1, step / load.seconds)) if load.seconds else 0
         return Load(**{**vars(load), "in_time": in_time})
 
-    httperf.run(shot.url, min(500, rate), 0.2, shot.place.cores, shot.save_as + "-warmup")
+    httperf.run(shot.url, min(500, rate), 0.2, shot.place, shot.save_as + "-warmup")
     shot.loaded(measured)
 
 
@@ -336,7 +334,7 @@ def fetch_with_curl(shot):
     urls = [shot.server.url + path for path in paths]
     cell.asked = len(urls)
 
-    shot.loaded(lambda: curl.run(urls, shot.place.cores, shot.save_as, run.limit_seconds))
+    shot.loaded(lambda: curl.run(urls, shot.place, shot.save_as, run.limit_seconds))
 
 
 GENERATORS = {"ab": count_with_ab, "ab -k": lambda shot: count_with_ab(shot, kept=True),

@@ -216,10 +216,9 @@ class Run:
             save_as, seconds = shot.save_as + "-capacity", min(self.seconds, CAPACITY_SECONDS)
             waits, place = shot.spot.dials.delay_ms, shot.place  # then it takes many to fill it
             clients = min(FAR_CLIENTS if waits else NEAR_CLIENTS, shot.room if kept else FAR_CLIENTS)
-            self._capacity[key] = h2load.capacity(
-                shot.url, clients, seconds, place.cores, save_as, place.prefix) if kept else ab.run(
-                    shot.url, clients, place._replace(others=()), save_as, seconds=seconds,
-                    limit=self.limit_seconds).rate
+            self._capacity[key] = h2load.capacity(shot.url, clients, seconds, place, save_as) if kept else ab.run(
+                shot.url, clients, place._replace(others=()), save_as, seconds=seconds,
+                limit=self.limit_seconds).rate
             self.redis.settle()
         return self._capacity[key]
 

@@ -14,7 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import programs
 from lib import Trouble
 from lib.generators import ab, curl, h2load, httperf, load, wrk
+from lib.subjects import places
 
+ANYWHERE = places.Place(())  # on any core
 CSV = "".join("%d,%d.5\n" % (percent, percent) for percent in range(100))  # as ab -e writes it
 REPORTS = {  # the lines that are read, and some that look like them
     "ab": """\
@@ -98,8 +100,8 @@ class Reports(unittest.TestCase):
                 ({"done": 90, "errored": 10, "heads": 100}, log_of(_200=90), "10 reset"),  # cut short
                 ({"done": 90, "errored": 10, "late": 10}, log_of(_200=90), "10 time-out")):
             report = wrote("h2load", **{"started": 100, "heads": 90, **figures})
-            self.check(h2load.parse(report, log).load(), 90, errors)
-        self.check(h2load.parse(wrote("h2load", errored=40), "").load(), 0, "40 connect")
+            self.check(h2load.parse(report, h2load.parse_log(log)), 90, errors)
+        self.check(h2load.parse(wrote("h2load", errored=40), []), 0, "40 connect")
 
     def test_curl_s(self):
         for failed, status, errors in (
@@ -116,8 +118,8 @@ class Reports(unittest.TestCase):
                       lambda: wrk.parse(sample().partition("{")[0], 1),
                       lambda: httperf.parse(cut("httperf", "Errors: fd")),
                       lambda: httperf.parse(cut("httperf", "Connection time")),
-                      lambda: h2load.parse(cut("h2load", "time for connect"), ""),
-                      lambda: h2load.parse(wrote("h2load", done=100), ""),
+                      lambda: h2load.parse(cut("h2load", "time for connect"), []),
+                      lambda: h2load.parse(wrote("h2load", done=100), []),
                       lambda: curl.parse(curl_wrote(0)[:-12], 20),
                       lambda: h2load.milliseconds("7"), lambda: h2load.pace(0.5)):
             with self.assertRaises(Trouble):
@@ -191,15 +193,15 @@ class Several(unittest.TestCase):
     def test_they_run_at_the_same_time_and_the_first_that_fails_is_trouble(self):
         save_as = programs.folder(self) + "/run"
         began, seen = time.monotonic(), []
-        said = load.run("tool", [["sh", "-c", "sleep 0.3; echo %d" % number] for number in (1, 2)],
-                        None, save_as, 5, meanwhile=seen.extend)
+        said = load.run("tool", [(ANYWHERE, ["sh", "-c", "sleep 0.3; echo %d" % number]) for number in (1, 2)],
+                        save_as, 5, meanwhile=seen.extend)
         self.assertEqual((said, len(seen)), (["1\n", "2\n"], 2))
         self.assertLess(time.monotonic() - began, 0.55)
         for script, why in (("echo no; exit 1", "gave up: no"), ("echo; exit 3", "status 3"),
                             ("echo warning: few >&2; kill -6 $$", "status -6"),
                             ("exec sleep 60", "not done after 0.05 s")):
             with self.subTest(script), self.assertRaisesRegex(Trouble, why):
-                load.run("tool", [["true"], ["sh", "-c", script]], None, save_as,
+                load.run("tool", [(ANYWHERE, ["true"]), (ANYWHERE, ["sh", "-c", script])], save_as,
                          0.05 if "sleep" in script else 5)
         with self.assertRaisesRegex(Trouble, "no-such-tool"):
             load.version("no-such-tool", "-V")
@@ -208,8 +210,16 @@ class Several(unittest.TestCase):
 # ---- the moment intended ------------------------------------------------------------------------
 
 
+STALL_S, EVERY_S = 0.1, 1.0
+PAPER = {50: 0, 85: 0, 95: 50, 99: 90, 99.9: 99}  # percent: ms
+
+
 def answers(*pairs):
     return [h2load.Answer(100 + start, 200, ms) for start, ms in pairs]
+
+
+def percentiles(times, percents=PAPER):
+    return {percent: load.percentile(sorted((ms, 1) for ms in times), percent) for percent in percents}
 
 
 class Intended(unittest.TestCase):
@@ -227,18 +237,16 @@ class Intended(unittest.TestCase):
         self.assertEqual([round(each.ms, 3) for each in found], [50, 1, 1, 1, 31])
 
     def test_percentiles_are_times_that_occurred(self):
-        times = [float(number) for number in range(1, 1001)]
-        self.assertEqual(h2load.percentiles(times), {50: 500, 90: 900, 99: 990, 99.9: 999, 100: 1000})
-        self.assertEqual(h2load.percentiles([]), {})
+        self.assertEqual(percentiles(range(1, 1001), (50, 90, 99, 99.9, 100)),
+                         {50: 500, 90: 900, 99: 990, 99.9: 999, 100: 1000})
+        self.assertEqual(load.percentile([], 50), 0)
 
     def test_in_time_is_what_was_answered_within_the_step(self):
-        report = h2load.Report(4, 0, 0, {2: 4}, 1.0, 0.0, answers(
-            (0.0, 1), (0.25, 1), (0.5, 700), (0.75, 240)))
-        self.assertEqual(report.load(1.0).in_time, 3)
+        found = h2load.parse(wrote("h2load", started=4, done=4), answers(
+            (0.0, 1), (0.25, 1), (0.5, 700), (0.75, 240)), 1.0)
+        self.assertEqual(found.in_time, 3)
 
 
-STALL_S, EVERY_S = 0.1, 1.0
-PAPER = {50: 0, 85: 0, 95: 50, 99: 90, 99.9: 99}  # percent: ms
 TRIES, WITHIN_MS = 5, 20  # others may be at work on this machine
 
 
@@ -274,11 +282,10 @@ class OnPaper(unittest.TestCase):
                 start = max(end, 0.001 * client + 0.020 * number)
                 end = start + max(0.0, STALL_S - start % EVERY_S) + 1e-4
                 log.append((start, 1000 * (end - start)))
-        found = h2load.percentiles(sorted(answer.ms for answer in h2load.lateness(
-            answers(*log), 0.020)), PAPER)
+        found = percentiles([answer.ms for answer in h2load.lateness(answers(*log), 0.020)])
         for percent, ms in PAPER.items():
             self.assertAlmostEqual(found[percent], ms, delta=2, msg=percent)
-        hidden = h2load.percentiles(sorted(ms for _, ms in log), PAPER)
+        hidden = percentiles([ms for _, ms in log])
         self.assertLess(hidden[95], 25)  # as the log has it: who had to wait is left out
 
     @unittest.skipUnless(shutil.which("h2load"), "h2load is not installed")
@@ -299,7 +306,6 @@ class OnPaper(unittest.TestCase):
 
     def measured(self, url, clients):
         Stalling.began = time.monotonic()
-        report = h2load.offer(url, 500, 4, None, programs.folder(self) + "/log", clients=clients)
-        times = sorted(answer.ms for answer in report.answers)
-        self.assertEqual((len(times), report.errored), (2000, 0))
-        return h2load.percentiles(times, PAPER)
+        found, those = h2load.offer(url, 500, 4, ANYWHERE, programs.folder(self) + "/log", clients=clients)
+        self.assertEqual((found.requests, found.failed), (2000, 0))
+        return percentiles([answer.ms for answer in those])

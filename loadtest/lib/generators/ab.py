@@ -50,11 +50,11 @@ def run(url, clients, place, save_as, *, requests=None, seconds=None, kept=False
     files = ["%s%s.csv" % (save_as, "-%d" % number if number else "") for number in range(len(ways))]
     for csv in filter(os.path.exists, files):
         os.remove(csv)
-    commands = [way.generator(command(url, few, STDOUT if way.guard else csv, some, seconds, kept))
-                for way, few, some, csv in zip(ways, load.shares(clients, len(ways)),
-                                               load.shares(requests or 0, len(ways)), files)]
+    jobs = [(way, command(url, few, STDOUT if way.guard else csv, some, seconds, kept))
+            for way, few, some, csv in zip(ways, load.shares(clients, len(ways)),
+                                           load.shares(requests or 0, len(ways)), files)]
     try:
-        texts = load.run("ab", commands, place.cores, save_as, limit, meanwhile=meanwhile)
+        texts = load.run("ab", jobs, save_as, limit, meanwhile=meanwhile)
     except Trouble as trouble:
         done = re.search(r"Total of (\d+) requests completed", processes.printed(save_as + ".err")
                          + processes.printed(save_as + ".txt"))

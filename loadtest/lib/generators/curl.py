@@ -35,14 +35,14 @@ def list_of(urls, timeout_seconds):
     return "\n".join(lines) + "\n"
 
 
-def run(urls, cores, save_as, limit_seconds):
+def run(urls, place, save_as, limit_seconds):
     """Fetches the addresses. Returns the Load; the list and what curl wrote stay in `save_as` with
     .list, .txt and .err."""
     with open(save_as + ".list", "w", encoding="utf-8") as file:
         file.write(list_of(urls, limit_seconds))
     # curl's own status is that of the last file
-    return parse(load.run("curl", [command(save_as + ".list")], cores, save_as, limit_seconds,
-                          must_succeed=False)[0], len(urls))
+    [text] = load.run("curl", [(place, command(save_as + ".list"))], save_as, limit_seconds, must_succeed=False)
+    return parse(text, len(urls))
 
 
 def parse(text, expected):

@@ -33,9 +33,9 @@ AT_ONCE_S = 0.0005  # from the end of an answer to a request that waited for it
 GRACE_SECONDS = 10
 PERCENTAGES = (50, 90, 99, 99.9, 100)
 
-COUNTS = re.compile(r"requests: (\d+) total, (\d+) started, (\d+) done, \d+ succeeded, "
+COUNTS = re.compile(r"requests: \d+ total, (\d+) started, (\d+) done, \d+ succeeded, "
                     r"\d+ failed, (\d+) errored, (\d+) timeout")
-STATUSES = re.compile(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx")
+STATUSES = re.compile(r"status codes: \d+ 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx")
 FINISHED = re.compile(r"finished in ([\d.]+(?:us|ms|s)), ([\d.]+) req/s")
 CONNECT = re.compile(r"time for connect:\s+(\S+)\s+(\S+)\s+(\S+)")
 UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
@@ -51,57 +51,30 @@ class Answer(NamedTuple):
         return self.start_s + self.ms / 1000
 
 
-class Report(NamedTuple):
-    started: int
-    errored: int  # not answered
-    timeout: int  # among the errored
-    statuses: dict[int, int]  # by first digit, only those that occurred: {2: 3000, 5: 7}
-    seconds: float
-    connect_ms: float  # mean, of a connection
-    answers: list[Answer]  # in the order in which they were sent, from the moments intended
-
-    def load(self, step_seconds=None):
-        """The same as a Load. Times are those of the 2xx responses. In time is what was answered in
-        so many seconds from the first request on."""
-        good = [answer for answer in self.answers if answer.status // 100 == 2]
-        others = sum(count for digit, count in self.statuses.items() if digit != 2)
-        connected = self.started > 0
-        errors = {"connect": 0 if connected else self.errored,
-                  "reset": self.errored - self.timeout if connected else 0,
-                  "time-out": self.timeout if connected else 0,
-                  "not 2xx": others}
-        times = sorted(answer.ms for answer in good)
-        until = good[0].start_s + step_seconds if good and step_seconds else math.inf
-        return Load(
-            requests=len(good), errors=errors, seconds=self.seconds, connects=False,
-            mean_ms=sum(times) / len(times) if good else 0.0, percentiles=percentiles(times),
-            in_time=sum(answer.end_s <= until for answer in good), connect_ms=self.connect_ms)
-
-
-def offer(url, rate, seconds, cores, save_as, timeout_seconds=5, prefix=(), clients=None):
+def offer(url, rate, seconds, place, save_as, timeout_seconds=5, clients=None, late_seconds=0):
     """Offers `rate` requests a second for so long: on new connections, or on `clients` kept ones.
-    Returns the Report, whose answers count from the moments intended. h2load's output is kept in
-    `save_as` with .txt and .tsv. `prefix` runs it on another host."""
+    Returns the Load and the Answers, which count from the moments intended. In time is what was
+    answered at most so many seconds after the end. h2load's output is kept in `save_as` with .txt and
+    .tsv."""
     requests = max(1, round(rate * seconds))
     log = save_as + ".tsv"
     with open(log, "wb"):
         pass  # it may get no response, and write none
-    words = command(url, requests, timeout_seconds, log, rate, clients, len(cores or [0]))
+    words = command(url, requests, timeout_seconds, log, rate, clients, len(place.cores or [0]))
     limit = 2 * (seconds + timeout_seconds) + GRACE_SECONDS
-    [text] = load.run("h2load", [[*prefix, *words]], cores, save_as, limit)
-    report = parse(text, processes.printed(log))
-    return report._replace(answers=lateness(report.answers, clients / rate) if clients else
-                           behind(report.answers, *pace(rate)))
+    [text] = load.run("h2load", [(place, words)], save_as, limit)
+    answers = parse_log(processes.printed(log))
+    answers = lateness(answers, clients / rate) if clients else behind(answers, *pace(rate))
+    return parse(text, answers, seconds + late_seconds), answers
 
 
-def capacity(url, clients, seconds, cores, save_as, prefix=()):
+def capacity(url, clients, seconds, place, save_as):
     """How many requests a second so many kept connections get in a closed loop, after a warm-up
     that is not counted."""
     warm_up = max(1, round(seconds / 2))
-    words = ["h2load", "--h1", "-c", str(clients), "-t", str(min(len(cores or [0]), clients)),
+    words = ["h2load", "--h1", "-c", str(clients), "-t", str(min(len(place.cores or [0]), clients)),
              "-D", "%d" % max(1, round(seconds)), "--warm-up-time=%d" % warm_up, url]
-    [text] = load.run("h2load", [[*prefix, *words]], cores, save_as,
-                      seconds + warm_up + GRACE_SECONDS)
+    [text] = load.run("h2load", [(place, words)], save_as, seconds + warm_up + GRACE_SECONDS)
     found = FINISHED.search(text)
     if not found:
         raise Trouble("h2load wrote no summary")
@@ -183,20 +156,25 @@ def lateness(answers, period):
 # ---- what it wrote ----------------------------------------------------------------------------
 
 
-def parse(text, log):
+def parse(text, answers, step_seconds=math.inf):
+    """Its summary and its log, as a Load. Times are those of the 2xx responses. In time is what was
+    answered in so many seconds from the first request on."""
     counts, statuses, finished, connect = (
         pattern.search(text) for pattern in (COUNTS, STATUSES, FINISHED, CONNECT))
     if not (counts and statuses and finished and connect):
         raise Trouble("h2load wrote no summary")
-    _, started, done, errored, timeout = map(int, counts.groups())
-    answers = parse_log(log)
+    started, done, errored, timeout = map(int, counts.groups())
     if len(answers) != done:
         raise Trouble("h2load counted %d answers, and logged %d" % (done, len(answers)))
-    heads = {digit: int(count) for digit, count in enumerate(statuses.groups(), 2) if int(count)}
-    return Report(
-        started=started, errored=errored, timeout=timeout, statuses=heads,
-        seconds=milliseconds(finished.group(1)) / 1000,
-        connect_ms=milliseconds(connect.group(3)), answers=answers)
+    errors = {"reset": errored - timeout, "time-out": timeout} if started else {"connect": errored}
+    good = [answer for answer in answers if answer.status // 100 == 2]
+    times = sorted((answer.ms, 1) for answer in good)
+    return Load(
+        requests=len(good), errors={**errors, "not 2xx": sum(map(int, statuses.groups()))}, connects=False,
+        seconds=milliseconds(finished.group(1)) / 1000, connect_ms=milliseconds(connect.group(3)),
+        mean_ms=sum(ms for ms, _ in times) / len(times) if times else 0.0,
+        percentiles={percent: load.percentile(times, percent) for percent in PERCENTAGES if times},
+        in_time=sum(answer.end_s <= good[0].start_s + step_seconds for answer in good))
 
 
 def parse_log(log):
@@ -213,11 +191,3 @@ def milliseconds(text):
     if not found:
         raise Trouble("h2load wrote '%s' for a time" % text)
     return float(found.group(1)) * UNITS[found.group(2)]
-
-
-def percentiles(times, percentages=PERCENTAGES):
-    """For each percentage the shortest time within which so many were done. The list is sorted."""
-    if not times:
-        return {}
-    return {percent: times[max(1, math.ceil(len(times) * percent / 100 - 1e-9)) - 1]
-            for percent in percentages}

@@ -72,15 +72,15 @@ def command(url, rate, connections, timeout_seconds):
             "--timeout", "%g" % timeout_seconds]
 
 
-def run(url, rate, seconds, cores, save_as, timeout_seconds=5):
+def run(url, rate, seconds, place, save_as, timeout_seconds=5):
     """Offers `url` so many connections a second for so long, with one process for each core.
     Returns the Report. httperf's output is kept in `save_as` with .txt and .err. Trouble if it gave
     up."""
-    parts = len(cores or [0])
-    commands = [command(url, rate / parts, some, timeout_seconds)
-                for some in load.shares(max(1, round(rate * seconds)), parts) if some]
+    parts = len(place.cores or [0])
+    jobs = [(place, command(url, rate / parts, some, timeout_seconds))
+            for some in load.shares(max(1, round(rate * seconds)), parts) if some]
     limit = 2 * seconds + timeout_seconds + GRACE_SECONDS
-    return together([parse(text) for text in load.run("httperf", commands, cores, save_as, limit)])
+    return together([parse(text) for text in load.run("httperf", jobs, save_as, limit)])
 
 
 def together(reports):

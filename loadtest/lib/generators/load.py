@@ -85,18 +85,19 @@ def shares(number, parts):
     return [number // parts + (each < number % parts) for each in range(parts)]
 
 
-def run(name, commands, cores, save_as, limit=None, must_succeed=True, meanwhile=None):
-    """Runs a load generator, as one process for each of the commands, of which ssh's end with their
-    input. The output is kept in `save_as` with .txt and .err, and a number if there are several.
+def run(name, jobs, save_as, limit=None, must_succeed=True, meanwhile=None):
+    """Runs a load generator, as one process for each of the jobs, which are pairs of a places.Place and a
+    command. The output is kept in `save_as` with .txt and .err, and a number if there are several.
     Returns a list of what each printed. Trouble if one gives up, or takes more than `limit` seconds.
     `meanwhile` is called with the processes when all have begun."""
-    paths = ["%s%s" % (save_as, "-%d" % number if number else "") for number in range(len(commands))]
+    paths = ["%s%s" % (save_as, "-%d" % number if number else "") for number in range(len(jobs))]
     with contextlib.ExitStack() as stack:
         started = []
-        for words, path in zip(commands, paths):
+        for (place, words), path in zip(jobs, paths):
             out, err = (stack.enter_context(open(path + kind, "wb")) for kind in (".txt", ".err"))
-            stdin = subprocess.PIPE if words[0] == "ssh" else subprocess.DEVNULL
-            started.append(processes.start(words, cores, stdin=stdin, stdout=out, stderr=err))
+            stdin = subprocess.PIPE if place.guard else subprocess.DEVNULL  # whose end ends it there
+            started.append(processes.start(place.generator(words), jobs[0][0].cores, stdin=stdin, stdout=out,
+                                           stderr=err))
             stack.callback(processes.end, started[-1])
         if meanwhile:
             meanwhile(started)

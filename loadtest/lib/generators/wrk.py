@@ -41,9 +41,8 @@ def run(url, clients, seconds, place, save_as, meanwhile=None):
     Trouble if wrk gave up. `meanwhile` may end it early, by load.interrupt()."""
     ways = [place, *place.others][:clients]
     shares = load.shares(clients, len(ways))
-    texts = load.run("wrk", [way.generator(command(url, few, seconds, len(way.cores or [0])))
-                             for way, few in zip(ways, shares)],
-                     place.cores, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile)
+    jobs = [(way, command(url, few, seconds, len(way.cores or [0]))) for way, few in zip(ways, shares)]
+    texts = load.run("wrk", jobs, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile)
     return replace(load.together(list(map(parse, texts, shares))), times=())
 
 
