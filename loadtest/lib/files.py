@@ -4,10 +4,9 @@ Equal work means here: the same bytes. Before a server is loaded it is asked for
 the response must be the file.
 """
 
-import csv
 import os
 
-from lib import Trouble, experiment
+from lib import Trouble, experiment, stored
 from lib.measuring import machine, web
 from lib.subjects import peers, servers
 
@@ -15,6 +14,7 @@ from lib.subjects import peers, servers
 # table of their own and are never among ours, because they come from other machines, other
 # networks and other decades.
 SEEDS = os.path.join(machine.TOP, "loadtest", "results", "seeds.tsv")
+BLOCK = 2**20
 
 
 class FileExperiment(experiment.Experiment):
@@ -24,24 +24,22 @@ class FileExperiment(experiment.Experiment):
 
     def report(self, run):
         report = super().report(run)
-        quoted = read_seeds(self.name)
+        quoted = quoted_for(self.name)
         source = "Not ours: %(source)s, %(year)s (%(conditions)s)" % quoted[0]
         report.add_table(["quoted", "found"], [[seed["server"], found(seed)] for seed in quoted],
                          "Where the question comes from. " + source)
         return report
 
     def look_at(self, server, run):
-        must_answer_with(server, run.path, file_of(run.root, run.path))
+        compare(server, run.root, [run.path])
 
     def size(self, run, _cell):
         return os.path.getsize(file_of(run.root, run.path))
 
 
-def read_seeds(program):
+def quoted_for(program):
     """The figures that a program's question comes from, as dicts."""
-    with open(SEEDS, encoding="utf-8") as file:
-        lines = (line for line in file if not line.startswith("#"))
-        return [row for row in csv.DictReader(lines, delimiter="\t") if row["program"] == program]
+    return [row for row in stored.rows(machine.read(SEEDS)) if row["program"] == program]
 
 
 def found(seed):
@@ -55,16 +53,17 @@ def file_of(root, path):
     return os.path.join(root, "public", path.lstrip("/"))
 
 
-def must_answer_with(server, path, file):
-    """Trouble if it does not answer with exactly the file's bytes."""
-    try:
-        with open(file, "rb") as source:
-            wanted = source.read()
-    except OSError as error:
-        raise Trouble("%s: %s" % (path, error.strerror)) from error
-    status, body = web.fetch(server.url, path)
-    if status != 200:
-        raise Trouble("it answers with status %d for %s" % (status, path))
-    if body != wanted:
-        raise Trouble("it answers with %s other bytes for %s, where the file has %s" % (
-            format(len(body), ","), path, format(len(wanted), ",")))
+def compare(server, root, paths):
+    """Trouble if one response is not its file. Uses one connection, as long as the server keeps
+    it."""
+    with web.connected(server.url, "the files") as connection:
+        for path in paths:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise Trouble("it answers with status %d for %s" % (answer.status, path))
+            with open(file_of(root, path), "rb") as file:
+                is_right = all(chunk == file.read(len(chunk)) for chunk in iter(
+                    lambda: answer.read(BLOCK), b"")) and not file.read(1)
+            if not is_right:
+                raise Trouble("it answers with other bytes for %s" % path)

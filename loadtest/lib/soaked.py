@@ -19,17 +19,16 @@ import re
 import socket
 import statistics
 import struct
-import subprocess
 import time
 from collections import Counter, namedtuple
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from lib import Trouble
-from lib.generators import ab
+from lib.generators import ab, load
 from lib.measuring import machine, meter, processes, web
 from lib.reporting import table
-from lib.subjects import redis
+from lib.subjects import places, redis
 
 SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "soaked.lua")
 KEPT, NEW = 16, 4  # clients at once, of wrk and of ab
@@ -151,33 +150,21 @@ class Subject:
     # ---- clients ------------------------------------------------------------------------------
 
     def _load(self, turn, seconds):
-        csv, url = self._save_as + ".csv", self.server.url
+        csv, url, place = self._save_as + ".csv", self.server.url, places.Place(self._run.cores.client)
         wrk = ["wrk", "-t1", "-c%d" % KEPT, "-d%d" % max(1, round(seconds)), "--timeout", "10",
                "-s", SCRIPT, url]
-        with self._running(wrk) as kept, \
-                self._running(ab.command(url + "/guestbook", NEW, csv, seconds=seconds)) as new:
-            self._break_off(turn, [kept, new], time.monotonic() + seconds + GRACE_SECONDS)
-        pages = ab.parse(self._printed("ab"), processes.printed(csv))
-        report = re.search(r"^{.*}$", self._printed("wrk"), re.MULTILINE)
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        kept, new = load.run("a load generator", [
+            (place, wrk), (place, ab.command(url + "/guestbook", NEW, csv, seconds=seconds))], self._save_as,
+                             meanwhile=lambda clients: self._break_off(turn, clients, deadline))
+        pages = ab.parse(new, processes.printed(csv))
+        report = re.search(r"^{.*}$", kept, re.MULTILINE)
         if not report:
             raise Trouble("wrk wrote no report")
         answers = json.loads(report.group())
         turn.statuses = Counter({int(each): n for each, n in answers.pop("statuses").items()})
         turn.statuses[200] += pages.requests
         turn.errors += Counter(answers) + Counter(pages.errors)
-
-    @contextlib.contextmanager
-    def _running(self, words):
-        with open("%s.%s" % (self._save_as, words[0]), "wb") as out:
-            process = processes.start(words, self._run.cores.client, stdin=subprocess.DEVNULL,
-                                      stdout=out, stderr=subprocess.STDOUT)
-        try:
-            yield process
-        finally:
-            processes.end(process)
-
-    def _printed(self, tool):
-        return processes.printed("%s.%s" % (self._save_as, tool))
 
     def _break_off(self, turn, clients, deadline):
         """Breaks connections off until the clients have ended."""

@@ -18,6 +18,12 @@ Stored = namedtuple("Stored", "facts cells")  # a dict, and a dict for each row 
 FILES = ("cells.tsv", "environment.txt", "table.md")
 
 
+def rows(text):
+    """Of a .tsv, as dicts. A line that begins with # is a comment."""
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
 def facts_of(text):
     return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
 
@@ -41,9 +47,7 @@ def read(path):
             raise Trouble("%s: %s" % (path, error)) from error
         texts = [[files.get(folder + each, "") for each in FILES[:2]]
                  for folder in dict.fromkeys(name[:name.rfind("/") + 1] for name in files)]
-    runs = [Stored(facts_of(facts), list(csv.DictReader(io.StringIO(cells), delimiter="\t",
-                                                        quoting=csv.QUOTE_NONE)))
-            for cells, facts in texts]
+    runs = [Stored(facts_of(facts), rows(cells)) for cells, facts in texts]
     runs = [run for run in runs if run.facts and run.cells]
     if not runs:
         raise Trouble("%s: there is no run with cells.tsv and environment.txt in it" % path)

@@ -359,21 +359,24 @@ class RedisAndFiles(unittest.TestCase):
         self.assertEqual(len(looks), 1)
 
     def test_other_bytes_fewer_or_another_status_are_trouble(self):
-        file = files.file_of(machine.TOP, "/index.html")
-        with open(file, "rb") as source:
+        with open(files.file_of(machine.TOP, "/index.html"), "rb") as source:
             body = source.read()
-        for status, answer in ((200, body), (200, body[:-1]), (404, body), (200, body[::-1])):
-            with mock.patch.object(files.web, "fetch", return_value=(status, answer)):
-                try:
-                    files.must_answer_with(SimpleNamespace(url=""), "/index.html", file)
-                    self.assertEqual((status, answer), (200, body))
-                except Trouble:
-                    self.assertNotEqual((status, answer), (200, body))
+
+        def compare(status, answer):
+            with mock.patch.object(files.web, "connected") as connected:
+                connected().__enter__().getresponse.return_value = SimpleNamespace(
+                    status=status, read=io.BytesIO(answer).read)
+                files.compare(mock.Mock(), machine.TOP, ["/index.html"])
+
+        compare(200, body)
+        for status, answer in ((200, body[:-1]), (404, body), (200, body[::-1])):
+            with self.assertRaises(Trouble):
+                compare(status, answer)
 
     def test_quoted_figures_have_their_source(self):
         for name, source in (("burst", "cchttpd"), ("connections", "Friend Core"), ("files", "Friend Core")):
-            self.assertEqual({seed["source"] for seed in files.read_seeds(name)}, {source})
-        self.assertEqual(files.found(files.read_seeds("burst")[0]), "23,000-29,000 responses in 10 s")
+            self.assertEqual({seed["source"] for seed in files.quoted_for(name)}, {source})
+        self.assertEqual(files.found(files.quoted_for("burst")[0]), "23,000-29,000 responses in 10 s")
 
     def test_levels_that_the_machine_forbids(self):
         self.assertIsNone(machine.why_not(500, 1024))
