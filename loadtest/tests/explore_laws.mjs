@@ -1,11 +1,12 @@
 // The model of public/model.js: the laws it must keep, and what is particular to each of the seven.
-// test_explore.py runs this under node, and says in MODEL where a copy of it is whose name ends with .mjs.
+// test_explore.py runs this under node, to which a URL of its text is a module, and its name is not.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import test from "node:test";
 
 const TOP = new URL("../../", import.meta.url);
-const { MEASURED, SERVERS, Sim, derive, digest, simulate } = await import(process.env.MODEL);
+const text = encodeURIComponent(fs.readFileSync(new URL("public/model.js", TOP)));
+const { MEASURED, SERVERS, Sim, derive, digest, simulate } = await import(`data:text/javascript,${text}`);
 
 const NAMES = Object.keys(SERVERS);
 const COST = new URL("loadtest/results/cost/cells.tsv", TOP);
