@@ -5,9 +5,11 @@ import csv
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOADTEST = os.path.dirname(HERE)
@@ -22,6 +24,12 @@ def load(name):
     sys.modules[name] = module  # dataclasses look there
     loader.exec_module(module)
     return module
+
+
+def needs(*tools):
+    """Skips a test, or a class of tests, where one of these programs is missing: names, or paths."""
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    return unittest.skipIf(missing, "missing: %s" % ", ".join(missing))
 
 
 def run(name, *words, stderr=subprocess.STDOUT, **options):

@@ -1,7 +1,6 @@
 """Instructions, part by part: from what callgrind_annotate prints, and alive."""
 
 import os
-import shutil
 import unittest
 
 import programs
@@ -38,9 +37,7 @@ class Printed(unittest.TestCase):
             callgrind.PARTS["board"]: 3, callgrind.REST: 167})
 
 
-@unittest.skipUnless(shutil.which("valgrind") and shutil.which("ab")
-                     and os.access(subjects.binary_of("epoll"), os.X_OK),
-                     "needs valgrind, ab and epoll")
+@programs.needs("valgrind", "ab", subjects.binary_of("epoll"))
 class Alive(unittest.TestCase):
     def test_every_part_of_a_page_is_found(self):
         self.addCleanup(processes.end_all)

@@ -2,7 +2,6 @@
 not, is within the budgets."""
 
 import os
-import shutil
 import unittest
 from collections import Counter
 
@@ -54,9 +53,7 @@ class Lines(unittest.TestCase):
         self.assertEqual((found.requests, found.total), (500, 3.0))
 
 
-@unittest.skipUnless(shutil.which("strace") and shutil.which("ab") and shutil.which(redis.SERVER)
-                     and os.access(subjects.binary_of("epoll"), os.X_OK),
-                     "needs strace, ab, redis-server and the servers")
+@programs.needs("strace", "ab", redis.SERVER, subjects.binary_of("epoll"))
 class Alive(unittest.TestCase):
     """The figures are those of the servers as they are: they change if a server does."""
 

@@ -1,8 +1,6 @@
 """Charts: what stands where, that all of it can be read, and pictures fit for a page."""
 
-import os
 import re
-import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -85,7 +83,7 @@ SEVEN = {name: [(20, 100 + number), (100, 300, 200, 400), (1000, 250)]
          for number, name in enumerate(list(chart.STYLES)[:7])}
 
 
-@unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
+@programs.needs("gnuplot")
 class Pictures(Picture):
     def test_it_is_fit_for_a_page(self):
         svg = chart.lines("sweep", "A <title> & 'so' on", ACROSS, UP, SERIES)
@@ -184,7 +182,7 @@ class Pictures(Picture):
             self.assertEqual("full" in self.read(svg), more)
             self.assertEqual(len(svg) > len(plain) + 100, more)
 
-    @unittest.skipUnless(shutil.which("rsvg-convert"), "librsvg is not installed")
+    @programs.needs("rsvg-convert")
     def test_without_any_style_sheet_the_colours_are_the_same(self):
         """Some readers of SVG know no CSS."""
         for svg in (chart.lines("x", "t", ACROSS, UP, SEVEN, hatched={"poll": [1000]}, hatched_name="full"),

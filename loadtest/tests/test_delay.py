@@ -1,7 +1,6 @@
 """The relay before Redis is late by what was asked, whatever passes, and loses nothing."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -24,8 +23,7 @@ def receive(client, length):
         return replies.read(length)
 
 
-@unittest.skipUnless(os.access(relay.path(), os.X_OK) and shutil.which(redis.SERVER),
-                     "needs slow_redis and redis-server")
+@programs.needs(relay.path(), redis.SERVER)
 class Relay(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -12,7 +12,7 @@ RESULTS = os.path.join(programs.LOADTEST, "results")
 FILES = ("loadtest/explore", "public/model.js", "public/explore.html")
 
 
-@unittest.skipUnless(shutil.which("node"), "node is not installed")
+@programs.needs("node")
 class Explore(unittest.TestCase):
     def node(self, *words):
         done = subprocess.run(["node", *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -4,7 +4,6 @@ loop counts from the moment intended."""
 import json
 import os
 import re
-import shutil
 import threading
 import time
 import unittest
@@ -288,7 +287,7 @@ class OnPaper(unittest.TestCase):
         hidden = percentiles([ms for _, ms in log])
         self.assertLess(hidden[95], 25)  # as the log has it: who had to wait is left out
 
-    @unittest.skipUnless(shutil.which("h2load"), "h2load is not installed")
+    @programs.needs("h2load")
     @unittest.skipIf(os.getloadavg()[0] > os.cpu_count(), "the machine is busy")
     def test_the_percentiles_of_a_server_that_stalls(self):
         server = ThreadingHTTPServer(("127.0.0.1", 0), Stalling)

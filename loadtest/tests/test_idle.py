@@ -1,6 +1,5 @@
 """The memory of connections on which nobody speaks: from what the kernel writes, and alive."""
 
-import os
 import unittest
 
 import programs
@@ -21,7 +20,7 @@ class Holding(unittest.TestCase):
         log = programs.folder(self) + "/log"
         return idle.measure(lambda: servers.Server(servers.path_of(name), NO_REDIS, None, log), path, connections)
 
-    @unittest.skipUnless(os.access(servers.path_of("epoll"), os.X_OK), "needs the servers")
+    @programs.needs(servers.path_of("epoll"))
     def test_they_are_kept_and_counted_or_it_is_trouble(self):
         found = self.measured("epoll")
         self.assertEqual(found.connections, 10)
@@ -32,7 +31,7 @@ class Holding(unittest.TestCase):
         with self.assertRaisesRegex(Trouble, "an answer was 404"):
             self.measured("epoll", "/not-there")
 
-    @unittest.skipUnless(os.access(peers.FLOOR, os.X_OK), "needs the floor")
+    @programs.needs(peers.FLOOR)
     def test_the_floor_needs_nothing_for_one(self):
         log = programs.folder(self) + "/log"
         found = idle.measure(lambda: peers.Floor(None, log), "/", 50)

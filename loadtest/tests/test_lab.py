@@ -1,7 +1,6 @@
 """Four hosts, and programs that run on them; and nothing of it afterwards, however it ended."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +14,7 @@ from proc import (empty_within, gone_within, inhabited_namespaces, machine_s_own
                   runs, within)
 
 WHY_NOT = lab.why_not()
-MISSING = [tool for tool in ("h2load", "nginx", "wrk", "ab", "curl", redis.SERVER) if not shutil.which(tool)]
-MISSING += [path for path in (servers.path_of("epoll"), relay.path()) if not os.access(path, os.X_OK)]
+has_tools = programs.needs("h2load", "nginx", "wrk", "ab", "curl", redis.SERVER, servers.path_of("epoll"), relay.path())
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("REDIS", "QUICK")}
 
 
@@ -67,7 +65,7 @@ class Hosts(unittest.TestCase):
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
-@unittest.skipIf(MISSING, "missing: %s" % ", ".join(MISSING))
+@has_tools
 class Programs(unittest.TestCase):
     def run_there(self, program, *words):
         """Returns what it printed, and its cells."""

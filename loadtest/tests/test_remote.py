@@ -13,7 +13,7 @@ from lib import Trouble
 from lib.measuring import machine, meter, processes
 from lib.subjects import lab, peers, redis, remote, servers
 from proc import all_pids, gone_within, machine_s_own, name_of, network_namespace, runs, within
-from test_lab import ENVIRONMENT, MISSING
+from test_lab import ENVIRONMENT, has_tools
 
 SSHD = shutil.which("sshd", path=peers.PATHS)
 
@@ -73,7 +73,7 @@ class There(unittest.TestCase):
         with self.assertRaisesRegex(Trouble, "it did not start: .*no-such-program"):
             launched.await_ready(lambda: False)
 
-    @unittest.skipUnless(shutil.which("ssh"), "there is no ssh")
+    @programs.needs("ssh")
     def test_a_host_that_is_not_there_is_named(self):
         with open(self.log, "w", encoding="utf-8") as file:
             file.write("Host server\nHostName 127.0.0.1\nHost redis\nHostName not.there.invalid\n")
@@ -116,7 +116,7 @@ class There(unittest.TestCase):
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
-@unittest.skipIf(MISSING, "missing: %s" % ", ".join(MISSING))
+@has_tools
 class OverSsh(unittest.TestCase):
     """The hosts of a lab, with an sshd in each."""
 

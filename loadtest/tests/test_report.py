@@ -1,6 +1,5 @@
 """The report: right HTML, everything escaped, the same figures as the Markdown."""
 
-import os
 import re
 import shutil
 import unittest
@@ -10,9 +9,7 @@ from unittest import mock
 
 import programs
 import browser
-import chromium
 
-from lib.measuring import machine
 from lib.reporting import chart, gnuplot, table
 from lib.reporting.report import Report
 
@@ -107,29 +104,16 @@ class Browser(unittest.TestCase):
     """Chromium shows it: on a desk, on a phone, without a word of complaint."""
 
     def test_chromium_shows_the_report(self):
-        if not chromium.find():
-            self.skipTest("Chromium is not installed")
-        folder = os.path.join(machine.BUILD, "screenshots")
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "report.html")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(sample().html())
-        page = chromium.Page(browser.the_browser())
-        self.addCleanup(page.close)
-        page.open(Path(path).as_uri())
+        path = Path(programs.folder(self), "report.html")
+        path.write_text(sample().html(), "utf-8")
+        page = browser.open_page(self, path.as_uri())
         self.assertEqual(page.errors(), [])
         self.assertEqual([event["request"]["url"] for event
                           in page.events("Network.requestWillBeSent")
-                          if not event["request"]["url"].startswith("data:")], [Path(path).as_uri()])
-        for device, width, height in (("phone", 360, 740), ("desktop", 1280, 1600)):
-            page.resize(width, height)
-            self.assertEqual(page.value("document.documentElement.scrollWidth"),
-                             page.value("document.documentElement.clientWidth"))
-            page.value("document.querySelectorAll('details').forEach(each => each.open = true)")
-            self.assertEqual(page.value("document.documentElement.scrollWidth"),
-                             page.value("document.documentElement.clientWidth"))
-            page.value("document.querySelectorAll('details').forEach(each => each.open = false)")
-            page.save_screenshot(os.path.join(folder, "report-%s.png" % device))
+                          if not event["request"]["url"].startswith("data:")], [path.as_uri()])
+        for name, is_open in (("report", "false"), ("report-open", "true")):
+            page.value("document.querySelectorAll('details').forEach(each => each.open = %s)" % is_open)
+            browser.look_at(self, page, name)
         if shutil.which("gnuplot"):
             self.assertGreater(page.value(
                 "document.querySelector('.chart svg').getBoundingClientRect().height"), 100)

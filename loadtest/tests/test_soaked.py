@@ -1,6 +1,5 @@
 """A soak: a leak is seen, what settles is no leak, and an interrupted run goes on."""
 
-import shutil
 import signal
 import subprocess
 import time
@@ -60,7 +59,7 @@ class Causes(unittest.TestCase):
             "these turns the machine left us no CPU."])
 
 
-@unittest.skipUnless(shutil.which("wrk") and shutil.which("ab"), "needs ab and wrk")
+@programs.needs("wrk", "ab")
 class Run(unittest.TestCase):
     def test_an_interrupted_run_goes_on_in_another_life(self):
         folder = programs.folder(self)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import unittest
@@ -158,9 +157,7 @@ class Page(unittest.TestCase):
         self.assertEqual(found, COMPANIONS)
 
 
-@unittest.skipUnless(shutil.which("strace") and shutil.which("ss") and shutil.which(redis.SERVER)
-                     and os.access(servers.path_of("epoll"), os.X_OK),
-                     "needs strace, ss, redis-server and the servers")
+@programs.needs("strace", "ss", redis.SERVER, servers.path_of("epoll"))
 class Alive(unittest.TestCase):
     def setUp(self):
         self.folder = programs.folder(self)

@@ -330,9 +330,7 @@ class Pictures(unittest.TestCase):
             self.assertIn(name, names)
 
 
-@unittest.skipUnless(shutil.which("strace") and shutil.which("ss") and shutil.which(redis.SERVER)
-                     and os.access(servers.path_of("preforking"), os.X_OK),
-                     "needs strace, ss, redis-server and the servers")
+@programs.needs("strace", "ss", redis.SERVER, servers.path_of("preforking"))
 class Alive(unittest.TestCase):
     """The least of it: a look, a Redis, a server that is nobody's."""
 
