@@ -353,7 +353,7 @@ def measure(cell, run):
     hosts = [*run.hosts.pids(), "self"]
     before = meter.network_record(hosts)
     try:
-        run.redis.seed(run.entries)
+        run.redis.seed()
         with run.redis_for(spot) as where, run.open_subject(spot, where, save_as + ".log") as server:
             run.experiment.look_at(server, run)
             shot = Shot(cell, server, run, save_as)

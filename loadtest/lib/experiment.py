@@ -247,8 +247,6 @@ def add_usual_options(parser):
                         "a figure (all that are left)")
     parser.add_argument("--plan", action="store_true",
                         help="only say how many cells there are, and how long they take")
-    parser.add_argument("--entries", metavar="N", type=positive, default=len(redis.SEED),
-                        help="number of entries in the guestbook (%d)" % len(redis.SEED))
     parser.add_argument("--into", metavar="FOLDER", type=os.path.abspath,
                         help="put the results there; continue a run that was interrupted "
                         "there")

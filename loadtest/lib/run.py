@@ -60,7 +60,6 @@ class Run:
         self.asked = self.kept.asked  # requests of each spot, as its first round has found out
         self.path = options.url
         self.root = machine.TOP  # all serve its public/
-        self.entries = options.entries
         self.seed, self.began = self.kept.begin(
             options.seed or random.SystemRandom().randrange(1, 10000),
             time.strftime("%Y-%m-%d %H:%M:%S %z"))

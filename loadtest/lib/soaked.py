@@ -114,7 +114,7 @@ class Subject:
 
     def __enter__(self):
         self._redis = self._run.hosts.redis(self._save_as + ".redis")
-        self._redis.seed(self._run.entries)
+        self._redis.seed()
         self.server = self._run.open(self.name, self._save_as + ".log", self._redis,
                                      OPTIONS.get(self.name.split("@")[0], ()))
         self.server.__enter__()
