@@ -71,11 +71,6 @@ class Picture(unittest.TestCase):
                 if each.get("color") == look.colour
                 and each.get(LINK).endswith("gpPt%d" % (look.point - 1))]
 
-    def strokes(self, rgb):
-        """The pieces that lines of this colour consist of, as lists of places."""
-        return [re.findall(r"[\d.]+,[\d.]+", piece) for path in self.root.iter(SVG + "path")
-                if path.get("stroke") == rgb for piece in path.get("d").split("M")[1:]]
-
 
 SERIES = {"epoll": [(20, 14652, 14100, 15020), (100, None), (1000, (18000, 17000, 19000))],
           "forking": [(20, 2900), (100, 2800), (1000, None)]}

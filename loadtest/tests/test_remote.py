@@ -12,7 +12,7 @@ import programs
 from lib import Trouble
 from lib.measuring import machine, meter, processes
 from lib.subjects import lab, peers, redis, remote, servers
-from proc import all_pids, gone_within, machine_s_own, name_of, network_namespace, runs, within
+from proc import all_pids, machine_s_own, name_of, network_namespace, within
 from test_lab import ENVIRONMENT, has_tools
 
 SSHD = shutil.which("sshd", path=peers.PATHS)
@@ -59,13 +59,6 @@ class There(unittest.TestCase):
         folder, cores = processes.printed(self.log).splitlines()
         self.assertFalse(os.path.exists(folder))
         self.assertEqual(cores.split()[-1], str(machine.usable_cores()[0]))
-
-    def test_it_ends_with_its_input(self):
-        process = self.start("server", "sleep", "60")
-        self.assertTrue(runs(process.there))
-        process.stdin.close()
-        self.assertTrue(gone_within(3, process.there))
-        self.assertEqual(processes.end(process), 128 + signal.SIGTERM)
 
     def test_what_cannot_start_says_why(self):
         launched = servers.Started("it", (), self.log, launch=self.place.place("server").launch)

@@ -24,7 +24,6 @@ ASKS, LEARNS = 'write(9, "*2\\r\\n$4\\r\\nINCR", 39) = 39', 'read(9, ":1\\r\\n",
 ANSWERS = "sendmsg(%d, {msg_name=NULL}, MSG_NOSIGNAL) = 2016"
 CLOSES = "close(%d) = 0"
 FORKS = "clone(child_stack=NULL, flags=SIGCHLD) = %d"
-MAKES = "clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}) = %d"
 SLEEPS = "epoll_wait(4, [{events=EPOLLIN}], 256, -1) = 1"
 
 
@@ -43,8 +42,7 @@ def page(client, name):
     return [HEARS % (client, name), MEETS, *3 * [ASKS, LEARNS], ANSWERS % client, CLOSES % client]
 
 
-# Two clients, A and B, at one of the seven with Redis 10 ms away, and two workers where it keeps some:
-# alone, processes, threads, a loop.
+# Two clients, A and B, at one process, at one that makes others, and at a loop, with Redis 10 ms away.
 LISTENS = "7 0.9 listen(3, 4096) = 0 <0.1>"
 IDLE = "%d 1.1 " + ACCEPT + " <0.0999>"
 SAMPLES = {
@@ -54,9 +52,6 @@ SAMPLES = {
                 *calls(8, 1.20005, *page(5, "A")), "8 1.2303 +++ exited with 0 +++",
                 *calls(7, 1.202, ACCEPT % 5, FORKS % 9, CLOSES % 5), "7 1.203 accept4(3,  <unfinished ...>",
                 *calls(9, 1.20205, *page(5, "B")), "9 1.2323 +++ exited with 0 +++"],
-    "prethreading": [LISTENS, *calls(7, 1.0, MAKES % 8, MAKES % 9), IDLE % (8, 5), IDLE % (9, 6),
-                     *calls(8, 1.2, *page(5, "A")),
-                     *(line.replace("(9,", "(10,") for line in calls(9, 1.2, *page(6, "B")))],
     "epoll": [LISTENS, *calls(7, 1.0, "epoll_create1(EPOLL_CLOEXEC) = 4", "epoll_ctl(4, EPOLL_CTL_ADD, 3, {}) = 0"),
               "7 1.1 " + SLEEPS + " <0.0999>",
               *calls(7, 1.2, ACCEPT % 5, HEARS % (5, "A"), ACCEPT % 6, HEARS % (6, "B"), MEETS,
@@ -82,12 +77,6 @@ def shot_of(name):
         end = max(bar.end for lane in seen.lanes for bar in lane.bars if client in bar.serves)
         guests.append(xray.Guest(client.name, False, [xray.Span(client.accepted, end, "200")]))
     return xray.Shot(name, guests, seen, xray.first(guests), xray.total(guests), 0.031)
-
-
-def long_bars(lane):
-    """What it waited for, as far as it took a few milliseconds: [(kind, whom it served)]."""
-    return [(bar.kind, "".join(sorted(each.name for each in bar.serves)))
-            for bar in lane.bars if bar.kind and (bar.end or lane.died) - bar.start > 0.005]
 
 
 def kinds(*lines, **options):
@@ -201,36 +190,16 @@ class Kinds(unittest.TestCase):
         self.assertEqual(seen.lanes[1].bars[0].kind, BYTES)
 
 
-class Samples(unittest.TestCase):
-    def test_one_process_serves_one_after_the_other(self):
-        [lane] = sample("iterative").lanes
-        self.assertEqual(lane.name, "process")
-        self.assertEqual(long_bars(lane), [(ARRIVAL, "")] + 3 * [(REDIS, "A")] + 3 * [(REDIS, "B")]
-                         + [(ARRIVAL, "")])
-
-    def test_workers_serve_one_each_at_the_same_time_and_come_with_a_client_or_were_there(self):
-        for name, first, each, comes in (("forking", "parent", "child", True),
-                                         ("prethreading", "main thread", "thread", False)):
-            with self.subTest(name):
-                seen = sample(name)
-                _, *workers = seen.lanes
-                self.assertEqual([lane.name for lane in seen.lanes], [first, each + " 1", each + " 2"])
-                served = [[bar for bar in long_bars(lane) if bar[0] == REDIS] for lane in workers]
-                self.assertEqual(sorted(served), [3 * [(REDIS, "A")], 3 * [(REDIS, "B")]])
-                spans = [[bar for bar in lane.bars if bar.kind == REDIS] for lane in workers]
-                self.assertLess(max(bars[0].start for bars in spans), min(bars[-1].end for bars in spans))
-                for lane in workers:
-                    self.assertEqual(lane.born > seen.clients[0].accepted, comes, lane.name)
-                    self.assertEqual(long_bars(lane)[0][0], REDIS if comes else ARRIVAL)
-
-    def test_a_loop_waits_for_both_in_one_call(self):
-        [lane] = sample("epoll").lanes
-        self.assertEqual(long_bars(lane), [(ARRIVAL, "")] + 3 * [(SEVERAL, "AB")] + [(ARRIVAL, "")])
+class Pictures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shots = list(map(shot_of, NAMES))
+        cls.plan = xray.Plan(clients=2)
 
     def test_the_table_counts_processes_and_threads(self):
-        header, rows = programs.load("xray").totals(list(map(shot_of, NAMES[1:])))
+        header, rows = programs.load("xray").totals(list(map(shot_of, NAMES)))
         self.assertEqual(header[-2:], ["processes", "threads"])
-        self.assertEqual([row[-2:] for row in rows], [["3", "3"], ["1", "3"], ["1", "1"]])
+        self.assertEqual([row[-2:] for row in rows], [["1", "1"], ["3", "3"], ["1", "1"]])
 
     def test_a_part_of_it_is_cut_and_named_anew(self):
         seen = sample("forking")
@@ -239,13 +208,6 @@ class Samples(unittest.TestCase):
         for lane in part.lanes:
             self.assertEqual(len(lane.bars), 1)
             self.assertAlmostEqual(lane.bars[0].end - lane.bars[0].start, 0.001, 5)
-
-
-class Pictures(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.shots = list(map(shot_of, NAMES))
-        cls.plan = xray.Plan(clients=2)
 
     def test_are_well_formed_and_have_every_server(self):
         for svg in (picture.draw(self.shots, self.plan), picture.draw(self.shots, self.plan, moving=True),
@@ -309,8 +271,7 @@ class Pictures(unittest.TestCase):
         self.assertIn("prefers-reduced-motion: reduce", svg)
 
     def test_a_moving_one_shows_its_end_where_nothing_moves_and_fits_on_a_screen(self):
-        three = [shot for shot in self.shots if shot.name != "forking"]
-        svg = picture.draw(three, self.plan, moving=True)
+        svg = picture.draw(self.shots, self.plan, moving=True)
         self.assertIn("transform: translateX(%dpx);" % (picture.RIGHT - picture.LEFT + 4), svg)
         self.assertLessEqual(int(re.search(r' height="(\d+)"', svg)[1]), 480)
 
@@ -326,7 +287,7 @@ class Pictures(unittest.TestCase):
         self.assertEqual({(event["pid"], event["tid"]) for event in calls}, named)
         self.assertTrue(all(event["ts"] >= 0 and event["dur"] >= 0 for event in calls))
         names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
-        for name in ("epoll: process", "forking: child 2", "prethreading: clients"):
+        for name in ("epoll: process", "forking: child 2", "iterative: clients"):
             self.assertIn(name, names)
 
 
