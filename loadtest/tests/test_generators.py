@@ -87,8 +87,9 @@ class Reports(unittest.TestCase):
             self.check(wrk.parse(sample(name), clients), requests, errors)
 
     def test_httperf_s(self):
-        for good, figures, errors in ((1200, {}, ""), (180, {"reset": 20}, "20 reset"), (180, {"late": 20}, "20 time-out"),
-                                      (0, {"refused": 100}, "100 connect"), (180, {"bad": 20}, "20 not 2xx")):
+        for good, figures, errors in (
+                (1200, {}, ""), (180, {"reset": 20}, "20 reset"), (180, {"late": 20}, "20 time-out"),
+                (0, {"refused": 100}, "100 connect"), (180, {"bad": 20}, "20 not 2xx")):
             self.check(httperf.parse(wrote("httperf", good=good, **figures)).load(), good, errors)
 
     def test_h2load_s(self):
