@@ -1,12 +1,13 @@
 """Each peer, the floor, and each tool, for a moment: the right bytes on kept and on closed
 connections, and nothing is left afterwards. What is not installed is skipped by name."""
 
+import contextlib
 import http.client
 import os
 import shutil
 import signal
 import socket
-import sys
+import time
 import unittest
 from urllib.parse import urlsplit
 
@@ -89,22 +90,16 @@ class Floor(Live):
     def talk(self, floor, *pieces):
         """Sends them one by one. Returns how many answers there were in the end, and whether the
         floor then closed."""
-        port = urlsplit(floor.url).port
-        with socket.create_connection(("127.0.0.1", port), 5) as client:
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            got = b""
+        got, closes = b"", False
+        with socket.create_connection(("127.0.0.1", urlsplit(floor.url).port), 0.2) as client:
             for piece in pieces:
                 client.sendall(piece)
-                client.settimeout(0.1)
-                try:
-                    while True:
-                        more = client.recv(65536)
-                        if not more:
-                            return got.count(b"HTTP/1.1 200 OK\r\n"), True
-                        got += more
-                except socket.timeout:
-                    continue
-            return got.count(b"HTTP/1.1 200 OK\r\n"), False
+                time.sleep(0.05)
+            with contextlib.suppress(socket.timeout):
+                while more := client.recv(65536):
+                    got += more
+                closes = True
+        return got.count(b"HTTP/1.1 200 OK\r\n"), closes
 
     def test_it_keeps_a_connection_if_the_client_does(self):
         with self.floor() as floor:
@@ -126,17 +121,19 @@ class Floor(Live):
 class Killed(Live):
     SCRIPT = """
 import os, signal, sys
-from lib.subjects import peers
-started = [peers.Peer(name, %r, None, "%s." + name) for name in peers.NAMES
-           if not peers.missing(name)]
-started += [] if peers.missing("floor") else [peers.Floor(None, "%s.floor")]
-started += [peers.Command("it", "cd / && %s -m http.server {port}; true", None, "%s.it", "")]
+from lib.subjects import peers, redis, relay
+public, folder = sys.argv[1:]
+log = folder + "/log."
+started = [peers.Peer(name, public, None, log + name) for name in peers.NAMES if not peers.missing(name)]
+started += [] if peers.missing("floor") else [
+    peers.Floor(None, log + "floor"), relay.SlowRedis(redis.Redis("127.0.0.1:1"), 5, None, folder)]
+started += [peers.Command("it", "cd / && %s -m http.server {port}; true" % sys.executable, None, log + "it", "")]
 print(*[each.__enter__().pid for each in started], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
     def test_nothing_outlives_who_started_it(self):
-        with programs.python(self.SCRIPT % (PUBLIC, self.log, self.log, sys.executable, self.log)) as program:
+        with programs.python(self.SCRIPT, PUBLIC, self.folder) as program:
             said = program.stdout.read()
         self.assertEqual(program.returncode, -signal.SIGKILL)
         for pid in said.split():
