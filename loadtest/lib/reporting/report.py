@@ -9,7 +9,7 @@
     report.html(), report.markdown()
 
 Texts, tables and charts stay in the order in which they come. What is raw comes last, one click
-away. The page is one file: it asks for nothing, and prints.
+away. The page is one file: it asks for nothing, and prints. It is well-formed XML, too.
 """
 
 import html
@@ -23,11 +23,11 @@ STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="color-scheme" content="light dark"/>
 <title>%(title)s</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="data:,"/>
 <style>
 %(style)s</style>
 </head>
@@ -149,4 +149,4 @@ def _scrolling(inside, name, shown=False):
 
 def _details(summary, inside, is_open=False):
     return "<details%s><summary>%s</summary>\n%s\n</details>" % (
-        " open" if is_open else "", html.escape(summary), _scrolling(inside, summary))
+        ' open=""' if is_open else "", html.escape(summary), _scrolling(inside, summary))
