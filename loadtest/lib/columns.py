@@ -3,7 +3,7 @@ what stands in it for a row of rounds.Spot, of which some may be missing: they w
 """
 
 from lib import rounds
-from lib.reporting import chart, table
+from lib.reporting import chart, scale, table
 from lib.reporting.table import count
 from lib.rounds import rate_text
 
@@ -60,15 +60,18 @@ def micros_of(name, rows, at=-1):
     return of(name, rows, at, lambda cell: cell.micros, "CPU of ")
 
 
-def bars(name, caption, unit, groups):
+def bars(name, caption, unit, groups, figure=lambda cell: cell.rate):
     """A chart for Report.add_chart, with its figures: {group: {name: Spot or None}}. The ranges are
     those of the rounds."""
-    figures = {group: {key: spot.rate.range if spot.rate else "not without errors"
-                       for key, spot in row.items() if spot} for group, row in groups.items()}
-    least = {(group, key) for group, row in groups.items() for key, spot in row.items()
-             if spot and not spot.is_ranked}
-    rows = [[key, group, *(map(count, spot.rate.range) if spot.rate else ["-"] * 3)]
-            for group, row in groups.items() for key, spot in row.items() if spot]
+    figures, rows, least = {group: {} for group in groups}, [], set()
+    for group, row in groups.items():
+        for key, spot in row.items():
+            spread = spot and spot.spread(figure)
+            if spot:
+                figures[group][key] = spread.range if spread else "not without errors"
+                rows.append([key, group, *(map(scale.figure, spread.range) if spread else ["-"] * 3)])
+            if spot and not spot.is_ranked:
+                least.add((group, key))
     svg = chart.bars(name, caption, chart.Axis(unit + ", median and range of the rounds"), figures,
                      least)
     return svg, caption, ["server", "of", unit, "least", "most"], rows

@@ -16,7 +16,7 @@ import html
 import os
 import re
 
-from lib.reporting import chart, gnuplot, scale, table
+from lib.reporting import gnuplot, table
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
 
@@ -95,16 +95,6 @@ class Report:
         figures = _details("The figures of this chart", table.as_html(header, rows), not svg)
         self._page.append('<figure>\n%s\n<figcaption>%s</figcaption>\n%s\n</figure>' % (
             picture, prose(caption), figures))
-
-    def add_ranges(self, name, caption, unit, spreads):
-        """Bars with their range: {subject: rounds.Spread, or None if there was no clean round}."""
-        bars = {each: spread.range if spread else "not without errors"
-                for each, spread in spreads.items()}
-        rows = [[each, *(map(scale.figure, spread.range) if spread else ["-"] * 3)]
-                for each, spread in spreads.items()]
-        svg = chart.bars(name, caption, chart.Axis(unit + ", median and range of the rounds"),
-                         {"": bars})
-        self.add_chart(svg, caption, ["server", unit, "least", "most"], rows)
 
     def add_raw(self, name, header, rows):
         """Rows as they were measured, of any values."""
