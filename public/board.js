@@ -213,7 +213,7 @@ function made(namespace, name, attributes, inside) {
 
 /** An element of HTML with these attributes, and with texts and elements inside. */
 export const element = (name, attributes, ...inside) => made("1999/xhtml", name, attributes, inside);
-const shape = (name, attributes, ...inside) => made("2000/svg", name, attributes, inside);
+export const shape = (name, attributes, ...inside) => made("2000/svg", name, attributes, inside);
 
 /** The next of 1, 2, 5, 10, 20, 50 ... that is not below. */
 function roundUp(number) {

@@ -1,5 +1,6 @@
 // explore: a page on which one plays with the model. model.js computes, and this draws. A change starts seven
 // simulations anew. Each frame lets them go on for some milliseconds and draws what is known so far.
+import { shape, whole } from "./board.js";
 import { COST_RUN, SERVERS, SETTINGS, Sim, derive, digest } from "./model.js";
 
 const NAMES = Object.keys(SERVERS);
@@ -24,7 +25,6 @@ let sims = [];
 
 const $ = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)}\u00a0ms`;
 const micros = (...numbers) => `${numbers.map((number) => number.toFixed(number < 10 ? 1 : 0)).join(" to ")} \u00b5s`;
 const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
@@ -57,7 +57,7 @@ function readAddress() {
 
 function change() {
   for (const [name, stops] of Object.entries(STOPS)) {
-    const words = `${state[name] < 1 ? state[name] : whole.format(state[name])}${["delay", "work"].includes(name) ? " ms" : ""}`;
+    const words = `${state[name] < 1 ? state[name] : whole(state[name])}${["delay", "work"].includes(name) ? " ms" : ""}`;
     Object.assign($(name), { max: stops.length - 1, value: stops.indexOf(state[name]), ariaValueText: words });
     $(`${name}-is`).textContent = words;
   }
@@ -117,7 +117,7 @@ function restart() {
     longest = Math.max(longest, performance.now() - start);
     if (left.length) return requestAnimationFrame(frame);
     drawLanes();
-    const [events, all, most] = [mine.reduce((sum, sim) => sum + sim.count, 0), performance.now() - began, longest].map(whole.format);
+    const [events, all, most] = [mine.reduce((sum, sim) => sum + sim.count, 0), performance.now() - began, longest].map(whole);
     $("took").textContent = `${events} events in ${all} ms, at most ${most} ms in a frame.`;
     document.body.dataset.done = location.hash; // for those who wait for it
   };
@@ -151,7 +151,7 @@ function drawTable() {
     const own = state.cores > 1 && !state.apart ? result.server.slice(0, -1) : result.server; // the last is the other
     const busy = own.reduce((sum, each) => sum + each, 0);
     return row(NAMES[i], rate,
-      measured ? `measured ${whole.format(measured)} (${off < 0 ? "\u2212" : "+"}${percent(Math.abs(off))})` : "not measured",
+      measured ? `measured ${whole(measured)} (${off < 0 ? "\u2212" : "+"}${percent(Math.abs(off))})` : "not measured",
       `${ms(result.p50)}, p99\u00a0${ms(result.p99)}`, `server\u00a0${percent(busy)}, other\u00a0${percent(result.other)}`,
       limit(result), `${grouped.format(result.memory)}\u00a0MiB`);
   }));
@@ -160,12 +160,6 @@ function drawTable() {
 // ---- lanes -------------------------------------------------------------------------------------
 
 const [LEFT, CLIENT, LANE] = [96, 14, 24];
-
-function svg(name, attributes, words = "") {
-  const made = Object.assign(document.createElementNS("http://www.w3.org/2000/svg", name), { textContent: words });
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
-}
 
 function drawLanes() {
   const sim = sims[NAMES.indexOf(state.lanes)];
@@ -181,21 +175,21 @@ function drawLanes() {
   let y = 10;
   for (const name of [...lanes.keys()].sort()) {
     const isClient = name.startsWith("client");
-    parts.push(svg("text", { class: "lane", x: LEFT - 8, y: y + (isClient ? 9 : 13) }, name));
+    parts.push(shape("text", { class: "lane", x: LEFT - 8, y: y + (isClient ? 9 : 13) }, name));
     for (const { kind, from, to } of lanes.get(name)) {
-      const made = isClient ? svg("path", { class: `client ${kind}`, d: `M${x(from)} ${y + 5}H${x(to)}` })
-        : svg("rect", { class: kind, x: x(from), y, width: Math.max(0.4, x(to) - x(from)), height: LANE - 6 });
-      made.append(svg("title", {}, `${DOING[kind]}, ${ms((to - from) / 1000)}`));
+      const made = isClient ? shape("path", { class: `client ${kind}`, d: `M${x(from)} ${y + 5}H${x(to)}` })
+        : shape("rect", { class: kind, x: x(from), y, width: Math.max(0.4, x(to) - x(from)), height: LANE - 6 });
+      made.append(shape("title", {}, `${DOING[kind]}, ${ms((to - from) / 1000)}`));
       parts.push(made);
-      if (kind === "answered") parts.push(svg("circle", { class: "answer", cx: x(from), cy: y + 5, r: 2.8 }));
+      if (kind === "answered") parts.push(shape("circle", { class: "answer", cx: x(from), cy: y + 5, r: 2.8 }));
     }
     y += isClient ? CLIENT : LANE;
   }
   const steps = width < 500 ? 2 : 4;
   for (let i = 0; i <= steps; i++) {
     const at = (end * i) / steps;
-    parts.unshift(svg("path", { class: "grid", d: `M${x(at)} 4V${y}` }));
-    parts.push(svg("text", { class: "tick", x: x(at), y: y + 18 }, ms(at / 1000)));
+    parts.unshift(shape("path", { class: "grid", d: `M${x(at)} 4V${y}` }));
+    parts.push(shape("text", { class: "tick", x: x(at), y: y + 18 }, ms(at / 1000)));
   }
   $("picture").setAttribute("viewBox", `0 0 ${width} ${y + 26}`);
   $("picture").ariaLabel = `What some clients and workers of ${sim.name} do, for ${ms(end / 1000)}`;
