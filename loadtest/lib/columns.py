@@ -19,7 +19,6 @@ def rate(heading, at, notes, **how):
     return heading, lambda row: rate_text(row[at], notes, **how)
 
 
-
 def median(heading, form, figure, at=-1):
     """The median of figure(cell) in the clean rounds."""
     return heading, lambda row: table.median(form, row[at] and row[at].spread(figure))

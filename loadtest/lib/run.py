@@ -167,15 +167,10 @@ class Run:
             self._relays = []
 
     def open_subject(self, spot, where, log):
-        if not spot.instances:
-            return self._open_instance(spot, where, log)
-        logs = [log.replace(".log", "-%d.log" % number) for number in range(spot.instances)]
-        return subjects.Balanced([self._open_instance(spot, where, each) for each in logs],
-                                 self.hosts, log.replace(".log", ".d"))
-
-    def _open_instance(self, spot, where, log):
         options = ["--backlog", str(spot.backlog)] if spot.backlog else []
-        return self.open(spot.subject, log, where, options, dials=spot.dials)
+        logs = [log.replace(".log", "-%d.log" % number) for number in range(spot.instances or 0)] or [log]
+        opened = [self.open(spot.subject, each, where, options, dials=spot.dials) for each in logs]
+        return subjects.Balanced(opened, self.hosts, log.replace(".log", ".d")) if spot.instances else opened[0]
 
     def open(self, subject, log, where=None, options=(), under=(), dials=cells.Dials()):
         """A context manager: the subject, from its start to its end. Ours ask `where`, this run's

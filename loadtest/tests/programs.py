@@ -1,7 +1,6 @@
 """What all tests of loadtest/ share. Import it first: lib and the Chromium of common/tests/clients are
 found only behind it."""
 
-import csv
 import importlib.machinery
 import importlib.util
 import os
@@ -15,6 +14,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LOADTEST = os.path.dirname(HERE)
 sys.path[:0] = [LOADTEST]
 sys.path += [os.path.join(os.path.dirname(LOADTEST), "common/tests/clients")]
+
+from lib import stored
+from lib.measuring import machine
 
 
 def load(name):
@@ -54,8 +56,4 @@ def folder(case):
 
 def cells(folder):
     """The rows of a run's cells.tsv, as dicts. There are none before it begins."""
-    path = os.path.join(folder, "cells.tsv")
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
+    return stored.rows(machine.read(os.path.join(folder, "cells.tsv")))
