@@ -326,21 +326,7 @@ class Alive(unittest.TestCase):
         self.assertGreaterEqual(svg.count('<rect class="redis"'), 4 * 3)
 
     def test_a_server_of_ones_own(self):
-        self.program("""exec python3 -c "
-import re, socket, sys
-numbers = [int(number) for number in re.findall('[0-9]+', sys.argv[1])]
-s = socket.create_server(('127.0.0.1', numbers[0] if numbers else 0))
-while True:
-    c = s.accept()[0]
-    c.recv(999)
-    if len(numbers) > 1:
-        with socket.create_connection(('127.0.0.1', numbers[-1])) as redis:
-            redis.send(b'PING\\r\\n')
-            redis.recv(999)
-    c.send(b'HTTP/1.0 200 OK\\r\\n\\r\\n')
-    c.close()
-" "$*"
-""")
+        self.program("exec %s '%s/another.py' \"$*\"\n" % (sys.executable, programs.HERE))
         begin = "cd %s && './my server'" % shlex.quote(self.folder)
         for line, asks in ((begin, True), (begin + " {port} {redis_port}; true", True),
                            (begin + " #", False)):
@@ -348,7 +334,7 @@ while True:
                 status, svg = self.run_xray(line)
                 self.assertEqual((status, svg.count('class="answer"')), (0, 2 + 1), svg)
                 self.assertEqual('<rect class="redis"' in svg, asks)
-                self.assertIn(">process<", svg)  # and not "child 1", of a shell
+                self.assertIn(">main thread<", svg)  # and not "child 1", of a shell
 
     def test_a_worker_that_is_killed_takes_only_its_client_along(self):
         _, svg = self.run_xray("forking", CRASH="1", DELAY="30")
