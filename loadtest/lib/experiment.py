@@ -32,8 +32,12 @@ BOUNDS = ("Bound: who was full, by the CPU time of every process and core: one c
           "the rounds; = means that it holds 1, so no difference was seen.")
 
 EPILOG = """\
-Each run starts a private Redis, and ends it afterwards. The results are in build/loadtest/STAMP. Open
-report.html there.
+Each run starts a private Redis, and ends it afterwards. With --redis, or REDIS in the environment,
+the run uses a Redis that is there already. There it touches only the guestbook's two keys,
+guestbook:visitors and guestbook:entries, and deletes them at the end. If they exist already, the
+run does not begin, unless --flush says that they may be deleted.
+
+The results are in build/loadtest/STAMP. Open report.html there.
 
 Status: 0 if every cell is right; 1 if one had errors or unequal work, or could not be measured; 2
 for wrong usage; 130 after Ctrl-C, which keeps and prints what has been measured so far.
@@ -174,6 +178,7 @@ class Experiment:
                     self.measure(run)
                     run.kept.complete()
                 finally:
+                    run.close()
                     self._publish(run)
                 return run.status
 
@@ -216,7 +221,11 @@ class Experiment:
     def _parse(self):
         parser = self._parser()
         options = parser.parse_args()
+        if options.flush and not options.redis:
+            parser.error("--flush is for a Redis given with --redis")
         options.apart = "--lab" if options.lab else options.inventory and "--inventory"
+        if options.apart and options.redis:
+            parser.error("%s has a Redis of its own" % options.apart)
         if options.apart and not self.in_a_lab:
             parser.error("%s is for programs that ask for pages" % options.apart)
         if options.lab and options.inventory:
@@ -243,12 +252,17 @@ def add_usual_options(parser):
                         "there")
     parser.add_argument("--seed", metavar="N", type=positive,
                         help="seed of the shuffle, to repeat its order (a new one)")
+    parser.add_argument("--redis", metavar="WHERE", type=redis_address,
+                        default=os.environ.get("REDIS") or None,
+                        help="use the Redis at unix:PATH or host:port (a private one)")
+    parser.add_argument("--flush", action="store_true",
+                        help="with --redis: allow the guestbook there to be deleted")
 
 
 def open_hosts(options, crowded):
     """Where everything runs: a context manager. It is a lab; or this machine as it is; or, if the
     machine's own settings would turn so many clients away, a network apart, if there can be one."""
-    apart = crowded and os.geteuid() == 0
+    apart = crowded and os.geteuid() == 0 and not options.redis
     if options.inventory:
         return remote.Remote(options.inventory)
     place = lab.Lab if options.lab else places.Apart if apart else places.Here
@@ -257,7 +271,9 @@ def open_hosts(options, crowded):
 
 def check_tools(tools, options):
     """Trouble if one is missing."""
-    needed = [*tools, redis.CLI, *([] if options.inventory else [redis.SERVER])]
+    needed = [*tools, redis.CLI]
+    if not (options.redis or options.inventory):
+        needed += [redis.SERVER]
     needed += ["curl"] * bool(options.apart) + ["ssh"] * bool(options.inventory)
     if options.command or companions.lines(options.servers):
         needed += ["ss"]
@@ -303,3 +319,5 @@ milliseconds = listed(checked(lambda text: float(text) if "." in text else int(t
                               lambda ms: 0 <= ms < 1000, "not a time from 0 to 999 ms"))
 seconds = checked(float, lambda number: 0.05 <= number <= 3600, "not a time from 0.05 to 3600 s")
 a_path = checked(str, lambda text: text.startswith("/"), "not a path with a slash before it")
+redis_address = checked(str, re.compile(r"unix:/.*|.+:\d+").fullmatch,
+                        "neither unix:/PATH nor host:port")

@@ -74,7 +74,7 @@ class Run:
         self.wrong = []  # sentences: what went wrong outside of a cell
         self.planned = 0
         self._others = meter.others_percent()
-        self.redis = hosts.redis(self.folder, *([redis.free_port()] if self.commands else []))  # that all ask
+        self.redis = self._open_redis()
         self._relays = []  # their pids
         self._page_bytes = None
         self._capacity = {}
@@ -100,6 +100,16 @@ class Run:
         self.left_out += ["%s clients are left out: %s." % (format(level, ","), reason)
                           ] if reason else []
         return not reason
+
+    def _open_redis(self):
+        """The Redis that all servers ask: our own, on the core of the clients, or the given one."""
+        if not self.options.redis:
+            return self.hosts.redis(self.folder, *([redis.free_port()] if self.commands else []))
+        store = redis.Redis(self.options.redis)
+        if store.holds_guestbook() and not self.options.flush:
+            raise Trouble("the Redis at %s holds a guestbook; --flush would delete it"
+                          % self.options.redis)
+        return store
 
     def _ends_by_close(self, name):
         """Do the responses of this command's server have no length, and end with the connection?
@@ -190,7 +200,7 @@ class Run:
     def meter(self, server, spot):
         """Measures what a load costs this server, for the time of a `with`."""
         return self.hosts.meter(server, self.hosts.cores(spot.dials.cores),
-                                [self.redis.pid, *self._relays])
+                                [*self.redis.pids, *self._relays])
 
     def capacity(self, shot, kept):
         """How many requests a second a server answers if as many are asked as it can: in a closed
@@ -258,11 +268,25 @@ class Run:
     def status(self):
         return 1 if self.wrong else self.experiment.status(self)
 
+    def close(self):
+        """Leaves nothing behind in a Redis that is not ours."""
+        if self.options.redis:
+            self.redis.forget()
+
     # ---- what the report says of it ---------------------------------------------------------
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
             file.write(text)
+
+    def pinned(self):
+        """What runs where, as a sentence."""
+        server, client, _ = self.cores
+        if server and self.options.redis:
+            return ("The server was pinned to %s, the load generator to %s; Redis (%s) was there "
+                    "already and is where it is." % (machine.named(server), machine.named(client),
+                                                     self.options.redis))
+        return self.hosts.pinned()
 
     def drift(self):
         """How wide the interval of the floor's median is, in percent, as (median, most) of its
@@ -283,7 +307,7 @@ class Run:
         """The paragraph below the table. `pace`: a sentence on how often and how long, or None."""
         facts = dict(self.facts())
         sentences = ["%s, %s, %s." % (facts["processor"], facts["cores"], facts["kernel"]),
-                     self.hosts.pinned(), *[ONE_CLIENT] * (len(self.cores.client) == 1),
+                     self.pinned(), *[ONE_CLIENT] * (len(self.cores.client) == 1),
                      pace or "%d round%s%s%s, shuffled by seed %d." % (
                          self.rounds, "" if self.rounds == 1 else "s",
                          " of about %g s a cell" % self.seconds if self.experiment.seconds_are
@@ -304,7 +328,7 @@ class Run:
         """Pairs for environment.txt and the report."""
         facts = self.hosts.environment() + [
             ("Redis", self.redis.version()), ("load generators", self.experiment.versions()),
-            ("pinned", self.hosts.pinned()),
+            ("pinned", self.pinned()),
             ("others", "%.0f %% of all cores before the run" % self._others),
             ("seed", self.seed), ("command", shlex.join(sys.argv)), ("began", self.began),
             *self.experiment.facts(self)]

@@ -206,5 +206,5 @@ class _DistantRedis(redis.Redis):
     """A Redis that can only be asked from the other hosts, so redis-cli runs there, too."""
 
     def __init__(self, where, prefix):
-        super().__init__(where)
+        super().__init__(where, is_ours=True)
         self._cli = prefix + self._cli

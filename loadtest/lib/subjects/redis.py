@@ -4,6 +4,9 @@ Before each cell the guestbook is put into the same state. After it, Redis' own 
 what the pages really cost: a server that skips a call, asks twice, or answers from a cache would do
 other work than those it is compared with. All of that goes through redis-cli. Its own commands are
 not in the figures, because they come before the first reading or after the last.
+
+Only the guestbook's two keys are ever touched, by DEL and RPUSH. There is no FLUSHALL and no
+CONFIG here, because the Redis may belong to somebody else.
 """
 
 import contextlib
@@ -42,8 +45,9 @@ class Redis:
     """A Redis that is running. `where` is the value for the servers' option --redis; `port`, if it
     also listens on a port of loopback."""
 
-    def __init__(self, where, port=None):
+    def __init__(self, where, port=None, is_ours=False):
         self.where = where
+        self._is_ours = is_ours  # started by us, on this machine
         self._port = port
         if where.startswith("unix:"):
             self._cli = [CLI, "-s", where[len("unix:"):]]
@@ -53,7 +57,8 @@ class Redis:
 
     def on_a_port(self):
         """The same Redis, for programs that cannot use a Unix socket."""
-        return Redis("127.0.0.1:%s" % self._port) if self._port else self
+        where = "127.0.0.1:%s" % self._port
+        return Redis(where, is_ours=self._is_ours) if self._port else self
 
     def ask(self, *words):
         """Asks one command, and returns its reply as text. An error reply is text, too."""
@@ -76,8 +81,13 @@ class Redis:
         return ("Valkey " if valkey else "") + found.group(1) if found else "of an unknown version"
 
     @property
-    def pid(self):
-        return int(re.search(r"process_id:(\d+)", self.ask("INFO", "server")).group(1))
+    def pids(self):
+        """Its process, if it is one of this machine."""
+        found = re.search(r"process_id:(\d+)", self.ask("INFO", "server")) if self._is_ours else None
+        return [int(found.group(1))] if found else []
+
+    def holds_guestbook(self):
+        return self.number("EXISTS", VISITORS, ENTRIES) > 0
 
     def forget(self):
         self.number("DEL", VISITORS, ENTRIES)
@@ -147,7 +157,7 @@ def start_private(folder, cores, port=None):
     where = keeper.stdout.readline().strip()
     if not where:
         raise Trouble("no Redis could be started")
-    return Redis(where, port)
+    return Redis(where, port, is_ours=True)
 
 
 def free_port():
