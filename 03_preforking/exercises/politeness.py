@@ -1,9 +1,8 @@
 """03/politeness: do idle clients make way for clients that wait, and no others?"""
 
+import contextlib
 import os
 import signal
-
-from outcome import PATIENCE
 
 REASON = "fifth"
 WORKERS = 4
@@ -11,8 +10,8 @@ OPTIONS = ["--workers", str(WORKERS), "--keep-alive", "60", "--timeout", "60"]
 HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\n\r\n"
 LOOKS = 25  # ticks; a worker checks at each of them, five times a second
 LATER_LOOKS = 5
-MADE_WAY_SECONDS = 4 / PATIENCE  # in all fewer than those ticks: no time limit is right for both
-STOPS_SECONDS = 2 / PATIENCE  # workers that do not care are killed after some five seconds
+MADE_WAY_LOOKS = 20  # fewer than LOOKS: no count of them is right for both
+STOPS_LOOKS = 10  # workers that do not care are killed after some five seconds
 
 
 def check(ex):
@@ -22,7 +21,8 @@ def check(ex):
     fifth = ex.client(server)
     fifth.say(HALF + REST)
     ex.did("had a fifth client ask for the page")
-    ex.expect("fifth", "a page for it", lambda: is_page(fifth), within=MADE_WAY_SECONDS,
+    pass_ticks(ex, server, MADE_WAY_LOOKS, fifth.is_answered)
+    ex.expect("fifth", "a page for it", lambda: is_page(fifth),
               saw=lambda: "nothing; %d in the queue" % server.waiting(), hint=1, read="tcp(7)")
     pass_ticks(ex, server, 1)  # more than one may have seen the fifth
     rest = [client for client in idle if not client.is_closed()]
@@ -37,8 +37,8 @@ def check(ex):
     for who in ("a fifth", "a sixth"):
         client = ex.client(server)
         client.say(HALF + REST)
-        ex.expect("others", "a page for %s" % who, lambda c=client: is_page(c),
-                  within=MADE_WAY_SECONDS, hint=1)
+        pass_ticks(ex, server, MADE_WAY_LOOKS, client.is_answered)
+        ex.expect("others", "a page for %s" % who, lambda c=client: is_page(c), hint=1)
     for client in busy:
         client.say(REST)
         ex.expect("busy", "a page for those two, when they have sent the rest",
@@ -63,10 +63,15 @@ def is_page(client):
     return answer and answer.status == 200
 
 
-def pass_ticks(ex, server, looks):
-    """Each worker has checked some times."""
-    before = {pid: ticks(server, pid) for pid in server.children()}
-    ex.wait(lambda: all(ticks(server, pid) >= before[pid] + looks for pid in before), 10)
+def pass_ticks(ex, server, looks, over=lambda: False):
+    """Each worker has checked some times, or it is over before."""
+    before = ticks(server)
+
+    def have_passed():
+        now = ticks(server)
+        return all(now[pid] >= before[pid] + looks for pid in before.keys() & now.keys())
+
+    ex.wait(lambda: over() or have_passed(), 10)
 
 
 def expect_left_alone(ex, server, clients, looks=LOOKS):
@@ -77,9 +82,13 @@ def expect_left_alone(ex, server, clients, looks=LOOKS):
               saw=lambda: "%d closed" % sum(client.is_closed() for client in clients), hint=2)
 
 
-def ticks(server, pid):
-    """How often it has slept so far."""
-    return server.status("voluntary_ctxt_switches", pid)
+def ticks(server):
+    """How often each worker has slept so far."""
+    found = {}
+    for pid in server.children():
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            found[pid] = server.status("voluntary_ctxt_switches", pid)
+    return found
 
 
 def stops(ex):
@@ -87,7 +96,8 @@ def stops(ex):
     idle = [kept(ex, server) for _ in range(WORKERS)]
     os.kill(server.pid, signal.SIGTERM)
     ex.did("asked the server to stop, with four idle clients")
+    pass_ticks(ex, server, STOPS_LOOKS, lambda: all(client.is_closed() for client in idle))
     ex.expect("stops", "that their connections are closed at once",
-              lambda: all(client.is_closed() for client in idle), within=STOPS_SECONDS,
+              lambda: all(client.is_closed() for client in idle),
               saw=lambda: "%d still open" % sum(not client.is_closed() for client in idle), hint=3,
               read="signal(7)")

@@ -46,14 +46,11 @@ class Sleeps:
 def expect_no_naps(ex, server, client):
     """Expects a few files, one after the other, as soon as they are asked for. What is measured is
     sleep: neither the server nor this check waits for a core meanwhile."""
-    def now():
-        return clock() - server.awake()
-
-    begun = now()
+    begun = server.slept(clock)
     ex.expect("naps", "%d files, one after the other, each as soon as it is asked for" % FILES,
               lambda: all([client.get("/style.css").status == 200 for _ in range(FILES)])
-              and now() - begun < patient(AT_ONCE_SECONDS),
-              saw=lambda: "%.1f s until the last" % (now() - begun), hint=1)
+              and server.slept(clock) - begun < patient(AT_ONCE_SECONDS),
+              saw=lambda: "%.1f s until the last" % (server.slept(clock) - begun), hint=1)
 
 
 def computing_root(folder, walks):

@@ -143,9 +143,10 @@ class Server(servers.Server):
         """The seconds that its main thread has run, or that of another process of its own."""
         return schedule(pid or self.pid)[0]
 
-    def awake(self):
-        """The seconds that its main thread has run or waited for a core: all but its sleep."""
-        return sum(schedule(self.pid))
+    def slept(self, clock=time.monotonic):
+        """The seconds of a clock in which its main thread did not run and did not wait for a core: by how
+        much they grow, it has slept."""
+        return clock() - sum(schedule(self.pid))
 
     def listens(self):
         """Would its port take another client?"""

@@ -116,7 +116,7 @@ ANSWERS = {
             (BLOCK, ""), (RESTORE, ""),
             ("    struct redis_pool redis;\n    close(worker", "    struct redis_pool redis;\n    sleep(2);\n    close(worker")],
         "the child waits longer than the parent": [
-            (BLOCK, ""), (RESTORE, ""), ("    _exit(0);\n", "    sleep(4);\n    _exit(0);\n")],
+            (BLOCK, ""), (RESTORE, ""), ("    _exit(0);\n", "    sleep(6);\n    _exit(0);\n")],
         "blocked too late": [(BLOCK, ""), (NOTE, BLOCK + NOTE)],
         "restored too early": [(RESTORE, ""), (NOTE, RESTORE + NOTE)],
         "never restored": [(RESTORE, "")],

@@ -118,10 +118,8 @@ DRAIN = {
         AFTER, BEST + "serve_unavailable(&workers[WORKERS], queue.clients[queue.first]);\n" + AFTER)],
     "503 for all in the queue, at once": [AS_BEFORE, (
         CLOSE, BEST + "serve_unavailable(&workers[WORKERS], queue.clients[queue.first]);\n" + CLOSE)],
-    "one more for each worker": [
-        (LEFT, "    static int more = WORKERS;\n    if (queue.count > 0 && (!queue.closed || more-- > 0)) {\n")],
-    "six more, as the task said once": [
-        (LEFT, "    static int more = 6;\n    if (queue.closed ? more-- > 0 : queue.count > 0) {\n")],
+    "twelve more for each worker": [
+        (LEFT, "    static int more = 12 * WORKERS;\n    if (queue.count > 0 && (!queue.closed || more-- > 0)) {\n")],
     "the queue is never closed": [("    queue.closed = true;\n", "")],
     "the queue is closed when it is empty": [
         ("    queue.closed = true;\n", "    queue.closed = queue.count == 0;\n")],
