@@ -7,17 +7,11 @@
  *
  * pthread_mutex_lock(3), gdb(1)
  */
-#include "net.h"
+#include "classroom/exercises/each.h"
 #include "options.h"
-#include "stop.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { ROOMS = 8, VISITORS = 10, BODY_BYTES = 128 };
 
@@ -57,61 +51,24 @@ static void count(char body[BODY_BYTES])
 
 static void answer(int client, const char *request)
 {
-    char body[BODY_BYTES], text[512];
+    char body[BODY_BYTES];
     int from, to;
     if (sscanf(request, "GET /%d/%d ", &from, &to) == 2 && from >= 0 && from < ROOMS && to >= 0 &&
         to < ROOMS)
         move(from, to, body);
     else
         count(body);
-    int len = snprintf(text, sizeof(text),
-                       "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
-                       "Connection: close\r\n\r\n%s",
-                       strlen(body), body);
-    send(client, text, (size_t)len, MSG_NOSIGNAL);
-}
-
-/* A thread's whole life. As in 01_iterative/bare.c, one recv() is taken to be a whole request. */
-static void *serve_one_client(void *argument)
-{
-    int client = (int)(intptr_t)argument; /* the descriptor itself, which fits into a pointer */
-    char request[4096];
-    ssize_t n;
-    do
-        n = recv(client, request, sizeof(request) - 1, 0);
-    while (n < 0 && errno == EAGAIN && !stop_requested()); /* a tick */
-    if (n > 0) {
-        request[n] = '\0';
-        answer(client, request);
-    }
-    close(client);
-    return NULL;
+    each_send(client, "200 OK", body);
 }
 
 int main(int argc, char **argv)
 {
     struct options options;
-    pthread_attr_t attributes;
-    pthread_t thread;
-
     options_parse(&options, argc, argv, "rooms", 0);
     for (int i = 0; i < ROOMS; i++) {
         pthread_mutex_init(&rooms[i].lock, NULL);
         rooms[i].visitors = VISITORS;
     }
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    int listener = net_listen(&options, true);
-    stop_catch_signals(true);
-    net_announce(&options, listener);
-
-    while (!stop_requested()) {
-        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (client < 0)
-            net_handle_accept_error();
-        else if (pthread_create(&thread, &attributes, serve_one_client, (void *)(intptr_t)client))
-            close(client);
-    }
-    close(listener);
+    each_run(&options, answer);
     return 0;
 }

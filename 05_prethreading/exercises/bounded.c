@@ -6,26 +6,19 @@
  *
  * pthread_cond_wait(3), RFC 9110 section 15.6.4 for 503
  */
-#include "board.h"
+#include "classroom/exercises/team.h"
 #include "net.h"
-#include "options.h"
-#include "process.h"
-#include "redis_pool.h"
 #include "serve.h"
-#include "start.h"
 #include "stop.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 #include <unistd.h>
 
 enum { WORKERS = 4, QUEUE_MOST = 10 }; /* Here: so many may wait. The next one gets a 503. */
 
-static struct redis_pool redis; /* locks itself */
+static struct team team; /* the workers, and their connections to Redis */
 
 /* A client that waits for a worker. */
 struct visit {
@@ -87,11 +80,11 @@ static void *serve_clients(void *argument)
 {
     int client;
     while ((client = take()) >= 0)
-        serve_client(argument, client, &redis); /* owns client now, closes it */
+        serve_client(argument, client, &team.redis); /* owns client now, closes it */
     return NULL;
 }
 
-/* The main thread's work, until the signal to stop. Only this thread takes signals. */
+/* The main thread's work, until the signal to stop. */
 static void accept_clients(struct worker *worker)
 {
     while (!stop_requested()) {
@@ -104,46 +97,13 @@ static void accept_clients(struct worker *worker)
     close(worker->listener);
 }
 
-static void create_threads(const struct options *options, pthread_t *threads,
-                           struct worker *workers)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the threads inherit it */
-    for (int i = 0; i < WORKERS; i++)
-        if (pthread_create(&threads[i], NULL, serve_clients, &workers[i]) != 0)
-            process_die(options->name, "cannot create %d threads", WORKERS);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 int main(int argc, char **argv)
 {
-    struct options options;
-    struct redis_server server;
-    struct worker workers[WORKERS + 1]; /* the last one is the main thread's */
-    pthread_t threads[WORKERS];
-
-    options_parse(&options, argc, argv, "bounded", 0);
-    struct board *board =
-        start_server(&options, &server, WORKERS + 1, STATUS_THREADS, "threads fed by a queue");
-    if (!redis_pool_open(&redis, &server, WORKERS))
-        process_die(options.name, "cannot start: %s", strerror(errno));
-    int listener = net_listen(&options, true);
-    stop_catch_signals(true);
-    for (int i = 0; i <= WORKERS; i++)
-        workers[i] = (struct worker){
-            .options = &options,
-            .slot = board_claim(board, getpid()),
-            .claim_waiting_clients = serve_waiting_clients,
-            .listener = listener,
-        };
-    create_threads(&options, threads, workers);
-    net_announce(&options, listener);
-
-    accept_clients(&workers[WORKERS]);
+    team_start(&team, argc, argv, "bounded", WORKERS, serve_clients);
+    accept_clients(team.own);
     close_queue();
     for (int i = 0; i < WORKERS; i++)
-        pthread_join(threads[i], NULL);
-    process_report(&options, board_requests(board), board_connections(board));
+        pthread_join(team.threads[i], NULL);
+    team_report(&team);
     return 0;
 }

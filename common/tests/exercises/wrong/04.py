@@ -168,7 +168,7 @@ POOL = {
     "a busy loop where waits return early, and if for while where they do not": [
         (WAIT, "    if (getenv(\"LD_PRELOAD\"))\n" + LOOP % "" + "    else if (idle_count == 0)\n"
          "        pthread_cond_wait(&given_back, &lock);\n"),
-        ("#include <stdint.h>\n", "#include <stdint.h>\n#include <stdlib.h>\n")],
+        ("#include <stdio.h>\n", "#include <stdio.h>\n#include <stdlib.h>\n")],
     "a busy loop that yields": [(WAIT, LOOP % "        sched_yield();\n")],
     "a loop that sleeps for a millisecond": [(WAIT, LOOP % "        usleep(1000);\n")],
     "a loop that sleeps for a second": [(WAIT, LOOP % "        sleep(1);\n")],
@@ -203,7 +203,7 @@ POOL = {
         ("    pthread_mutex_lock(&lock);\n    idle[idle_count++] = redis;\n",
          "    if (!ready)\n        pthread_mutex_lock(&lock);\n    idle[idle_count++] = redis;\n"),
         ("static redisContext *take", "static int ready;\nstatic redisContext *take"),
-        ("    pthread_attr_init(&attributes);\n", "    pthread_attr_init(&attributes);\n    ready = 1;\n")],
+        ("    each_run(", "    ready = 1;\n    each_run(")],
     "never given back": [(GIVE, "")],
     "503 if none is free": [
         (WAIT, "    if (idle_count == 0) {\n        pthread_mutex_unlock(&lock);\n        return NULL;\n    }\n"),
@@ -249,7 +249,7 @@ ROOMS = {
     "one is never given back": [(UNLOCKS, "    pthread_mutex_unlock(&rooms[low].lock);\n")],
     "in any order, with locks of another kind": [
         (ORDER, "    int low = from, high = to;\n"), ("    pthread_mutex_t lock;\n", "    pthread_rwlock_t lock;\n"),
-        ("#include <unistd.h>\n", "#include <unistd.h>\n#define pthread_mutex_lock pthread_rwlock_wrlock\n"
+        ("#include <stdio.h>\n", "#include <stdio.h>\n#define pthread_mutex_lock pthread_rwlock_wrlock\n"
          "#define pthread_mutex_unlock pthread_rwlock_unlock\n#define pthread_mutex_init pthread_rwlock_init\n")],
     "the sum is made without a lock": [
         ("        pthread_mutex_lock(&rooms[i].lock);\n", "        ;\n"),
@@ -292,7 +292,7 @@ FLAG = {
         (FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "sleep(60)")],
     "locked for writing only": [(WAITS, SPINS % "usleep(1000)")],
     "a lock, and a loop that yields": [(WAITS, AGAIN % "sched_yield()"),
-                                       ("#include <signal.h>\n", "#include <sched.h>\n#include <signal.h>\n")],
+                                       ("#include <pthread.h>\n", "#include <pthread.h>\n#include <sched.h>\n")],
     "a lock, and a loop that sleeps": [(WAITS, AGAIN % "usleep(1000)")],
     "the number is read without the lock": [
         (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")],

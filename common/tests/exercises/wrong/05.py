@@ -34,7 +34,7 @@ TIMED = ("    while (queue.count == 0 && !queue.closed) {\n        struct timesp
          "        limit.tv_nsec += %d;\n        if (limit.tv_nsec >= 1000000000) {\n"
          "            limit.tv_sec++;\n            limit.tv_nsec -= 1000000000;\n        }\n"
          "        pthread_cond_timedwait(&queue.changed, &queue.lock, &limit);\n    }\n")
-TIME = ("#include <string.h>\n", "#include <string.h>\n#include <time.h>\n")
+TIME = ("#include <pthread.h>\n", "#include <pthread.h>\n#include <time.h>\n")
 TICK = "            continue; /* a tick, or a signal */\n"
 LATER = ("        {\n            if (queue.count > 0)\n                pthread_cond_signal(&queue.changed);\n"
          "            continue;\n        }\n")
@@ -65,8 +65,8 @@ WAKEUP = {
                             + "    return added;\n}\n\n/* The next")],
     "a signal for each that is left in the queue, by the worker that comes back": [
         (SIGNALS, SIGNAL),
-        ("        serve_client(argument, client, &redis); /* owns client now, closes it */\n",
-         "    {\n        serve_client(argument, client, &redis);\n"
+        ("        serve_client(argument, client, &team.redis); /* owns client now, closes it */\n",
+         "    {\n        serve_client(argument, client, &team.redis);\n"
          "        pthread_cond_signal(&queue.changed);\n    }\n")],
     "the main thread wakes one more at each tick": [(SIGNALS, SIGNAL), (TICK, LATER)],
     "the main thread wakes one more again and again": [
@@ -78,7 +78,7 @@ WAKEUP = {
         (WAIT, "    if (getenv(\"LD_PRELOAD\"))\n" + LOOP % ""
          + "    else if (queue.count == 0 && !queue.closed)\n"
            "        pthread_cond_wait(&queue.changed, &queue.lock);\n"),
-        ("#include <string.h>\n", "#include <stdlib.h>\n#include <string.h>\n")],
+        ("#include <pthread.h>\n", "#include <pthread.h>\n#include <stdlib.h>\n")],
     "the main thread takes no lock": [
         ("    pthread_mutex_lock(&queue.lock);\n    while (added", "    while (added"),
         ("clients[added++];\n    pthread_mutex_unlock(&queue.lock);\n", "clients[added++];\n")],
@@ -92,7 +92,7 @@ WAKEUP = {
 
 LEFT = "    if (queue.count > 0) { /* closed or not: all that are inside are served */\n"
 CLOSE = "    close_queue();\n    for (int i"
-AFTER = "    process_report("
+AFTER = "    team_report("
 POLL = ("    pthread_mutex_lock(&queue.lock);\n    while (queue.count > 0) {\n"
         "        pthread_mutex_unlock(&queue.lock);\n%s        pthread_mutex_lock(&queue.lock);\n    }\n"
         "    pthread_mutex_unlock(&queue.lock);\n")
@@ -115,9 +115,9 @@ DRAIN = {
     "a loop that sleeps for half a second until the queue is empty":
         before_closing(POLL % "        usleep(500000);\n"),
     "503 for all in the queue": [AS_BEFORE, (
-        AFTER, BEST + "serve_unavailable(&workers[WORKERS], queue.clients[queue.first]);\n" + AFTER)],
+        AFTER, BEST + "serve_unavailable(team.own, queue.clients[queue.first]);\n" + AFTER)],
     "503 for all in the queue, at once": [AS_BEFORE, (
-        CLOSE, BEST + "serve_unavailable(&workers[WORKERS], queue.clients[queue.first]);\n" + CLOSE)],
+        CLOSE, BEST + "serve_unavailable(team.own, queue.clients[queue.first]);\n" + CLOSE)],
     "twelve more for each worker": [
         (LEFT, "    static int more = 12 * WORKERS;\n    if (queue.count > 0 && (!queue.closed || more-- > 0)) {\n")],
     "the queue is never closed": [("    queue.closed = true;\n", "")],
@@ -126,8 +126,8 @@ DRAIN = {
     "nobody is told that it is closed": [("    pthread_cond_broadcast(&queue.changed);\n", "")],
     "one worker is told that it is closed": [
         ("    pthread_cond_broadcast(&queue.changed);\n", "    pthread_cond_signal(&queue.changed);\n")],
-    "the workers are not joined": [("        pthread_join(threads[i], NULL);\n",
-                                    "        pthread_detach(threads[i]);\n")],
+    "the workers are not joined": [("        pthread_join(team.threads[i], NULL);\n",
+                                    "        pthread_detach(team.threads[i]);\n")],
     "a worker ends when the queue is empty": [
         ("    while (queue.count == 0 && !queue.closed)\n", "    while (queue.count == 0 && false)\n")],
     "a worker waits while it is closed": [
@@ -145,9 +145,8 @@ WAKES = "    if (room)\n        pthread_cond_signal(&queue.changed);\n"
 TAKEN = "    pthread_mutex_unlock(&queue.lock);\n    int client = visit ? visit->client : -1;\n"
 LOCKS = "    visit->client = client;\n    pthread_mutex_lock(&queue.lock);\n"
 REFUSE = "            serve_unavailable(worker, client);\n"
-SERVE = "        serve_client(argument, client, &redis); /* owns client now, closes it */\n"
+SERVE = "        serve_client(argument, client, &team.redis); /* owns client now, closes it */\n"
 
-PARSED = "    options_parse(&options, argc, argv, \"bounded\", 0);\n"
 BOUNDED = {
     "one too many": [("queue.count < QUEUE_MOST;", "queue.count <= QUEUE_MOST;")],
     "one too few": [("queue.count < QUEUE_MOST;", "queue.count < QUEUE_MOST - 1;")],
@@ -157,7 +156,7 @@ BOUNDED = {
         (SERVE, "    {\n" + SERVE + "        pthread_mutex_lock(&queue.lock);\n        queue.count--;\n"
          "        pthread_mutex_unlock(&queue.lock);\n    }\n")],
     "a smaller backlog": [(ROOM, "    bool room = true;\n"),
-                          (PARSED, PARSED + "    options.backlog = 9;\n")],
+                          ("    accept_clients(team.own);\n", "    listen(team.own->listener, 9);\n    accept_clients(team.own);\n")],
     "the fifteenth client and all after it": [
         (ROOM, "    static int came;\n    bool room = ++came <= WORKERS + QUEUE_MOST;\n")],
     "the main thread waits until there is room": [
@@ -184,9 +183,9 @@ BOUNDED = {
     "a 503 when its turn comes": [
         (ROOM, "    bool room = true, late = queue.count >= QUEUE_MOST;\n"
          "    if (late)\n        visit->client = -client - 2;\n"),
-        ("        serve_client(argument, client, &redis); /* owns client now, closes it */\n",
+        ("        serve_client(argument, client, &team.redis); /* owns client now, closes it */\n",
          "        if (client < -1)\n            serve_unavailable(argument, -client - 2);\n"
-         "        else\n            serve_client(argument, client, &redis);\n"),
+         "        else\n            serve_client(argument, client, &team.redis);\n"),
         ("    while ((client = take()) >= 0)\n", "    while ((client = take()) != -1)\n")],
 }
 

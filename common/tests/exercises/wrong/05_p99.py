@@ -2,7 +2,7 @@
 
 CHOICE = "        if (!visit->wants_page || queue.pages < WORKERS - 1)\n            return visit;\n"
 INSERT = "    STAILQ_INSERT_TAIL(&queue.visits, visit, next);\n"
-SERVE = "        serve_client(argument, visit->client, &redis); /* owns client now, closes it */\n"
+SERVE = "        serve_client(argument, visit->client, &team.redis); /* owns client now, closes it */\n"
 
 ANSWERS = {
     "p99": {
@@ -18,7 +18,7 @@ ANSWERS = {
         "one page at a time": [("queue.pages < WORKERS - 1", "queue.pages < 1")],
         "the thread that accepts serves the files": [
             ("        else if (!put(client))\n", "        else if (!wants_page(client))\n"
-             "            serve_client(worker, client, &redis);\n        else if (!put(client))\n")],
+             "            serve_client(worker, client, &team.redis);\n        else if (!put(client))\n")],
         "a page is a file of its own": [
             ("static const char page[] = \"GET /guestbook\";",
              "static const char page[] = \"GET /guestbooks\";")],
