@@ -1,7 +1,6 @@
 """02/cap: whether a client beyond the limit is told so at once, and only while there is no room."""
 
 from outcome import clock, patient
-from words import how_many
 
 REASON = "told"
 FEWEST, MOST = 2, 6
@@ -38,8 +37,7 @@ def full(ex, limit):
     """A server with as many children as it may have, and their clients."""
     server = ex.serve("--workers", str(limit), "--timeout", "500")
     inside = ex.hold(server, limit)
-    ex.expect("served", "%d children" % limit, lambda: len(server.children()) == limit,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    ex.expect_children("served", "%d children" % limit, server, limit)
     return server, inside
 
 
@@ -74,9 +72,7 @@ def refuses_at_once(ex, server):
     ex.expect("at once", "%d more, one after the other, each told at once" % REFUSED, all_told,
               saw=lambda: "%d of them told, in %.1f s" % (told, server.slept(clock) - begun), hint=1,
               read="accept(2)")
-    ex.expect("flat", "no more descriptors in the parent than before",
-              lambda: server.descriptors() <= before, within=1, hint=1, read="close(2)",
-              saw=lambda: "%d, after %d" % (server.descriptors(), before))
+    ex.expect_descriptors("flat", "no more descriptors in the parent than before", server, before, hint=1)
 
 
 def has_room_again(ex, server, inside, limit):
@@ -89,7 +85,7 @@ def has_room_again(ex, server, inside, limit):
             break
         before = naps(ex, server)
         last.close()
-        expect_room(ex, server, limit)
+        ex.expect_children("leaves", "one child less", server, limit - 1)
         last = ask(ex, server)
         expect_page(ex, "next", "a page for the next client", last)
         in_time += naps(ex, server) == before + 1
@@ -107,14 +103,8 @@ def naps(ex, server):
 
 def expect_503(ex, key, expected, client):
     ex.expect(key, expected, lambda: client.status() == 503 and client.is_closed(),
-              saw=lambda: "status %d" % client.status() if client.status() else "no answer",
+              saw=lambda: client.first() or "no answer",
               within=2, hint=1, read="accept(2)")
-
-
-def expect_room(ex, server, limit):
-    ex.expect("leaves", how_many(limit - 1, "child", "children"),
-              lambda: len(server.children()) == limit - 1,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
 
 
 def expect_page(ex, key, expected, client):

@@ -5,47 +5,33 @@ import re
 import signal
 import socket
 
+from client import REST
 from lib.measuring import meter
 from words import how_many
 
 REASON = "free"
 FEWEST, MOST = 10, 40  # requests
-REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 def check(ex):
     server = ex.serve("--timeout", "60")
-    ex.expect("starts", "one child, the counter", lambda: len(server.children()) == 1,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    ex.expect_children("starts", "one child, the counter", server, 1)
     counter = server.children()[0]
     before = server.descriptors()
     requests = ex.chance().randrange(FEWEST, MOST)
-    answers = [visit(ex, server) for _ in range(requests)]
+    answers = [ex.client(server).visit() for _ in range(requests)]
     ex.did("made %d requests, each on a connection of its own" % requests)
     ex.expect("all answered", "a page for each", lambda: answers == [200] * requests,
               saw=lambda: how_many(answers.count(200), "page"))
-    ex.expect("flat", "no more descriptors in the parent than before",
-              lambda: server.descriptors() <= before,
-              saw=lambda: "%d, after %d" % (server.descriptors(), before), within=1,
-              read="close(2)")
+    ex.expect_descriptors("flat", "no more descriptors in the parent than before", server, before)
     ex.wait(lambda: server.children() == [counter])  # or one that ends would be taken for another
     outlives_its_parent(ex, server, counter, requests + 1)
-
-
-def visit(ex, server):
-    """One request; the status of its answer, None if there is none."""
-    client = ex.client(server)
-    client.say(REQUEST)
-    answer = client.hear()
-    client.close()
-    return answer and answer.status
 
 
 def outlives_its_parent(ex, server, counter, visitors):
     """What the parent had open goes with it, unless somebody else has it open, too."""
     held = ex.hold(server, 1)[0]
-    ex.expect("held", "one child more, its client silent", lambda: len(server.children()) == 2,
-              saw=lambda: how_many(len(server.children()), "child", "children"), within=2)
+    ex.expect_children("held", "one child more, its client silent", server, 2)
     opened = opened_by(counter)
     server.end(signal.SIGKILL)
     ex.did("killed the parent")
@@ -53,7 +39,7 @@ def outlives_its_parent(ex, server, counter, visitors):
               within=1, hint=1, read="listen(2)")
     ex.expect("waits", "a counter that goes on while a visitor is served",
               lambda: not has_ended(counter), saw=lambda: "that it has ended", hint=2, read="pipe(7)")
-    held.say(b"Host: here\r\nConnection: close\r\n\r\n")
+    held.say(REST)
     answer = held.hear()
     ex.expect("lives", "a child that serves its visitor to the end",
               lambda: answer and answer.status == 200,

@@ -3,13 +3,13 @@ behind one?"""
 
 import re
 
+from client import WHOLE
 from words import how_many
 
 REASON = "accept: woken"
 STARTING = "build/exercises/03_preforking/herd"  # the learner's ways may not be the four
 TEAMS = [2, 3], [6, 7, 8]  # numbers of workers, of which one each is tried: no mean is near both
 CROWD = 100
-HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\nConnection: close\r\n\r\n"
 BY_CHANCE = "reuseport"  # the kernel chooses a queue for each: the mean of some crowds is measured
 CROWDS = 12
 CHANCE = 6  # a prediction may be so far from that
@@ -93,7 +93,7 @@ def count_stuck(ex, server):
     before = server.waiting()
     crowd = [ex.client(server) for _ in range(CROWD)]
     for client in crowd:
-        client.say(HALF + REST)
+        client.say(WHOLE)
 
     def is_settled():
         answered = sum(client.is_answered() for client in crowd)

@@ -5,13 +5,13 @@ import re
 import signal
 
 import diag
+from client import WHOLE
 from words import how_many
 
 REASON = "counted"
 WORKERS = 5
 STEPS = 16
 VISITORS = 400
-REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 def check(ex):
@@ -120,7 +120,7 @@ def crowd(ex, server):
     for _ in range(VISITORS // WORKERS):
         clients = [ex.client(server) for _ in range(WORKERS)]
         for client in clients:
-            client.say(REQUEST)
+            client.say(WHOLE)
         for client in clients:
             client.hear()
             client.reset()  # which leaves nothing in TIME_WAIT

@@ -51,8 +51,7 @@ def check(ex):
     ex.expect("serves", "a page from one of them", ex.client(server).get)
 
     workers = server.children()
-    ex.expect("ends", "status 0 after SIGTERM", lambda: server.end() == 0,
-              saw=lambda: "status %d" % server.end())
+    ex.expect_end("ends", server)
     ex.expect("all end", "no worker that outlives the parent",
               lambda: not any(state(pid) not in ("", "Z") for pid in workers), within=5, read="prctl(2)")
 

@@ -8,11 +8,11 @@ until thousands have come and gone: a row of names is too short by then, or has 
 
 import os
 
+from client import WHOLE
 from words import how_many
 
 REASON = "own"
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 LATE = 300
 CUSTOMERS = 6000
 MOST_MEMORY = 80 << 10  # bytes; what each of them leaves behind adds up to twice that, or more
@@ -31,16 +31,14 @@ def check(ex):
     ex.expect("threads", "a thread for each of these %d clients, which waits for a seat" % LATE,
               # Two naps each: unlucky.c makes it begin late, and then it waits.
               lambda: server.threads() == 3 + LATE and naps(server) >= 2 * LATE and
-              not any(map(is_answered, late)),
+              not any(each.is_answered() for each in late),
               saw=lambda: "%s, and %s" % (how_many(server.threads(), "thread"), how_many(
-                  sum(map(is_answered, late)), "answer")), within=5, hint=1,
+                  sum(each.is_answered() for each in late), "answer")), within=5, hint=1,
               read="pthread_create(3)")
     first.say(WHOLE)
     expect_own(ex, "own", "one of the two, and for each of the %d that waited" % LATE, [first, *late], 5)
-    ex.expect("closed", "as many open descriptors as before, and one for the client that is left",
-              lambda: server.descriptors() <= before + 1,
-              saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=3,
-              read="close(2)")
+    ex.expect_descriptors("closed", "as many open descriptors as before, and one for the client that is left",
+                          server, before + 1, within=3, hint=3)
     if os.environ.get("SAN"):
         return  # a sanitizer keeps what is freed
 
@@ -74,10 +72,6 @@ def truth(client):
 
 def body_of(client):
     return client.first().body if client.status() == 200 else None
-
-
-def is_answered(client):
-    return client.is_answered()
 
 
 def example(clients):

@@ -7,12 +7,11 @@ import os
 import resource
 import time
 
+from client import HALF, REST, WHOLE, count
 from words import how_many
 
 REASON = "lives"
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-HALF, REST = WHOLE[:16], WHOLE[16:]
 ROOM = 8  # descriptors that are left for clients
 CLIENTS = 24
 REST_SECONDS = 2
@@ -27,21 +26,15 @@ def check(ex):
     before = server.descriptors()
     plenty = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
     out_of_descriptors(ex, server)
-    ex.expect("closed", "as many open descriptors as before, when all clients have gone",
-              lambda: server.descriptors() <= before,
-              saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=2,
-              read="close(2)")
+    ex.expect_descriptors("closed", "as many open descriptors as before, when all clients have gone",
+                          server, before, within=3, hint=2)
     if os.environ.get("SAN"):
         return  # a sanitizer needs many addresses itself
     allow(server, resource.RLIMIT_NOFILE, plenty)
     out_of_stacks(ex, server)
-    ex.expect("given back", "as many open descriptors as before, once more",
-              lambda: server.descriptors() <= before,
-              saw=lambda: "%d, and %d before" % (server.descriptors(), before), within=3, hint=3,
-              read="close(2)")
-    status = server.end()
-    ex.expect("ends", "an end with status 0, soon after SIGTERM: no thread is waited for that was "
-              "never there", lambda: status == 0, saw=lambda: status, hint=3)
+    ex.expect_descriptors("given back", "as many open descriptors as before, once more", server, before,
+                          within=3, hint=3)
+    ex.expect_end("ends", server, hint=3)  # no thread is waited for that was never there
 
 
 # ---- descriptors ---------------------------------------------------------------------------
@@ -96,8 +89,7 @@ def rest(server):
 def expect_page(ex, server):
     client = ex.client(server)
     client.say(WHOLE)
-    ex.expect("page", "a page for the next client", lambda: client.status() == 200, within=3,
-              hint=2, read="accept(2)")
+    ex.expect_status("page", "a page for the next client", client, 200, within=3, hint=2, read="accept(2)")
 
 
 # ---- stacks --------------------------------------------------------------------------------
@@ -119,8 +111,7 @@ def out_of_stacks(ex, server):
     for client in served:
         client.say(REST)
     ex.expect("others", "a page for each of the %d that have a thread" % len(served),
-              lambda: sum(client.status() == 200 for client in served) == len(served), within=3,
-              hint=3, read="close(2)")
+              lambda: count(served) == len(served), within=3, hint=3, read="close(2)")
     for client in holding:
         client.close()
     ex.wait(lambda: server.threads() == 1, 3)

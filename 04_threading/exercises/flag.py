@@ -3,13 +3,13 @@
 The program is built with the thread sanitizer.
 """
 
+from client import WHOLE, asking
 from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "seen"
 SAN = "thread"
 
-REQUEST = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 VISITORS = 4
 SECONDS = 5
 
@@ -19,15 +19,15 @@ def check(ex):
     server = ex.serve()
     visitors = at_the_door(ex, server)
     ex.expect("closed", "no answer before the door is open",
-              lambda: not ex.wait(lambda: any(map(is_answered, visitors)), 0.2), hint=1)
+              lambda: not ex.wait(lambda: any(each.is_answered() for each in visitors), 0.2), hint=1)
     open_door(ex, server, first)
     expect_number(ex, "seen", "who has waited", visitors, first, 1)
-    expect_number(ex, "later", "who comes later", ex.hold(server, 1, REQUEST % b"/"), first, 2)
+    expect_number(ex, "later", "who comes later", ex.hold(server, 1, WHOLE), first, 2)
 
     with server.frozen():
         crowd = [ex.client(server) for _ in range(2 * VISITORS)]
-        for client, path in zip(crowd, [b"/", b"/open/%d" % second] * VISITORS):
-            client.say(REQUEST % path)
+        for client, path in zip(crowd, ["/", "/open/%d" % second] * VISITORS):
+            client.say(asking(path))
     ex.did("let %d visitors come, and as many who open the door with %d" % (VISITORS, second))
     ex.expect("again", "one of the two numbers for each visitor",
               lambda: {number_of(client) for client in crowd[::2]} <= {first, second},
@@ -35,7 +35,7 @@ def check(ex):
     ex.expect("again", "an answer for each who opens the door",
               lambda: all(number_of(client) == second for client in crowd[1::2]),
               saw=lambda: numbers(crowd[1::2]), within=SECONDS, hint=2)
-    expect_number(ex, "changed", "who comes last", ex.hold(server, 1, REQUEST % b"/"), second, 2)
+    expect_number(ex, "changed", "who comes last", ex.hold(server, 1, WHOLE), second, 2)
     expect_no_race(ex, server, 2)
 
     server = ex.serve()
@@ -47,7 +47,7 @@ def check(ex):
 
 def at_the_door(ex, server):
     """Visitors whose threads have read their requests."""
-    visitors = ex.hold(server, VISITORS, REQUEST % b"/")
+    visitors = ex.hold(server, VISITORS, WHOLE)
     ex.expect("threads", "a thread for each of them, which has read the request",
               lambda: server.threads() > VISITORS and server.unread() == 0,
               saw=lambda: how_many(server.threads(), "thread"), within=SECONDS, hint=1)
@@ -55,7 +55,7 @@ def at_the_door(ex, server):
 
 
 def open_door(ex, server, number):
-    client, = ex.hold(server, 1, REQUEST % (b"/open/%d" % number))
+    client, = ex.hold(server, 1, asking("/open/%d" % number))
     ex.expect("opened", "the number for the client that opens the door",
               lambda: number_of(client) == number, saw=lambda: numbers([client]), within=SECONDS)
 
@@ -65,10 +65,6 @@ def expect_number(ex, key, who, clients, number, hint):
               lambda: all(number_of(client) == number for client in clients),
               saw=lambda: numbers(clients), within=WOKEN_SECONDS, hint=hint,
               read="pthread_cond_broadcast(3)")
-
-
-def is_answered(client):
-    return client.is_answered()
 
 
 def number_of(client):

@@ -7,13 +7,13 @@ pthread_cond_wait(3) returns for nothing at first (unlucky.c).
 
 import re
 
+from client import WHOLE
 from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "own"
 SAN = "thread"
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 VISITORS = 50
 CONNECTIONS = 8
 MORE = 3 * CONNECTIONS

@@ -6,12 +6,12 @@ elsewhere happens each time. All of a crowd come at once: the server is stopped 
 
 import re
 
+from client import asking
 from idle import expect_no_race
 
 REASON = "together"
 SAN = "thread"
 
-REQUEST = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 ROOMS, VISITORS = 8, 10
 TIMES = 6  # fewer than the visitors of a room, so that none gets empty
 SECONDS = 3
@@ -48,7 +48,7 @@ def come(ex, server, paths):
     with server.frozen():
         clients = [(path, ex.client(server)) for path in paths]
         for path, client in clients:
-            client.say(REQUEST % path.encode())
+            client.say(asking(path))
     ex.did("let %s come%s" % (", ".join(sorted(set(paths))),
                               ", %d in all, at once" % len(paths) if len(paths) > 1 else ""))
     return clients

@@ -6,14 +6,13 @@ is built with the thread sanitizer, whose own memory grows while the first of th
 
 import os
 
+from client import HALF, REST, WHOLE, count
 from idle import expect_no_race
 from words import how_many
 
 REASON = "refused"
 SAN = "thread"
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-HALF, REST = WHOLE[:16], WHOLE[16:]
 WORKERS, WAITING, TOO_MANY = 4, 10, 5
 FIRST, REFUSED = 500, 4000
 MOST_MEMORY = 320 << 10  # bytes; less than what is left behind for all of them, and the sanitizer adds some with time
@@ -32,8 +31,8 @@ def check(ex):
                   within=3, hint=2)
         refused = ex.hold(server, TOO_MANY, WHOLE)
         ex.expect("refused", "503 for each of these %d, while the others wait" % TOO_MANY,
-                  lambda: answers(refused, 503) == TOO_MANY,
-                  saw=lambda: "%d of %d" % (answers(refused, 503), TOO_MANY), within=2, hint=1)
+                  lambda: count(refused, 503) == TOO_MANY,
+                  saw=lambda: "%d of %d" % (count(refused, 503), TOO_MANY), within=2, hint=1)
         ex.expect("wait", "%d clients that still wait, neither served nor refused" % WAITING,
                   lambda: not any(client.is_answered() for client in waiting),
                   saw=lambda: how_many(sum(client.is_answered() for client in waiting), "answer"),
@@ -44,13 +43,10 @@ def check(ex):
             client.say(REST)
         ex.did("finished the requests of the four with a worker")
         ex.expect("served", "a page for each of the four, and then for each of the %d" % WAITING,
-                  lambda: answers(holding + waiting, 200) == WORKERS + WAITING,
-                  saw=lambda: "%d of %d" % (
-                      answers(holding + waiting, 200), WORKERS + WAITING), within=3, hint=3,
+                  lambda: count(holding + waiting) == WORKERS + WAITING, within=3, hint=3,
+                  saw=lambda: "%d of %d" % (count(holding + waiting), WORKERS + WAITING),
                   read="pthread_cond_wait(3)")
-        ex.expect("closed", "no descriptor left open", lambda: server.descriptors() == before,
-                  saw=lambda: "%d too many" % (server.descriptors() - before), within=3, hint=3,
-                  read="close(2)")
+        ex.expect_descriptors("closed", "no descriptor left open", server, before, within=3, hint=3)
     expect_no_race(ex, server, 2)
 
 
@@ -69,16 +65,4 @@ def expect_freed(ex, server):
 def come(ex, server, number):
     """How many are refused, of so many that come one after the other. On a busy machine one may be told
     nothing, because it speaks too late."""
-    refused = 0
-    for _ in range(number):
-        client = ex.client(server)
-        client.say(WHOLE)
-        answer = client.hear()
-        refused += not answer or answer.status == 503
-        client.close()
-    return refused
-
-
-def answers(clients, status):
-    """How many of the clients got an answer with that status."""
-    return sum(client.status() == status for client in clients)
+    return sum(ex.client(server).visit() in (None, 503) for _ in range(number))

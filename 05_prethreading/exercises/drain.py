@@ -10,12 +10,11 @@ import os
 import signal
 import time
 
+from client import HALF, REST, WHOLE, count
 from words import how_many
 
 REASON = "queue"
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-HALF, REST = WHOLE[:16], WHOLE[16:]
 WORKERS = 4
 QUEUED = 400, 600  # a queue has an end, and its length is no answer
 HOLD_SECONDS = 2
@@ -36,7 +35,7 @@ def check(ex):
     os.kill(server.pid, signal.SIGTERM)
     ex.did("sent SIGTERM")
     ex.expect("stops", "a server that no longer listens, and waits for its workers",
-              lambda: not server.listens() and server.asleep(), within=3, hint=1,
+              lambda: not server.listeners() and server.asleep(), within=3, hint=1,
               read="pthread_join(3)")
     wakeups = wakeups_while_held(server)
     ex.expect("quiet", "a main thread that sleeps until its workers are done, for %d s" %
@@ -45,13 +44,13 @@ def check(ex):
     for client in holding:
         client.say(REST)
     ex.did("finished the requests of the four")
-    ex.expect("finished", "a page for each of the four", lambda: pages(holding) == WORKERS,
-              saw=lambda: "%d of %d" % (pages(holding), WORKERS), within=3, hint=1,
+    ex.expect("finished", "a page for each of the four", lambda: count(holding) == WORKERS,
+              saw=lambda: "%d of %d" % (count(holding), WORKERS), within=3, hint=1,
               read="pthread_join(3)")
     ex.expect("queue", "a page for each of the %d in the queue" % number,
-              lambda: pages(waiting) == number, saw=lambda: "%d of %d" % (pages(waiting), number),
+              lambda: count(waiting) == number, saw=lambda: "%d of %d" % (count(waiting), number),
               within=2, hint=1, read="pthread_cond_wait(3)")
-    expect_end(ex, server)
+    ex.expect_end("ends", server, None, hint=3, read="pthread_cond_broadcast(3)")
 
     idle = ex.serve()
     ex.wait(idle.asleep)
@@ -62,7 +61,7 @@ def check(ex):
     slept = idle.slept() - begun
     ex.expect("idle", "its end within %d s" % HOLD_SECONDS, lambda: slept < HOLD_SECONDS,
               saw=lambda: "that it slept for %.1f s" % slept, hint=3, read="pthread_cond_broadcast(3)")
-    expect_end(ex, idle)
+    ex.expect_end("ends", idle, None, hint=3, read="pthread_cond_broadcast(3)")
 
 
 def wakeups_while_held(server):
@@ -70,14 +69,3 @@ def wakeups_while_held(server):
     before = server.status("voluntary_ctxt_switches")
     time.sleep(HOLD_SECONDS)  # a measurement needs this time; nothing is waited for
     return server.status("voluntary_ctxt_switches") - before
-
-
-def expect_end(ex, server):
-    status = server.end(None)
-    ex.expect("ends", "an end with status 0", lambda: status == 0, saw=lambda: status, hint=3,
-              read="pthread_cond_broadcast(3)")
-
-
-def pages(clients):
-    """How many of the clients got a page."""
-    return sum(client.status() == 200 for client in clients)

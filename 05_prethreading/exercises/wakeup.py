@@ -5,14 +5,13 @@ the kernel's queue, and puts all of them into its own before the first worker ca
 begin late, and wake up for nothing once before they sleep (unlucky.c).
 """
 
+from client import HALF, REST, WHOLE, count
 from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "woken"
 SAN = "thread"
 
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-HALF, REST = WHOLE[:16], WHOLE[16:]
 WORKERS = 4
 CROWD = 40
 TRIES = 5  # on a busy machine the main thread's tick may come too soon
@@ -50,15 +49,15 @@ def together(ex, server):
         quick = ex.hold(server, 1, WHOLE)
         ex.did("let all of them come at once: %d in the kernel's queue" % server.waiting())
     ex.expect("woken", "a page for the quick client: the slow ones hold only %d of %d workers" % (
-        len(slow), WORKERS), lambda: pages(quick) == 1,
+        len(slow), WORKERS), lambda: count(quick) == 1,
               saw=lambda: "no page for it, and %s with a worker" % how_many(
                   with_a_worker(server, slow), "slow client"), within=WOKEN_SECONDS, hint=1,
               read="pthread_cond_signal(3)")
     looks = server.status("voluntary_ctxt_switches") - before
     for client in slow:
         client.say(REST)
-    ex.expect("slow", "a page for each of the slow clients, too", lambda: pages(slow) == len(slow),
-              saw=lambda: "%d of %d" % (pages(slow), len(slow)), within=3, hint=1)
+    ex.expect("slow", "a page for each of the slow clients, too", lambda: count(slow) == len(slow),
+              saw=lambda: "%d of %d" % (count(slow), len(slow)), within=3, hint=1)
     return looks
 
 
@@ -70,14 +69,9 @@ def expect_rest(ex, key, server):
 
 
 def expect_pages(ex, key, expected, clients):
-    ex.expect(key, expected, lambda: pages(clients) == len(clients),
-              saw=lambda: "%d of %d" % (pages(clients), len(clients)), within=3, hint=2,
+    ex.expect(key, expected, lambda: count(clients) == len(clients),
+              saw=lambda: "%d of %d" % (count(clients), len(clients)), within=3, hint=2,
               read="pthread_cond_wait(3)")
-
-
-def pages(clients):
-    """How many of the clients got a page."""
-    return sum(client.status() == 200 for client in clients)
 
 
 def with_a_worker(server, slow):

@@ -5,12 +5,10 @@ import select
 import signal
 
 from lib.subjects import servers
-from loop import DEPTH, ENTRIES, computing_redis, computing_root
+from loop import DEPTH, ENTRIES, FILE, PAGE, computing_redis, computing_root
 
 REASON = "one page"
 
-PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 WITH_WORKERS = ["forking", "preforking", "threading", "prethreading"]
 WALKS = 1  # of the page: 0.2 s
 AT_WORK = 0.02  # seconds of CPU time: more than to begin with a page takes, far less than the page

@@ -1,6 +1,6 @@
 """06/deaf: does the loop sleep while clients do not read what they have asked for?"""
 
-from loop import Sleeps, expect_no_naps
+from loop import expect_asleep, expect_no_naps
 
 REASON = "sleeps"
 
@@ -22,9 +22,8 @@ def check(ex):
     ex.expect("begins", "something sent to each of them",
               lambda: all(each.is_answered() for each in deaf), within=10)
 
-    sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps when no socket has room left", sleeps, within=3,
-              saw=sleeps.saw, hint=1, read="poll(2)")
+    expect_asleep(ex, "sleeps", server, "a loop that sleeps when no socket has room left", within=3, hint=1,
+                  read="poll(2)")
     grown = server.status("VmRSS") - before
     ex.expect("bounded", "at most %d KiB of memory for each client" % MOST_KB,
               lambda: grown <= DEAF * MOST_KB, saw=lambda: "%d KiB" % (grown // DEAF), hint=2)
@@ -39,8 +38,7 @@ def check(ex):
     deaf[1].reset()
     ex.expect("gone", "that the server notices when a client leaves",
               lambda: server.descriptors() < number, within=2, hint=3, read="poll(2)")
-    sleeps = Sleeps(server)
-    ex.expect("again", "a loop that sleeps again", sleeps, within=5, saw=sleeps.saw)
+    expect_asleep(ex, "again", server, "a loop that sleeps again")
     for each in deaf:
         each.close()
-    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
+    ex.expect_end("ends", server)

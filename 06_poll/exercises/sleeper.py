@@ -1,6 +1,6 @@
 """06/sleeper: is a file served while Redis does not reply?"""
 
-from loop import Sleeps, expect_no_naps
+from loop import expect_asleep, expect_no_naps
 from words import how_many
 
 REASON = "awake"
@@ -37,9 +37,8 @@ def serves_meanwhile(ex):
 
     pages[0].say(PAGE)
     ex.did("let one of the clients that wait for a page ask for another one")
-    sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps until there is something to do", sleeps, within=5,
-              saw=sleeps.saw, hint=3, read="poll(2)")
+    expect_asleep(ex, "sleeps", server, "a loop that sleeps until there is something to do", hint=3,
+                  read="poll(2)")
     expect_no_naps(ex, server, file)
 
     pages += ex.hold(server, MOST_ASKING - VISITORS, PAGE)
@@ -58,7 +57,7 @@ def serves_meanwhile(ex):
     ex.expect("once", "that Redis was asked once for each page",
               lambda: redis.counts().incr == len(pages) + 1,
               saw=lambda: "INCR, %s" % how_many(redis.counts().incr, "time"), hint=3)
-    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
+    ex.expect_end("ends", server)
 
 
 def is_not_patient_for_ever(ex):

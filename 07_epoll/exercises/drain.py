@@ -57,8 +57,7 @@ def waits_for_redis(ex):
               hint=3, read="accept(2)")
     ex.expect("closed", "Connection: close in each of them", lambda: all(
         answer.fields.get("connection") == "close" for answer in answers), hint=3)
-    ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,
-              saw=lambda: "status %d" % server.end(None), hint=3)
+    ex.expect_end("ends", server, None, hint=3)
 
 
 def waits_for_nobody(ex):

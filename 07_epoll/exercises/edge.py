@@ -2,7 +2,7 @@
 
 import time
 
-from loop import Sleeps
+from loop import expect_asleep
 from outcome import Missed, patient
 from words import how_many
 
@@ -26,7 +26,7 @@ def check(ex):
     goes_to_sleep(ex, server)
     asks_and_ends(ex, server)
     crowd(ex, server)
-    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
+    ex.expect_end("ends", server)
     stays_edge_triggered(ex, server, 1 + 1 + CROWD)
 
 
@@ -61,9 +61,8 @@ def goes_to_sleep(ex, server):
         return server.ran(), server.status("voluntary_ctxt_switches")
 
     before = work()
-    sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps until something happens", sleeps, within=5,
-              saw=sleeps.saw, hint=3, read="epoll_wait(2)")
+    expect_asleep(ex, "sleeps", server, "a loop that sleeps until something happens", hint=3,
+                  read="epoll_wait(2)")
     ran, woken = (late - early for early, late in zip(before, work()))
     ex.expect("at once", "that it went to sleep at once", lambda: ran < MOST_RAN and woken < MOST_WOKEN,
               saw=lambda: "%.1f s of CPU time, and %s" % (ran, how_many(woken, "wake-up")), hint=3,

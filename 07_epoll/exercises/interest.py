@@ -3,7 +3,7 @@
 strace counts in both parts, so that a server cannot know which one it is in.
 """
 
-from loop import Sleeps, expect_no_naps
+from loop import Sleeps, expect_asleep, expect_no_naps
 
 REASON = "epoll_ctl"
 
@@ -56,9 +56,7 @@ def sleeps_while_redis_is_asked(ex):
     leaves.half_close()
     resets.reset()
     ex.did("let them send more, leave and reset, while Redis is silent")
-    sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps until Redis answers", sleeps, within=5, saw=sleeps.saw,
-              hint=3, read="epoll_ctl(2)")
+    expect_asleep(ex, "sleeps", server, "a loop that sleeps until Redis answers", hint=3, read="epoll_ctl(2)")
     expect_no_naps(ex, server, ex.client(server))
 
     redis.release()
@@ -68,10 +66,8 @@ def sleeps_while_redis_is_asked(ex):
         ex.expect("pages", which, lambda: client.hear().status == 200, hint=3)
     ex.expect("begins", "that the client that does not read is sent something", slow.is_answered,
               within=5)
-    sleeps = Sleeps(server)
-    ex.expect("full", "a loop that sleeps when the socket is full", sleeps, within=5,
-              saw=sleeps.saw, hint=2)
+    expect_asleep(ex, "full", server, "a loop that sleeps when the socket is full", hint=2)
     answers = [slow.hear() for _ in range(101)]
     ex.expect("rest", "all of its answers, when it reads", lambda: all(
         answer and answer.status == 200 for answer in answers), hint=2)
-    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0)
+    ex.expect_end("ends", server)

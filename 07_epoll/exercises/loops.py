@@ -2,8 +2,7 @@
 
 import select
 
-import diag
-from loop import computing_redis, computing_root, descriptors_named
+from loop import FILE, computing_redis, computing_root, descriptors_named, let_compute
 
 REASON = "listeners"
 
@@ -12,9 +11,6 @@ OTHERS = (2, 3, 5, 6)
 CROWD = 100
 LEAST = CROWD // LOOPS
 WALKS = 5  # of the page: about a second
-AT_WORK = 0.05  # seconds of CPU time: more than it takes to come there, far less than the page
-FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 def check(ex):
@@ -27,18 +23,16 @@ def check(ex):
               saw=lambda: "%d without an answer: is there a queue that nobody empties?" % sum(
                   not client.is_answered() for client in crowd), hint=3, read="socket(7)")
     holds_one(ex, server)
-    children = server.children()
-    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0,
-              saw=lambda: "status %d" % server.end(), within=0, hint=3, read="wait(2)")
-    ex.expect("leaves", "that none of its processes is left", lambda: not any(
-        is_ours(server, pid) for pid in children), within=2, hint=3, read="prctl(2)")
+    ex.expect_end("ends", server, hint=3, read="wait(2)")
+    ex.expect("leaves", "that none of its processes is left", lambda: not server.family(), within=2, hint=3,
+              read="prctl(2)")
 
 
 def start(ex, root, redis, loops):
     """A server with so many loops, which have been counted."""
     server = ex.serve("--root", root, "--timeout", "60", "--workers", str(loops), redis=redis)
     ex.expect("listeners", "%d listeners for port %d" % (loops, server.port),
-              lambda: listeners(server) == loops, saw=lambda: listeners(server), hint=1,
+              lambda: server.listeners() == loops, saw=lambda: server.listeners(), hint=1,
               read="socket(7)")
     ex.expect("loops", "%d epolls" % loops,
               lambda: descriptors_named(server, "[eventpoll]") == loops,
@@ -50,10 +44,7 @@ def start(ex, root, redis, loops):
 def holds_one(ex, server):
     """A page that computes keeps one loop busy. The clients belong to their loops already."""
     crowd = ex.hold(server, CROWD, b"")
-    begun = server.cpu_seconds()
-    page = ex.client(server)
-    page.say(PAGE)
-    ex.wait(lambda: server.cpu_seconds() - begun > AT_WORK)
+    page = let_compute(ex, server)
     ex.did("let one loop compute a page for a second, while all clients ask for a file")
     for client in crowd:
         client.say(FILE)
@@ -71,18 +62,3 @@ def holds_one(ex, server):
     ex.expect("page", "the page", lambda: page.hear().status == 200)
     ex.expect("others", "files for the others, when the page is ready",
               lambda: all(client.hear().status == 200 for client in crowd))
-
-
-def listeners(server):
-    """As `ss -ltn` shows them."""
-    return sum(each.state == diag.LISTEN for each in diag.connections(server.port))
-
-
-def is_ours(server, pid):
-    """Does it still run? Its session tells it from a new process with the same number."""
-    try:
-        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
-            words = stat.read().rpartition(") ")[2].split()
-    except OSError:
-        return False
-    return words[0] != "Z" and int(words[3]) == server.pid

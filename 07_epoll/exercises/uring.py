@@ -7,7 +7,7 @@ import re
 import signal
 
 from lib.measuring import machine, meter
-from loop import Sleeps, descriptors_named
+from loop import descriptors_named, expect_asleep
 from words import how_many
 
 REASON = "held"
@@ -60,9 +60,7 @@ def serves(ex):
     with open(os.path.join(machine.TOP, "public", "tux.png"), "rb") as file:
         tux = file.read()
     ex.expect("large", "a larger one", lambda: client.get("/tux.png").body == tux, hint=2)
-    sleeps = Sleeps(server)
-    ex.expect("sleeps", "a loop that sleeps while no client sends anything", sleeps, within=5,
-              saw=sleeps.saw, hint=3)
+    expect_asleep(ex, "sleeps", server, "a loop that sleeps while no client sends anything", hint=3)
     ex.expect("waits", "that it sleeps in io_uring_enter(2), number %d" % IO_URING_ENTER,
               lambda: call_of(server) in (None, IO_URING_ENTER), saw=lambda: "number %d" % call_of(server),
               within=1, hint=1, read="io_uring_enter(2)")
@@ -144,5 +142,4 @@ def drains(ex):
     ex.did("sent SIGTERM, while a page waits for Redis")
     redis.release()
     ex.expect("drains", "the page", lambda: asks.hear().status == 200, hint=3, read="signalfd(2)")
-    ex.expect("ends", "an end with status 0", lambda: server.end(None) == 0,
-              saw=lambda: "status %d" % server.end(None), hint=3)
+    ex.expect_end("ends", server, None, hint=3)

@@ -5,9 +5,7 @@ a replacement for a loop that dies.
 import os
 import signal
 
-import diag
-from lib.measuring import meter
-from loop import computing_redis, computing_root, descriptors_named
+from loop import FILE, computing_redis, computing_root, descriptors_named, let_compute
 
 REASON = "loops"
 
@@ -17,9 +15,6 @@ CROWD = 100
 MOST_WAKEUPS = 2  # for a client, in all loops: one would do, and four are a herd
 LEAST = CROWD // 10  # clients of each loop
 WALKS = 5  # of the page: about a second
-AT_WORK = 0.05  # seconds of CPU time: more than it takes to come there, far less than the page
-FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 def check(ex):
@@ -27,16 +22,14 @@ def check(ex):
     start(ex, root, redis, ex.chance().choice(OTHERS)).end()
     server = start(ex, root, redis, LOOPS)
     ex.expect("queue", "one listening socket for port %d" % server.port,
-              lambda: listeners(server) == 1, saw=lambda: listeners(server), hint=1,
+              lambda: server.listeners() == 1, saw=lambda: server.listeners(), hint=1,
               read="socket(7)")
     one_by_one(ex, server)
     one_computes(ex, server)
     one_dies(ex, server)
-    ex.expect("ends", "an end with status 0 at SIGTERM", lambda: server.end() == 0,
-              saw=lambda: "status %d" % server.end(), hint=1, read="wait(2)")
-    ex.expect("leaves", "that none of its processes is left", lambda: not any(
-        stat.session == server.pid and stat.state != "Z" and stat.pid != server.pid
-        for stat in meter.everybody()), within=2, hint=1, read="prctl(2)")
+    ex.expect_end("ends", server, hint=1, read="wait(2)")
+    ex.expect("leaves", "that none of its processes is left", lambda: not server.family(), within=2, hint=1,
+              read="prctl(2)")
 
 
 def start(ex, root, redis, loops):
@@ -80,10 +73,7 @@ def one_by_one(ex, server):
 
 def one_computes(ex, server):
     """New clients have one queue, so none of them has to wait for the loop that computes."""
-    begun = server.cpu_seconds()
-    page = ex.client(server)
-    page.say(PAGE)
-    ex.wait(lambda: server.cpu_seconds() - begun > AT_WORK)
+    page = let_compute(ex, server)
     ex.did("let one loop compute a page for a second")
     crowd = ex.hold(server, CROWD, FILE)
 
@@ -113,11 +103,6 @@ def one_dies(ex, server):
 
 def are_there(server, loops=LOOPS):
     return len(server.children()) == loops == descriptors_named(server, "[eventpoll]")
-
-
-def listeners(server):
-    """As `ss -ltn` shows them."""
-    return sum(each.state == diag.LISTEN for each in diag.connections(server.port))
 
 
 def all_sleep(server, loops):

@@ -94,13 +94,20 @@ def note(exercise, ex, missed=None):
     """The check stops at the first expectation that does not hold: those behind it are known from
     its source alone."""
     with open(exercise.at(exercise.check), encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    every = {call.args[0].value for call in ast.walk(tree) if isinstance(call, ast.Call)
-             and getattr(call.func, "attr", "") == "expect" and isinstance(call.args[0], ast.Constant)}
+        every = set(keys(ast.parse(file.read())))
     of = len(every | ex.held | {missed.key}) if missed else len(ex.held)
     with open(os.path.join(os.path.dirname(ex.program), "expectations"), "w",
               encoding="utf-8") as file:
         json.dump({"held": len(ex.held), "of": of, "missed": missed and missed.expected}, file)
+
+
+def keys(tree):
+    """Of all calls of ex.expect...(KEY, ...) and expect_...(ex, KEY, ...)."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1].startswith("expect"):
+            for key in call.args[isinstance(call.func, ast.Name):][:1]:
+                if isinstance(key, ast.Constant):
+                    yield key.value
 
 
 def judge(exercise, program, cage):

@@ -240,6 +240,28 @@ class Exercise:
             return
         raise Missed(key, expected, self._what_was_seen(saw, error), hint, read)
 
+    # What many checks expect. The key comes first, as in expect(): checked.py counts them.
+
+    def expect_children(self, key, expected, server, number, within=2, hint=None, read=None):
+        """So many child processes live."""
+        self.expect(key, expected, lambda: len(server.children()) == number, within=within, hint=hint,
+                    saw=lambda: how_many(len(server.children()), "child", "children"), read=read)
+
+    def expect_descriptors(self, key, expected, server, most, within=1, hint=None):
+        """No more than so many are open."""
+        self.expect(key, expected, lambda: server.descriptors() <= most, within=within, hint=hint,
+                    saw=lambda: "%d, after %d" % (server.descriptors(), most), read="close(2)")
+
+    def expect_status(self, key, expected, client, status, within=5, hint=None, read=None):
+        """A client's first answer has it."""
+        self.expect(key, expected, lambda: client.status() == status, within=within, hint=hint,
+                    saw=lambda: client.first() or "no answer", read=read)
+
+    def expect_end(self, key, server, number=signal.SIGTERM, hint=None, read=None):
+        """After such a signal (None: it was told before) it ends."""
+        self.expect(key, "an end with status 0", lambda: server.end(number) == 0, hint=hint, read=read,
+                    saw=lambda: "status %d" % server.end(number))
+
     def _what_was_seen(self, saw, error):
         try:
             seen = saw() if saw else ""

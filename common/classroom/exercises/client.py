@@ -15,8 +15,20 @@ from outcome import Missed, patient
 
 LIMIT_SECONDS = 5
 
+HALF, REST = b"GET / HTTP/1.1\r\n", b"Host: here\r\nConnection: close\r\n\r\n"
+WHOLE = HALF + REST
 NO_BODY = (204, 304)
 SHOWN = 60  # bytes of a body
+
+
+def asking(path):
+    """The only request of a connection."""
+    return WHOLE.replace(b"/", path.encode(), 1)
+
+
+def count(clients, status=200):
+    """How many of the clients were answered with that status."""
+    return sum(client.status() == status for client in clients)
 
 
 class Answer(namedtuple("Answer", "status fields body head")):
@@ -56,6 +68,13 @@ class Client:
         """Asks for a path on a connection that stays, and returns the Answer."""
         self.say(("GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path).encode())
         return self.hear()
+
+    def visit(self):
+        """One request, and the end of the connection; the status, None if there was no answer."""
+        self.say(WHOLE)
+        answer = self.hear()
+        self.close()
+        return answer and answer.status
 
     def hear(self, head=False):
         """The next Answer; None if the connection ends before one has begun. `head`: it answers a

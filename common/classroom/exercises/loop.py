@@ -10,18 +10,21 @@ import os
 import shutil
 import time
 
+from client import asking
 from lib.measuring import machine
 from outcome import clock, patient
 
 ASLEEP_SECONDS = 0.5
 FILES = 8  # naps of ASLEEP_SECONDS would take 4 s,
 AT_ONCE_SECONDS = 2  # and without them it is some milliseconds
+FILE, PAGE = asking("/style.css"), asking("/guestbook")
+COMPUTING = 0.05  # seconds of CPU time: more than it takes to come to a page that computes, far less than that
 DEPTH = 6  # sections within sections
 ENTRIES = 18  # of the guestbook: ENTRIES ** DEPTH steps are a walk, 0.2 s of computing
 
 
 class Sleeps:
-    """A test for ex.expect(): has the server slept for a while? It gave its core up and has not been
+    """A test: has the server slept for a while? It gave its core up and has not been
     given one since. A process that waits for a core is not asleep."""
 
     def __init__(self, server):
@@ -37,10 +40,11 @@ class Sleeps:
         self._last = look
         return time.monotonic() - self._since >= patient(ASLEEP_SECONDS)
 
-    def saw(self):
-        """What else it did."""
-        return "that it woke again and again, and has used %.1f s of CPU time" % (
-            self._server.cpu_seconds())
+
+def expect_asleep(ex, key, server, expected, within=5, hint=None, read=None):
+    ex.expect(key, expected, Sleeps(server), within=within, hint=hint, read=read,
+              saw=lambda: "that it woke again and again, and has used %.1f s of CPU time" % (
+                  server.cpu_seconds()))
 
 
 def expect_no_naps(ex, server, client):
@@ -70,6 +74,14 @@ def computing_redis(ex):
     redis = ex.redis()
     redis.seed(ENTRIES)
     return redis
+
+
+def let_compute(ex, server):
+    """A client whose page keeps one loop, or thread, busy by now."""
+    begun = server.cpu_seconds()
+    page, = ex.hold(server, 1, PAGE)
+    ex.wait(lambda: server.cpu_seconds() - begun > COMPUTING)
+    return page
 
 
 def descriptors_named(server, name):

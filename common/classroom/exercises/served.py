@@ -148,13 +148,18 @@ class Server(servers.Server):
         much they grow, it has slept."""
         return clock() - sum(schedule(self.pid))
 
-    def listens(self):
-        """Would its port take another client?"""
-        return any(each.state == diag.LISTEN for each in diag.connections(self.port))
+    def listeners(self):
+        """How many sockets would take another client at its port, as `ss -ltn` shows them."""
+        return sum(each.state == diag.LISTEN for each in diag.connections(self.port))
 
     def waiting(self):
         """How many stand in the accept queue of its port: Recv-Q, as ss(8) shows it."""
         return sum(each.unread for each in diag.connections(self.port) if each.state == diag.LISTEN)
+
+    def family(self):
+        """Those of its session that live, itself left out: whatever has become of their parents."""
+        return [stat.pid for stat in meter.everybody()
+                if stat.session == self.pid and stat.state != "Z" and stat.pid != self.pid]
 
     def unread(self):
         """How many bytes have come from its clients that it has not taken yet."""
