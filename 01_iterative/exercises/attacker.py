@@ -7,11 +7,11 @@ at least so long, however busy the machine is.
 import time
 
 import diag
+from client import asking
 from lib.subjects import servers
 
 REASON = "stopped"
 
-FILE = b"GET /style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 CONNECTIONS = 8
 FIRST_THREE = 3  # standard input, output and error
 TIMEOUT = 1  # seconds, of the server
@@ -37,7 +37,7 @@ def attack(ex, name):
                   read="fflush(3)")
         expect_few(ex, server, CONNECTIONS)
         visitor = ex.client(server)
-        visitor.say(FILE)
+        visitor.say(asking("/style.css"))
         waited = seconds_until_answered(visitor)
         expect_few(ex, server, CONNECTIONS + 1)
     ex.expect("visitor", "the file, when the attacker has gone",

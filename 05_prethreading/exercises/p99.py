@@ -8,9 +8,11 @@ may be better by luck, but not the number of pages that are finished while a fil
 
 import itertools
 import math
-import socket
 import threading
 import time
+
+from client import Client, asking
+from outcome import Missed
 
 REASON = "p99"
 
@@ -23,7 +25,6 @@ ROUNDS = 2
 BETTER = 2
 LEAST = 0.4  # of the pages a second: a worker less is 0.75, and three less are 0.25
 STARTING = "build/exercises/05_prethreading/p99"
-ASKS = b"GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 LIMIT_SECONDS = 10  # that a client waits, and that a round takes
 
 
@@ -53,8 +54,8 @@ def check(ex):
 
 def accepts(ex, server):
     """While a worker waits for a slow client. If the thread that accepts waited, it would accept nobody."""
-    slow, = ex.hold(server, 1, ASKS[:-2] % b"/style.css")
-    page, = ex.hold(server, 1, ASKS % b"/guestbook")
+    slow, = ex.hold(server, 1, asking("/style.css")[:-2])
+    page, = ex.hold(server, 1, asking("/guestbook"))
     ex.expect("accepts", "a page, while another client is slow to ask for a file",
               lambda: page.status() == 200, saw=lambda: page.first() or "no answer", within=3, hint=2, read="recv(2)")
     slow.close()
@@ -125,14 +126,14 @@ class Load:
 
     def _ask_for_pages(self, number):
         while not self._over.is_set():
-            if not self._ask(b"/guestbook"):
+            if not self._ask("/guestbook"):
                 return
             self.pages[number] += 1
 
     def _ask_for_files(self):
         for _ in itertools.repeat(None, EACH):
             begun, pages = time.monotonic(), sum(self.pages)
-            if not self._ask(b"/style.css"):
+            if not self._ask("/style.css"):
                 return
             self.seconds.append(time.monotonic() - begun)
             self.behind.append(sum(self.pages) - pages)
@@ -140,15 +141,9 @@ class Load:
     def _ask(self, path):
         """Asks once, on a connection of its own, and says whether the answer was a 200."""
         try:
-            with socket.create_connection((self._server.host, self._server.port),
-                                          LIMIT_SECONDS) as client:
-                client.sendall(ASKS % path)
-                begin = client.recv(65536)
-                while client.recv(65536):
-                    pass
-        except OSError as error:
-            begin = str(error).encode()
-        if begin.startswith(b"HTTP/1.1 200 "):
-            return True
-        self.failures.append("%r for %s" % (begin[:40], path.decode()))
-        return False
+            status = Client(self._server.host, self._server.port, LIMIT_SECONDS).visit(path)
+        except (Missed, OSError) as error:
+            status = error
+        if status != 200:
+            self.failures.append("%s for %s" % (status, path))
+        return status == 200

@@ -28,6 +28,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import namedtuple
 
 import exercises
 
@@ -53,6 +54,8 @@ AN_END = "an end of the connection, and no answer"
 NO_ANSWER = "'NoneType' object has no attribute"  # client.hear().status, where hear() gave None
 
 __all__ = ["Exercise", "Missed", "Skipped", "Trouble", "judge", "load"]
+
+Finished = namedtuple("Finished", "status stdout stderr")  # of a program's run; -N: signal N ended it
 
 
 class Exercise:
@@ -290,15 +293,6 @@ def in_words(text):
     if whole:
         return "ask for %s" % whole.group(1)
     return "say %r, and no more" % text.decode("latin-1")
-
-
-class Finished:
-    """A run of a program that has ended."""
-
-    def __init__(self, status, stdout, stderr):
-        self.status = status  # -N: signal N ended it
-        self.stdout = stdout
-        self.stderr = stderr
 
 
 def read_all(file):

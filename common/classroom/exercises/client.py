@@ -69,9 +69,9 @@ class Client:
         self.say(("GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path).encode())
         return self.hear()
 
-    def visit(self):
+    def visit(self, path="/"):
         """One request, and the end of the connection; the status, None if there was no answer."""
-        self.say(WHOLE)
+        self.say(asking(path))
         answer = self.hear()
         self.close()
         return answer and answer.status

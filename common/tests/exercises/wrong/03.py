@@ -68,9 +68,7 @@ ANSWERS = {
         "never": [(POLICY, "    (void)worker;\n    return stop_requested();\n")],
         "always": [(POLICY, "    (void)worker;\n    return 1;\n")],
         "not at the end": [(POLICY, "    return net_accept_queue_length(worker->listener);\n")],
-        "after a second": [(POLICY, AFTER_LOOKS % 5)],
-        "after four seconds": [(POLICY, AFTER_LOOKS % 20)],
-        "after six seconds": [(POLICY, AFTER_LOOKS % 30)],
+        **{"after %d looks" % looks: [(POLICY, AFTER_LOOKS % looks)] for looks in (5, 20, 30)},
         "for two clients only": [(POLICY, POLICY.replace(
             "    return net_accept_queue_length(worker->listener);",
             "    return net_accept_queue_length(worker->listener) > 1;"))],

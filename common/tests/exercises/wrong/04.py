@@ -31,9 +31,8 @@ ARGUMENT = {
         ("static sem_t seats;", "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n"
          "static sem_t seats;")],
     "the thread copies the text as its first step": COPY_FIRST,
-    "and the main thread sleeps for a millisecond": [*COPY_FIRST, (MAKES, MAKES + "        usleep(1000);\n")],
-    "and it sleeps for 50 ms": [*COPY_FIRST, (MAKES, MAKES + "        usleep(50000);\n")],
-    "and it sleeps for 200 ms": [*COPY_FIRST, (MAKES, MAKES + "        usleep(200000);\n")],
+    **{"and the main thread sleeps for %d ms" % ms: [
+        *COPY_FIRST, (MAKES, MAKES + "        usleep(%d);\n" % (1000 * ms))] for ms in (1, 50, 200)},
     "no threads where they begin late, and elsewhere the thread copies": [
         *COPY_FIRST, ("pthread_create(&thread, attributes, serve_one_client, task) == 0",
                       "(getenv(\"LD_PRELOAD\") ? (serve_one_client(task), 0)\n"

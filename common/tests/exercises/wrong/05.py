@@ -42,16 +42,12 @@ LOOP = ("    while (queue.count == 0 && !queue.closed) {\n        pthread_mutex_
         "%s        pthread_mutex_lock(&queue.lock);\n    }\n")
 
 
-def timed(seconds, nanoseconds=0):
-    return [TIME, (SIGNALS, SIGNAL), (WAIT, TIMED % (seconds, nanoseconds))]
+def timed(seconds):
+    return [TIME, (SIGNALS, SIGNAL), (WAIT, TIMED % (seconds, seconds % 1 * 1e9))]
 
 
 WAKEUP = {
-    "a timed wait of 100 ms": timed(0, 100 * 1000 * 1000),
-    "a timed wait of a second": timed(1),
-    "a timed wait of two seconds": timed(2),
-    "a timed wait of three seconds": timed(3),
-    "a timed wait of a minute": timed(60),
+    **{"a timed wait of %g s" % seconds: timed(seconds) for seconds in (0.1, 1, 2, 3, 60)},
     "a busy loop": [(WAIT, LOOP % "")],
     "a loop that sleeps for a millisecond": [(WAIT, LOOP % "        usleep(1000);\n")],
     "a loop that sleeps for half a second": [(WAIT, LOOP % "        usleep(500000);\n")],
@@ -105,9 +101,8 @@ def before_closing(text):
 
 
 DRAIN = {
-    "a second before it closes the queue": before_closing("    sleep(1);\n"),
-    "four seconds before it closes the queue": before_closing("    sleep(4);\n"),
-    "eight seconds before it closes the queue": before_closing("    sleep(8);\n"),
+    **{"%d s before it closes the queue" % seconds: before_closing("    sleep(%d);\n" % seconds)
+       for seconds in (1, 4, 8)},
     "a second before it ends": [AS_BEFORE, (AFTER, "    sleep(1);\n" + AFTER)],
     "a busy loop until the queue is empty": before_closing(POLL % ""),
     "a loop that sleeps for a millisecond until the queue is empty":

@@ -103,14 +103,10 @@ ANSWERS = {
     "drain": {
         "as the chapter's server": [(QUEUE, "")],
         "status 0, at once": [(STOP, "    exit(0);\n")],
-        "runs on for three seconds": [
-            (LOOP, "    int64_t began = 0;\n    while (!began || clock_now_ms() - began < 3000) {\n"
+        **{"runs on for %d s" % seconds: [
+            (LOOP, "    int64_t began = 0;\n    while (!began || clock_now_ms() - began < %d) {\n"
              "        run_once();\n        if (listener < 0 && !began)\n"
-             "            began = clock_now_ms();\n    }\n")],
-        "runs on for ten seconds": [
-            (LOOP, "    int64_t began = 0;\n    while (!began || clock_now_ms() - began < 10000) {\n"
-             "        run_once();\n        if (listener < 0 && !began)\n"
-             "            began = clock_now_ms();\n    }\n")],
+             "            began = clock_now_ms();\n    }\n" % (1000 * seconds))] for seconds in (3, 10)},
         "waits for those who are silent": [(STOP, "")],
         "leaves the door open": [("    close(listener); /* this also ends the watching */\n", "")],
         "keeps those whom it answers": [("    return waiting.stop_asked != 0;\n", "    return 0;\n")],
