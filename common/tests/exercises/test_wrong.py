@@ -1,15 +1,14 @@
 """No wrong answer passes: each exercise has some, among them the hard-coded and the lazy one.
 
 wrong/0N.py has ANSWERS: {exercise: {what is wrong: [(text, what replaces it), ...]}}. The texts are of
-the solution, each is in it once; None stands for all of it. Each exercise gets one more. One of each exercise is tried, drawn by
-WRONG_SEED; with WRONG=3 in the environment three of them, and with WRONG=all all of them.
+the solution, each is in it once; None stands for all of it. Each exercise gets one more. One of each
+exercise is tried, drawn by WRONG_SEED; with WRONG=3 in the environment three of them, and with WRONG=all all of them.
 """
 
 import concurrent.futures
-import glob
-import importlib.util
 import os
 import random
+import runpy
 import subprocess
 import tempfile
 import unittest
@@ -51,13 +50,9 @@ JOBS = int(os.environ.get("JOBS", 0)) or 2 * (os.cpu_count() or 1)
 
 
 def answers(chapter):
-    """Those of a chapter, in wrong/01.py and wrong/01_*.py; none in a course's copy."""
-    found = {}
-    for path in glob.glob(os.path.join(HERE, "wrong", chapter[:2] + "*.py")):
-        spec = importlib.util.spec_from_file_location("wrong_" + chapter, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        found.update(module.ANSWERS)
+    """Those of a chapter; none in a course's copy."""
+    path = os.path.join(HERE, "wrong", chapter[:2] + ".py")
+    found = runpy.run_path(path)["ANSWERS"] if os.path.exists(path) else {}
     for wrong in found.values():
         wrong["it executes the chapter's server"] = [(None, EXECUTES % chapter[3:])]
     return found

@@ -20,6 +20,8 @@ GIVES_UP = "        if (n < 0 && errno != EAGAIN)\n            return false;\n"
 MAIN = "int main(int argc, char **argv)\n"
 DEADLINE = "    visitor->deadline = clock_now_ms() + patience_ms;\n"
 ROUND = "    while (clock_now_ms() < visitor->deadline && !stop_requested()) {\n"
+EIGHT = "CONNECTIONS = 8 };"
+HALF = "\"GET / HTTP/1.1\\r\\n\""
 
 ANSWERS = {
     "queue": {
@@ -200,5 +202,18 @@ ANSWERS = {
         "one long wait": [
             (LOOP, "    usleep(100000);\n" + LOOP),
             ("    return -1;\n}\n\nstatic void answer", "    return 0;\n}\n\nstatic void answer")],
+    },
+    "attacker": {
+        "eight who say nothing": [(HALF, "\"\"")],
+        "one who says half": [(EIGHT, "CONNECTIONS = 1 };")],
+        "more than the rules allow": [(EIGHT, "CONNECTIONS = 50 };")],
+        "eight each, for four": [("    for (int i = 0; i < CONNECTIONS; i++)\n",
+                                  "    fork();\n    fork();\n    for (int i = 0; i < CONNECTIONS; i++)\n")],
+        "eight who ask, and read no answer": [(HALF, "\"GET / HTTP/1.1\\r\\nHost: here\\r\\n\\r\\n\"")],
+        "one who drips": [
+            (EIGHT, "CONNECTIONS = 1 };"),
+            ("    puts(\"ready\");\n", "    puts(\"ready\");\n    fflush(stdout);\n    for (;;) {\n"
+             "        say(3, \"X\");\n        usleep(100 * 1000);\n    }\n")],
+        "says that it is ready, and is not": [(EIGHT, "CONNECTIONS = 0 };")],
     },
 }

@@ -49,6 +49,8 @@ static int pass(int client)
 }
 
 """
+CLOSE = "        close(fd); /* the request is on its way, and nobody looks whether we are still there */\n"
+COUNT = "    int workers = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;\n"
 
 ANSWERS = {
     "edge": {
@@ -185,5 +187,17 @@ __attribute__((constructor)) static void show(void)
             (RING_WAITS, "    limit = (struct __kernel_timespec){.tv_nsec = 1000000};\n"
              "    io_uring_submit_and_wait_timeout(&ring, &each, 1, &limit, NULL);\n")],
         "ends at once": [("    waiting_stop(&waiting);\n", "    exit(0);\n")],
+    },
+    "orange": {
+        "eleven, whatever is asked for": [
+            (COUNT, COUNT + "    workers = workers == 11 ? 7 : 11;\n")],
+        "one more, and the wall has no worker": [("i < workers;", "i < workers + 1;")],
+        "waits for the answer": [(CLOSE, "        char byte;\n        recv(fd, &byte, 1, 0);\n" + CLOSE)],
+        "half a request": [("Host: here\\r\\n\\r\\n", "Host: here\\r\\n")],
+        "all in one connection": [
+            ("        int fd = connect_to(port);\n",
+             "        static int fd = -1;\n        if (fd < 0)\n            fd = connect_to(port);\n"),
+            (CLOSE, "")],
+        "a file": [("GET /guestbook", "GET /style.css")],
     },
 }
