@@ -58,7 +58,7 @@ CASES = {
         Place("weather", SHARED, "Lingering"),
 }
 
-CALLS = Place("cost", OWN, "Predict, then measure")  # of the system calls, which costs.py counts
+CALLS = Place("cost", OWN, "Predict, then measure")  # of the system calls, which apart.py counts
 
 LOAD = "it loads the machine, and judges by speed"
 EXTRA = "a server need not have --status or --user"
