@@ -1,7 +1,5 @@
 """02/cap: whether a client beyond the limit is told so at once, and only while there is no room."""
 
-from outcome import clock, patient
-
 REASON = "told"
 FEWEST, MOST = 2, 6
 OTHERS, MOST_OTHERS = 10, 80
@@ -56,22 +54,8 @@ def sleeps(ex, server):
 
 
 def refuses_at_once(ex, server):
-    """A parent that sleeps before it refuses lets all the others wait. Its sleep is measured."""
-    before, begun, told = server.descriptors(), server.slept(clock), 0
-
-    def all_told():
-        nonlocal told
-        while told < REFUSED and server.slept(clock) - begun < patient(REFUSED_SECONDS):
-            client = ask(ex, server)
-            if client.hear().status != 503:
-                return False
-            client.close()
-            told += 1
-        return told == REFUSED
-
-    ex.expect("at once", "%d more, one after the other, each told at once" % REFUSED, all_told,
-              saw=lambda: "%d of them told, in %.1f s" % (told, server.slept(clock) - begun), hint=1,
-              read="accept(2)")
+    before = server.descriptors()
+    ex.expect_refused("at once", server, REFUSED, REFUSED_SECONDS, hint=1, read="accept(2)")
     ex.expect_descriptors("flat", "no more descriptors in the parent than before", server, before, hint=1)
 
 

@@ -1,7 +1,6 @@
 """02/refused: what happens to a visitor for whom there is no process."""
 
 from client import REST, WHOLE
-from outcome import clock, patient
 
 REASON = "told"
 VISITORS = 40
@@ -73,17 +72,4 @@ def never_again(ex):
     ex.expect_status("silent", "503 for a visitor behind one that says nothing", behind, 503, within=3,
                      hint=2, read="recv(2)")
     silent.close()
-    begun = clock()
-    statuses = []
-
-    def all_told():
-        while len(statuses) < AT_ONCE:
-            statuses.append(ex.client(server).visit())
-            if statuses[-1] != 503 or clock() - begun > patient(AT_ONCE_SECONDS):
-                return False
-        return True
-
-    ex.expect("at once", "%d visitors, one after the other, each told at once" % AT_ONCE, all_told,
-              saw=lambda: "status %s for the last of %d, after %.1f s" % (
-                  statuses and statuses[-1], len(statuses), clock() - begun),
-              hint=3, read="fork(2)")
+    ex.expect_refused("at once", server, AT_ONCE, AT_ONCE_SECONDS, hint=3, read="fork(2)")

@@ -82,8 +82,7 @@ def all_sleep(server):
 
 
 def naps(server):
-    """How often each worker has gone to sleep so far."""
-    return {pid: server.status("voluntary_ctxt_switches", pid) for pid in server.children()}
+    return server.naps(server.children())
 
 
 def count_stuck(ex, server):

@@ -1,6 +1,5 @@
 """03/politeness: do idle clients make way for clients that wait, and no others?"""
 
-import contextlib
 import os
 import signal
 
@@ -65,11 +64,11 @@ def is_page(client):
 
 def pass_ticks(ex, server, looks, over=lambda: False):
     """Each worker has checked some times, or it is over before."""
-    before = ticks(server)
+    before = server.naps(server.children())
 
     def have_passed():
-        now = ticks(server)
-        return all(now[pid] >= before[pid] + looks for pid in before.keys() & now.keys())
+        now = server.naps(before)
+        return all(now[pid] >= before[pid] + looks for pid in now)
 
     ex.wait(lambda: over() or have_passed(), 10)
 
@@ -80,15 +79,6 @@ def expect_left_alone(ex, server, clients, looks=LOOKS):
     ex.expect("alone", "that all %d stay while no other client comes" % len(clients),
               lambda: not any(client.is_closed() for client in clients),
               saw=lambda: "%d closed" % sum(client.is_closed() for client in clients), hint=2)
-
-
-def ticks(server):
-    """How often each worker has slept so far."""
-    found = {}
-    for pid in server.children():
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            found[pid] = server.status("voluntary_ctxt_switches", pid)
-    return found
 
 
 def stops(ex):

@@ -57,8 +57,7 @@ def expect_own(ex, key, who, clients, within):
 
 def naps(server):
     """How often its threads have gone to sleep, the main one left out."""
-    return sum(server.status("voluntary_ctxt_switches", thread)
-               for thread in server.thread_states() if thread != server.pid)
+    return sum(server.naps(server.thread_states().keys() - {server.pid}).values())
 
 
 def told_own(clients):

@@ -46,7 +46,7 @@ def one_by_one(ex, server):
     """Each client comes when all loops sleep. So a wake-up is a context switch, and is counted."""
     loops = server.children()
     ex.wait(lambda: all_sleep(server, loops))
-    woken = wakeups(server, loops)
+    woken = sum(server.naps(loops).values())
     before = {pid: server.descriptors(pid) for pid in loops}
 
     def shares():
@@ -61,7 +61,7 @@ def one_by_one(ex, server):
         ex.expect("accepted", "that the loops accept each of them",
                   lambda: all(map(comes, range(1, CROWD + 1))),
                   saw=lambda: "%d accepted" % sum(shares()), hint=1, read="accept(2)")
-    each = (wakeups(server, loops) - woken) / CROWD
+    each = (sum(server.naps(loops).values()) - woken) / CROWD
     ex.expect("herd", "at most %d wake-ups for a client, in all loops together" % MOST_WAKEUPS,
               lambda: each <= MOST_WAKEUPS, saw=lambda: "%.1f" % each, hint=2,
               read="epoll_ctl(2)")
@@ -107,8 +107,3 @@ def are_there(server, loops=LOOPS):
 
 def all_sleep(server, loops):
     return all(server.status("State", pid).startswith("S") for pid in loops)
-
-
-def wakeups(server, loops):
-    """How often they have gone to sleep so far."""
-    return sum(server.status("voluntary_ctxt_switches", pid) for pid in loops)

@@ -260,6 +260,21 @@ class Exercise:
         self.expect(key, expected, lambda: client.status() == status, within=within, hint=hint,
                     saw=lambda: client.first() or "no answer", read=read)
 
+    def expect_refused(self, key, server, number, seconds, hint=None, read=None):
+        """503 for so many clients, one after the other, each at once. If the server sleeps first, all
+        others wait. Its sleep is measured."""
+        told, begun = 0, server.slept(clock)
+
+        def all_told():
+            nonlocal told
+            while (told < number and server.slept(clock) - begun < patient(seconds)
+                   and self.client(server).visit() == 503):
+                told += 1
+            return told == number
+
+        self.expect(key, "%d more, one after the other, each told at once" % number, all_told, hint=hint,
+                    saw=lambda: "%d of them told, in %.1f s" % (told, server.slept(clock) - begun), read=read)
+
     def expect_end(self, key, server, number=signal.SIGTERM, hint=None, read=None):
         """After such a signal (None: it was told before) it ends."""
         self.expect(key, "an end with status 0", lambda: server.end(number) == 0, hint=hint, read=read,

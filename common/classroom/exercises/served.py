@@ -135,6 +135,14 @@ class Server(servers.Server):
         number = re.fullmatch(r"(\d+)(?: kB)?", found.group(1))
         return int(number.group(1)) if number else found.group(1)
 
+    def naps(self, tasks):
+        """{a process or thread: how often it has gone to sleep so far} of those that live."""
+        found = {}
+        for task in tasks:
+            with contextlib.suppress(ProcessLookupError):
+                found[task] = self.status("voluntary_ctxt_switches", task)
+        return found
+
     def cpu_seconds(self):
         """What it has used, its children included, those that have ended as well."""
         return meter.cpu_seconds(meter.Tree(self.pid).stats())
