@@ -2,7 +2,8 @@
 
 wrong/0N.py has ANSWERS: {exercise: {what is wrong: [(text, what replaces it), ...]}}. The texts are of
 the solution, each is in it once; None stands for all of it. Each exercise gets one more. One of each
-exercise is tried, drawn by WRONG_SEED; with WRONG=3 in the environment three of them, and with WRONG=all all of them.
+exercise is tried, drawn by WRONG_SEED; with WRONG=3 in the environment three of them, and with
+WRONG=all all of them.
 """
 
 import concurrent.futures
