@@ -104,7 +104,7 @@ static void *serve_clients(void *argument)
 /* The main thread's work, until the signal to stop. */
 static void accept_clients(struct worker *worker)
 {
-    const int seconds = 1; /* accept4() returns a client when it has said something, or after that */
+    const int seconds = 1; /* accept4() leaves out who has said nothing, for so long */
     setsockopt(worker->listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
     while (!stop_requested()) {
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);

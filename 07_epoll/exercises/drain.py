@@ -24,7 +24,7 @@ def check(ex):
 def waits_for_redis(ex):
     redis = ex.redis()
     redis.hold()
-    server = ex.serve("--timeout", "120", "--keep-alive", "60", redis=redis)
+    server = ex.serve("--timeout", "500", "--keep-alive", "60", redis=redis)
     kept = ex.client(server)
     ex.expect("serves", "a file", lambda: kept.get("/style.css").status == 200)
     silent = ex.hold(server, SILENT, b"")

@@ -1,6 +1,6 @@
-/* each: how some exercises of chapter 4 begin. Each client gets a thread, which reads its request and
- * answers it. As in 01_iterative/bare.c, one recv() is taken to be a whole request. What the answer is,
- * and what the threads share, is the exercise itself.
+/* each: how some exercises of chapter 4 begin. Each client gets a thread, which reads its request
+ * and answers it. As in 01_iterative/bare.c, one recv() is taken to be a whole request. What the
+ * answer is, and what the threads share, is the exercise itself.
  *
  * An exercise is one file, so it includes the code along with the declarations.
  */

@@ -1,5 +1,5 @@
-/* team: how the exercises of chapter 5 begin. The main thread accepts, a team of threads serves, and
- * all share a pool of connections to Redis. The queue between them is the exercise itself.
+/* team: how the exercises of chapter 5 begin. The main thread accepts, a team of threads serves,
+ * and all share a pool of connections to Redis. The queue between them is the exercise itself.
  *
  * An exercise is one file, so it includes the code along with the declarations.
  */
