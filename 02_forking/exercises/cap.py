@@ -2,7 +2,7 @@
 
 REASON = "told"
 FEWEST, MOST = 2, 6
-OTHERS, MOST_OTHERS = 10, 80
+OTHERS, MOST_OTHERS = 10, 40
 IN_TIME = 3  # of them, who come before the parent's next tick: it has not looked yet
 REFUSED = 100  # one after the other, which takes a tenth of
 REFUSED_SECONDS = 2
