@@ -65,8 +65,8 @@ def expect_moved(ex, server, key, path, numbers, hint):
     (_, client), = come(ex, server, [path])
 
     def seen():
-        body = body_of(client) or b""
-        return is_right(path, body) and tuple(map(int, MOVED.fullmatch(body).group(2, 4)))
+        return is_right(path, body_of(client)) and tuple(
+            map(int, MOVED.fullmatch(body_of(client)).group(2, 4)))
 
     ex.expect(key, "%d and %d visitors in the rooms of %s afterwards" % (*numbers, path),
               lambda: seen() == numbers, saw=lambda: body_of(client) or "no answer", within=SECONDS,
@@ -81,8 +81,8 @@ def right(clients):
 def is_right(path, body):
     if path == "/":
         return body == COUNTED
-    found = MOVED.fullmatch(body or b"")  # of the rooms asked for, and not what is left of another's answer
-    return bool(found) and "/%s/%s" % (found[1].decode(), found[3].decode()) == path
+    moved = MOVED.fullmatch(body or b"")
+    return bool(moved) and b"/%s/%s" % moved.group(1, 3) == path.encode()
 
 
 def body_of(client):

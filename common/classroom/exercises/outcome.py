@@ -9,7 +9,7 @@ process was ready to run, and had no core, does not count.
 import os
 import time
 
-POLL_SECONDS = 0.005
+POLL_SECONDS, LONGEST_POLL_SECONDS = 0.005, 0.05
 PATIENCE = float(os.environ.get("PATIENCE", "2"))
 
 
@@ -51,11 +51,12 @@ def clock():
 
 def until(test, seconds):
     """Tests again and again until it is true, for so long at most; at least once. Returns the last
-    answer."""
-    deadline = clock() + patient(seconds)
+    answer. It tests less often with time: on a busy machine each test begins with a wait for a core."""
+    deadline, pause = clock() + patient(seconds), POLL_SECONDS
     while True:
         late = clock() >= deadline  # asked before the test: it gets a last chance
         answer = test()
         if answer or late:
             return answer
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(1.1 * pause, LONGEST_POLL_SECONDS)
