@@ -163,26 +163,37 @@ int count_descriptors(pid_t pid)
     return count - 2; /* . and .. */
 }
 
+/* Of /proc/PID/stat, what follows the process's name, which may hold any bytes; "" without one. */
+static const char *behind_name(pid_t pid)
+{
+    static char text[1024];
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *stat = fopen(path, "re");
+    text[stat ? fread(text, 1, sizeof(text) - 1, stat) : 0] = '\0';
+    if (stat)
+        fclose(stat);
+    const char *behind = strrchr(text, ')');
+    return behind ? behind : "";
+}
+
 int list_children(pid_t pid, pid_t *children, int room, char *states)
 {
-    int count = 0, child, parent;
+    int count = 0, parent;
     struct dirent *entry;
     DIR *directory = opendir("/proc");
     check(directory, "/proc: %s", strerror(errno));
     while (count < room && (entry = readdir(directory))) {
-        char path[300], state;
-        snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-        FILE *stat = isdigit((unsigned char)entry->d_name[0]) ? fopen(path, "re") : NULL;
-        if (stat && fscanf(stat, "%d (%*[^)]) %c %d", &child, &state, &parent) == 3 &&
+        char state;
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            sscanf(behind_name(atoi(entry->d_name)), ") %c %d", &state, &parent) == 2 &&
             parent == pid) {
             if (children)
-                children[count] = child;
+                children[count] = atoi(entry->d_name);
             if (states)
                 states[count] = state;
             count++;
         }
-        if (stat)
-            fclose(stat);
     }
     closedir(directory);
     return count;
@@ -268,15 +279,11 @@ int64_t server_cpu_ms(void)
 {
     enum { ROOM = 4096 };
     pid_t *processes = calloc(ROOM, sizeof(*processes));
-    char path[64];
     int64_t ticks = 0;
     for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
         unsigned long user = 0, system = 0;
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)processes[i]);
-        const char *stat = read_whole(path, NULL), *behind_name = stat ? strrchr(stat, ')') : NULL;
-        if (behind_name)
-            sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                   &system);
+        sscanf(behind_name(processes[i]), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+               &user, &system);
         ticks += (int64_t)(user + system);
     }
     free(processes);
