@@ -21,6 +21,7 @@ sys.path.insert(1, os.path.join(TOP, "common", "classroom", "exercises"))
 import checks
 import exercises
 import jail
+from lib.subjects import redis
 
 PASSED, NOT_YET, OVER, SKIPPED = 10, 11, 12, 13
 LIMITS = {-signal.SIGXCPU: "CPU time", -signal.SIGXFSZ: "the size of a file"}
@@ -55,8 +56,8 @@ class Caged(checks.Exercise):
         os.chmod(self.folder, 0o711)
         return self
 
-    def redis(self):
-        return jail.opened(super().redis())
+    def _start_redis(self, folder):
+        return jail.open_redis(redis.start_private, folder)
 
     def slow_redis(self, ms):
         return jail.opened(super().slow_redis(ms))

@@ -28,6 +28,7 @@ EMPTY = ["/tmp", "/var/tmp", "/run", "/dev/shm"]  # in the sandbox: others keep 
 MOST_IN_MEMORY = 256 << 20  # bytes of files in each of these
 NO_RIGHTS = ["setpriv", "--pdeathsig=keep", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 FIRST_USER, USERS = 61184, 4000  # systemd leaves these to programs that need one for a moment
+REDIS_USER = FIRST_USER + USERS
 
 
 class Jail:
@@ -88,6 +89,22 @@ def topmost(path):
     none. This is shown again, because bwrap makes no folder that other users may enter."""
     return next((os.path.join(empty, os.path.relpath(path, empty).split(os.sep)[0])
                  for empty in EMPTY if path.startswith(empty + os.sep)), None)
+
+
+def for_redis(folder):
+    """The Jail of a private Redis, to whose socket a student's program comes: as root, Redis would do
+    for the program whatever that can talk it into."""
+    other = Jail([], None if os.geteuid() else REDIS_USER)
+    keeper = os.path.join(project_copy.TOP, "common", "tools", "redis")
+    return other if may_look() and other.may_run(keeper, folder) else Jail([], None)
+
+
+def open_redis(start, folder):
+    """The Redis that start() starts in a new folder, for other users."""
+    os.mkdir(folder)
+    other = for_redis(folder)
+    other.give(folder)
+    return opened(start(folder, None, under=other.rights()))
 
 
 def opened(redis):

@@ -166,9 +166,11 @@ class Exercise:
     def redis(self):
         """A HeldRedis for this check alone; the same each time."""
         if not self._redis:
-            private = redis.start_private(os.path.join(self.folder, "redis"), None)
-            self._redis = HeldRedis(private.where)
+            self._redis = HeldRedis(self._start_redis(os.path.join(self.folder, "redis")).where)
         return self._redis
+
+    def _start_redis(self, folder):
+        return redis.start_private(folder, None)
 
     def slow_redis(self, ms):
         """The same Redis, each answer so many ms later."""

@@ -62,7 +62,7 @@ if __name__ == "__main__":
         with processes.tidied(), tempfile.TemporaryDirectory(
                 prefix=part + "-", dir=os.environ.get("FOLDERS")) as place:
             os.chmod(place, 0o711)  # the server is another user's
-            store = jail.opened(redis.start_private(place, None))
+            store = jail.open_redis(redis.start_private, os.path.join(place, "redis"))
             found = PARTS[part](binary, store, place, *arguments)
             print(json.dumps(found, default=vars))
     except Trouble as trouble:

@@ -40,6 +40,10 @@ class Program:
         if not jail.may_look() or not self.cell.may_run(
                 os.path.join(places.TOP, "common", "tools", "redis"), folder):
             self.cell = jail.Jail(self.cell.sandbox, None)  # another user cannot come to our files
+        self._redis = jail.for_redis(folder)
+        if self._redis.user:
+            os.chown(folder, -1, self._redis.user)
+            os.chmod(folder, 0o2711)  # the tests' folders will have that group
         self._real = self._reachable(os.path.abspath(path))
         self.servers = os.path.join(folder, "servers")
         os.mkdir(self.servers, 0o755)
@@ -116,7 +120,7 @@ class Program:
         chosen = {name: os.environ[name] for name in KEPT if name in os.environ}
         chosen.update(LC_ALL="C.UTF-8", HOME="/nonexistent", FOLDERS=self.folder,
                       LIMITS=" ".join(cage.LIMITS), CALLS_ITSELF=self.calls_itself,
-                      PROGRAM=self._real)
+                      PROGRAM=self._real, REDIS_UNDER=" ".join(self._redis.rights()))
         if not self.knows_workers:
             chosen["NO_WORKERS"] = "1"
         return chosen

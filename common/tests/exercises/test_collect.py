@@ -18,6 +18,7 @@ from pathlib import Path
 import place  # first: it says where the rest lies
 import alike
 import cage
+import checked
 import checks
 import exercises
 import handed_in
@@ -257,6 +258,12 @@ class Sandbox(Place):
         found = subprocess.check_output([*around, "find", elsewhere, os.path.dirname(own), "-name", "*.c"],
                                         encoding="utf-8")
         self.assertEqual([os.path.join(own, "queue.c")], found.splitlines())
+
+
+    @unittest.skipIf(os.geteuid(), "only the superuser gives it a user of its own")
+    def test_the_redis_it_may_talk_to_has_another_user_yet(self):
+        with checked.Caged("/bin/true", str) as ex:
+            self.assertEqual(jail.REDIS_USER if jail.may_look() else 0, os.stat(ex.redis().where[len("unix:"):]).st_uid)
 
 
 class Alike(unittest.TestCase):

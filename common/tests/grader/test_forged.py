@@ -8,11 +8,13 @@ import unittest
 
 import place
 import cage
+import jail
 import places
 import program
 import suite
 
 CASES = ["a_file_says_what_it_is", "an_unknown_method_is_501"]
+WITH_REDIS = "a_view_of_the_guestbook_counts_one_visitor"
 SECONDS = 15
 FORGES = r"""#!/bin/sh
 pid=$PPID
@@ -55,6 +57,14 @@ class Forged(unittest.TestCase):
 
     def test_lines_that_the_server_prints(self):
         self.hold("STOP")
+
+    @unittest.skipIf(os.geteuid(), "only the superuser gives it a user of its own")
+    def test_the_redis_it_may_talk_to_has_another_user_yet(self):
+        mine = self.graded('#!/bin/sh\nstat -c "Redis is %u" "${4#unix:}" >&2\nexit 1\n')
+        results, _ = suite.run("servers", "epoll", [WITH_REDIS], self.folder, mine.servers, lambda: SECONDS,
+                               mine.environment(), mine.cell)
+        if mine.cell.user:
+            self.assertIn("Redis is %d" % jail.REDIS_USER, results[WITH_REDIS].evidence)
 
     @unittest.skipIf(os.geteuid(), "only the superuser gives it a user of its own")
     def test_it_has_another_user_who_reaches_nothing_of_ours(self):

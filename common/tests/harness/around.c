@@ -23,7 +23,8 @@ void make_folder(void)
     const char *parent = getenv("FOLDERS"); /* a short one: a socket's path holds 107 bytes */
     int ends[2];
     snprintf(folder, sizeof(folder), "%s/zerohttpd-XXXXXX", parent ? parent : "/tmp");
-    check(mkdtemp(folder) && chmod(folder, parent ? 0711 : 0700) == 0, "%s: %s", folder,
+    /* Redis may be another user, of the folder's group. It may remove its own files alone. */
+    check(mkdtemp(folder) && chmod(folder, parent ? 01771 : 0700) == 0, "%s: %s", folder,
           strerror(errno));
     check(pipe2(ends, O_CLOEXEC) == 0, "%s", strerror(errno));
     janitor = fork();
@@ -370,7 +371,7 @@ void launch_redis_with(const char *const *options)
         "--appendonly", "no",           "--tcp-backlog", "4096",  "--loglevel", "warning"};
     static const char *const for_all[] = {"--unixsocketperm", "777"};
     const char *words[64];
-    int count = 0;
+    int count = words_of(getenv("REDIS_UNDER"), words, 16);
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         words[count++] = own[i];
     for (size_t i = 0; i < 2 && getenv("FOLDERS"); i++)

@@ -175,14 +175,13 @@ static int words_before(const char **words, const char *root)
     return count;
 }
 
-/* The words of LIMITS, as many as there is room for. */
-static int limits_before(const char **words, int room)
+int words_of(const char *text, const char **words, int room)
 {
-    const char *limits = getenv("LIMITS");
-    char *rest = limits ? strdup(limits) : NULL, *word;
+    char *rest = text ? strdup(text) : NULL, *word;
     int count = 0;
     while (count < room && (word = strsep(&rest, " ")))
-        words[count++] = word;
+        if (*word)
+            words[count++] = word;
     return count;
 }
 
@@ -206,7 +205,7 @@ static void launch(const char *const *options)
     static char binary[4096], where[300];
     const char *const own[] = {binary, "-p", "0", "-r", where};
     const char *words[96], *directory = getenv("SERVERS");
-    int count = limits_before(words, 16), ends[2];
+    int count = words_of(getenv("LIMITS"), words, 16), ends[2];
     count += words_before(words + count, root_of(options));
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         words[count++] = own[i];

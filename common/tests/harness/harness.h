@@ -14,7 +14,8 @@
  *    some fields) is asked of it in cases of their own, and fails no other case.
  *    LIMITS=, a program's words, starts it. The tests' folders are made in
  *    FOLDERS=, where another user may come to Redis: what SERVERS holds is then
- *    a script that turns into PROGRAM= as that user.
+ *    a script that turns into PROGRAM= as that user. REDIS_UNDER=, a program's
+ *    words, starts Redis as yet another user.
  *  - Waiting means waiting for an event. Its limit is there for the case that
  *    the event never comes; PATIENCE=3 makes all limits three times as long,
  *    for servers with sanitizers and machines with other things to do.
@@ -220,6 +221,9 @@ int limit_of(pid_t, enum __rlimit_resource, const struct rlimit *set, struct rli
 
 /* Starts a program, as the leader of a process group, that dies with the test at the latest. */
 pid_t spawn(const char *const *words, int out, int err);
+
+/* Splits a text at its spaces, into as many words as there is room for. Returns how many. */
+int words_of(const char *text, const char **words, int room);
 
 /* Kills and reaps a group, as long as there is a child of ours in it: only so long is its number
  * nobody else's. */

@@ -148,10 +148,11 @@ def unequal(pages, counts, in_flight=0):
         format(number, ",") for number in (pages, *counts))
 
 
-def start_private(folder, cores, port=None):
+def start_private(folder, cores, port=None, under=()):
     """A Redis for us alone, on a Unix socket and perhaps a port, with its log in `folder`. It needs
-    no end(): it ends when the pipe to its keeper is closed, which happens even if we are killed."""
-    keeper = processes.start([os.path.join(machine.TOP, "common/tools/redis"),
+    no end(): it ends when the pipe to its keeper is closed, which happens even if we are killed.
+    `under`: the words before its command."""
+    keeper = processes.start([*under, os.path.join(machine.TOP, "common/tools/redis"),
                               *(["--port", str(port)] if port else []), folder], cores,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
     where = keeper.stdout.readline().strip()
