@@ -1,6 +1,7 @@
 """01/queue: compares predictions of Recv-Q with what the iterative server's socket shows."""
 
 import contextlib
+import re
 import resource
 import signal
 import socket
@@ -50,7 +51,7 @@ def look(ex, key, expected, backlog, somaxconn, held, hint):
 def prediction(ex, *numbers):
     run = ex.run(*numbers)
     ex.expect("prints", "a prediction: a number, and status 0",
-              lambda: run.status == 0 and run.stdout.strip().isdecimal(),
+              lambda: run.status == 0 and re.fullmatch("[0-9]{1,9}", run.stdout.strip()),
               saw=lambda: "status %d, and %r" % (run.status, run.stdout), hint=1)
     return int(run.stdout)
 

@@ -27,7 +27,7 @@ def check(ex):
 def of_a_team(ex, workers):
     run = ex.run("predictions", workers)
     predicted = {way: (int(woken), int(stuck)) for way, woken, stuck in re.findall(
-        r"^(\w+): (-?\d+) woken, (-?\d+) stuck$", run.stdout, re.MULTILINE)}
+        r"^(\w+): (-?\d{1,9}) woken, (-?\d{1,9}) stuck$", run.stdout, re.MULTILINE)}
     ex.expect("prints", "two predictions for each of %s" % ", ".join(HINTS),
               lambda: set(predicted) == set(HINTS), saw=lambda: repr(run.stdout))
     for way in HINTS:

@@ -101,7 +101,7 @@ def expect_workers(ex, server):
 
 
 def last_said(server):
-    said = re.findall(r"^busy: (-?\d+)$", server.printed(), re.MULTILINE)
+    said = re.findall(r"^busy: (-?\d{1,9})$", server.printed(), re.MULTILINE)
     return int(said[-1]) if said else None
 
 

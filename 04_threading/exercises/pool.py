@@ -104,5 +104,5 @@ def expect_numbers(ex, key, visitors, redis, before, hint, but=0):
 def numbers(visitors):
     """The numbers on the pages that have come."""
     bodies = [visitor.first().body for visitor in visitors if visitor.status() == 200]
-    found = [re.fullmatch(rb"You are visitor (\d+)\.\n", body) for body in bodies]
+    found = [re.fullmatch(rb"You are visitor (\d{1,15})\.\n", body) for body in bodies]
     return [int(number.group(1)) for number in found if number]

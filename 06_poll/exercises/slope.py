@@ -1,5 +1,7 @@
 """06/slope: what is looked at for a request? Compares the guesses with what strace(1) counts."""
 
+import re
+
 REASON = "poll, few"
 
 FEW = range(5, 21)  # silent clients; how many of them is drawn
@@ -24,7 +26,7 @@ def read(ex, name, silent):
     guesses = [line.split()[1] for line in printed.splitlines()
                if line.split()[:1] == [name] and len(line.split()) == 2]
     ex.expect("prints", "a line \"%s \", and a number" % name,
-              lambda: len(guesses) == 1 and guesses[0].isdecimal(), saw=lambda: repr(printed))
+              lambda: len(guesses) == 1 and re.fullmatch("[0-9]{1,9}", guesses[0]), saw=lambda: repr(printed))
     return int(guesses[0])
 
 

@@ -220,7 +220,8 @@ class Exercise:
     def expect(self, key, expected, test, saw=None, within=0, hint=None, read=None):
         """Tests until it is true, for `within` seconds at most. If it never is: Missed, with what
         was seen instead, the hint to open and the man page to read. A test may raise what a client
-        raises, or /proc: that is not true, and the error is what was seen."""
+        raises, or /proc, or int() of what the program said: that is not true, and the error is what
+        was seen."""
         error = None
 
         def holds():
@@ -228,7 +229,7 @@ class Exercise:
             try:
                 error = None
                 return test()
-            except (Missed, OSError) as raised:
+            except (Missed, OSError, ValueError) as raised:
                 error = raised
             except AttributeError as raised:
                 if NO_ANSWER not in str(raised):
@@ -289,7 +290,7 @@ class Exercise:
         try:
             seen = saw() if saw else ""
             seen = AN_END if seen is None else str(seen)  # None: what hear() gave
-        except (Missed, OSError, LookupError, AttributeError) as raised:
+        except (Missed, OSError, LookupError, ValueError, AttributeError) as raised:
             error = error or raised
             seen = None
         if error:

@@ -157,6 +157,8 @@ class Client:
         """Of the length that the answer names, or up to the connection's end."""
         if length is None:
             return self.end_of()
+        if not re.fullmatch("[0-9]{1,15}", length):
+            raise Missed("answers", "a Content-Length that is a number", repr(length))
         deadline = time.monotonic() + self.seconds
         while len(self._came) < int(length):
             if self._over:

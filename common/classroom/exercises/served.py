@@ -20,6 +20,7 @@ from outcome import Missed, Skipped, patient, schedule, until
 
 END_SECONDS = 8  # a server may finish what is in flight: 5 s
 SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
+ADDRESS = re.compile(r"http://(\[[0-9A-Fa-f:.]+\]|[0-9.]+|localhost):[0-9]{1,5}")
 HELPERS = re.compile("/(strace|addr2line|llvm-symbolizer[^/]*)$")  # ours, or a sanitizer's
 PF_EXITING = 0x4
 RACES = 66  # the exit status with which the thread sanitizer says that it has seen some
@@ -42,7 +43,10 @@ class Server(servers.Server):
     def __enter__(self):
         servers.START_SECONDS = patient(5)
         try:
-            return super().__enter__()
+            super().__enter__()
+            if not ADDRESS.fullmatch(self.url) or self.port >= 1 << 16:
+                raise Trouble("it says it listens on %s" % self.url)
+            return self
         except (Trouble, Missed) as trouble:
             self.__exit__()
             raise Missed("starts", "a server that says where it listens", str(trouble)) from trouble

@@ -1,5 +1,6 @@
 """What checks are made of: expectations, clients, what strace writes, a Redis that waits."""
 
+import os
 import socket
 import struct
 import unittest
@@ -49,6 +50,7 @@ class Expecting(unittest.TestCase):
             raise checks.Missed("answers", "an answer", "nothing")
 
         self.assertEqual(self.missed(gone).saw, "nobody is there")
+        self.assertIn("door 42", self.missed(lambda: int("door 42")).saw)
         self.assertEqual(self.missed(silent, saw=lambda: [][0]).saw, "nothing")
 
     def test_a_client_that_finds_no_server_hears_how_it_ended(self):
@@ -73,6 +75,15 @@ class Expecting(unittest.TestCase):
         self.ex.program = "/bin/false"
         with self.assertRaisesRegex(checks.Missed, "starts: .* status 1"):
             self.ex.serve()
+
+    def test_a_server_that_listens_nowhere_is_missed_with_its_words(self):
+        self.ex.program = os.path.join(self.ex.folder, "server")
+        for port in ("five", "99999"):
+            with open(self.ex.program, "w", encoding="ascii") as script:
+                script.write("#!/bin/sh\necho mine: listening on http://127.0.0.1:%s\nsleep 60\n" % port)
+            os.chmod(self.ex.program, 0o755)
+            with self.assertRaisesRegex(checks.Missed, "starts: .*127.0.0.1:" + port):
+                self.ex.serve()
 
 
 class Conversation(unittest.TestCase):
@@ -101,6 +112,7 @@ class Conversation(unittest.TestCase):
 
     def test_what_is_no_whole_answer_is_missed(self):
         for said, why in ((b"HTTP/1.1 200", "an end after"), (b"hello\r\n\r\n", "hello"),
+                          (b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", "five"),
                           (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "an end after")):
             with self.subTest(said=said):
                 self.setUp()
