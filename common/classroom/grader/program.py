@@ -17,6 +17,7 @@ import cage
 import jail
 import places
 import suite
+from words import printable
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HELP_SECONDS = 10
@@ -63,7 +64,7 @@ class Program:
         if self.cell.may_run(path, self.folder, self.hidden):
             return path
         print("grade: a copy of this one file is graded, because the server's user cannot come to %s" %
-              path, file=sys.stderr)
+              printable(path), file=sys.stderr)
         copy = os.path.join(self.folder, "copy", os.path.basename(path))
         os.makedirs(os.path.dirname(copy), mode=0o755)
         shutil.copyfile(path, copy)

@@ -13,6 +13,9 @@ import math
 import textwrap
 from collections import namedtuple
 
+import places  # noqa: F401  (finds words)
+from words import printable
+
 Row = namedtuple("Row", "section case outcome evidence read")  # outcome: as in suite
 SectionScore = namedtuple("SectionScore", "name points of passed cases skipped")
 
@@ -81,7 +84,7 @@ class Grade:
             lines += ["", *("  %s" % failure.case for failure in alike), *indented(evidence),
                       *(INDENT + "Read %s" % read
                         for read in dict.fromkeys(failure.read for failure in alike))]
-        return "\n".join(lines)
+        return printable("\n".join(lines))  # much of it has the server said
 
 
 def tidy(points):

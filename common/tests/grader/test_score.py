@@ -49,6 +49,11 @@ class Shown(unittest.TestCase):
         self.assertIn("\nThe scenes had the seed 4711.\nWhat served: /usr/bin/node\n", text)
         self.assertIn("\n  case 1\n      evidence\n      Read a chapter", text)
 
+    def test_what_a_server_said_gives_a_terminal_no_orders(self):
+        self.grade.failures = [self.rows[1]._replace(evidence="\x1b[2J\x9b1m\u202e100 of 100")]
+        self.grade.programs = ["/tmp/\x1b]0;me\x07"]
+        self.assertNotRegex(self.grade.to_text(), "[\x1b\x07\x9b\u202e]")
+
 
 if __name__ == "__main__":
     unittest.main()
