@@ -21,17 +21,22 @@ import zipfile
 import zlib
 from collections import namedtuple
 
+from words import printable
+
 ARCHIVE = re.compile(r"\.(zip|tar|tar\.gz|tgz)$")
 MOST_SOURCE = 256 << 10  # bytes of a program
 MOST_SERVER = 16 << 20
 SERVER = "server"  # a term's work: server.c, or a program in any language
 MOST_NOTES = 5
 MOST_NAMED = 8  # files that are no exercises
-MOST_ARCHIVE = 16 << 20  # of an archive, when it is not compressed any more
+MOST_ARCHIVE = 16 << 20  # of an archive, or of what is read of a .zip, when it is not compressed any more
+MOST_MEMBERS = 20000
+TOO_LARGE = "more than %d MiB, or %d files" % (MOST_ARCHIVE >> 20, MOST_MEMBERS)
 
-# Anna Ash_4711_assignsubmission_file, ashanna_LATE_4711_815_mine.zip
-NAMES = [re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_\w+$"),
-         re.compile(r"(?P<name>[^_]+)(_LATE)?_(?P<id>\d+)_\d+_(?P<file>[^_].*)$")]
+# ashanna_LATE_4711_815_mine.zip; Anna Ash_4711_assignsubmission_file, which may be followed by _mine.zip. Only the
+# beginning is the platform's: a student chooses the rest.
+CANVAS = re.compile(r"(?P<name>[^_]+)(_LATE)?_(?P<id>\d+)_\d+_(?P<file>[^_].*)$")
+MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[^\W_]+(_(?P<file>.*))?$")
 AGAIN = re.compile(r" ?\(\d+\)(?=\.c$)|-\d+(?=\.c$)")  # of a browser and of Canvas
 CHAPTER = re.compile(r"0\d_")
 NOBODYS = ("exercises", "solutions")  # the folders of the project's own files
@@ -55,21 +60,35 @@ def read(folder, known, students=None, say=print):
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        who, alone = person(entry.name, students or {})
         is_file = entry.is_file(follow_symlinks=False)
+        who, alone, origin = person(entry.name, is_file, students or {})
         is_archive = is_file and ARCHIVE.search(entry.name)
         if not (is_archive or is_file and alone or entry.is_dir(follow_symlinks=False)):
             say("%s is not read: neither a folder nor a .zip, .tar, .tar.gz or .tgz" %
                 plain(entry.name))
             continue
-        one = found.setdefault(who, HandedIn(who[0], {}, [], who[1]))
+        one, owner = found.setdefault(who, (HandedIn(who[0], {}, [], who[1]), origin))
+        if owner != origin:
+            one.notes.insert(0, "another hand-in has this name, and is not read: the file of the class may tell them apart")
+            say("%s IS NOT READ: another hand-in has the name %s, too" % (plain(entry.name), who[0]))
+            continue
         read_entry(one, entry.path, alone, known)
     if not found:
         raise Unreadable("%s is empty: there shall be a folder or an archive for each student" %
                          folder)
-    names = [name for name, _ in found]
-    return [one._replace(student="%s %s" % who if names.count(who[0]) > 1 else who[0],
-                         notes=one.notes[:MOST_NOTES]) for who, one in sorted(found.items())]
+    names, ids = zip(*found)
+    return [distinct(one, names.count(who[0]) > 1, who[1] and ids.count(who[1]) > 1, say)
+            for who, (one, _) in sorted(found.items())]
+
+
+def distinct(one, shares_name, shares_id, say):
+    """With a name that no other has (plain() leaves none a parenthesis), and an id that no other has, or none."""
+    notes = list(one.notes)
+    if shares_id:
+        notes.insert(0, "another name has the id %s, too: neither gets the other's marks" % one.id)
+        say("%s: ANOTHER NAME HAS THE ID %s, TOO: the marks of both have none" % (one.student, one.id))
+    return one._replace(student="%s (%s)" % (one.student, one.id) if shares_name and one.id else one.student,
+                        id="" if shares_id else one.id, notes=list(map(printable, notes[:MOST_NOTES])))
 
 
 def read_one(path, known):
@@ -94,21 +113,24 @@ def read_students(path):
     """{name of a hand-in: (name, id)} of a CSV file with the columns handed, id and name."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return {plain(row["handed"]): (plain(row["name"]), row["id"])
+            return {plain(row["handed"]): (plain(row["name"]), plain(row["id"]))
                     for row in csv.DictReader(file)}
     except (OSError, UnicodeDecodeError, KeyError, TypeError, csv.Error) as error:
         raise Unreadable("%s is no CSV file with the columns handed, id and name: %s" % (
             path, error)) from error
 
 
-def person(entry, students):
-    """((name, id), the .c file that Canvas has named so, or None) of an entry."""
-    whole = plain(ARCHIVE.sub("", entry))
-    match = next(filter(None, (each.match(whole) for each in NAMES)), None)
-    words = match.groupdict() if match else {"name": whole, "id": ""}
-    file = words.get("file")
-    who = students.get(whole) or students.get(words["name"]) or (words["name"], words["id"])
-    return who, file if file and file.endswith(".c") else None
+def person(entry, is_file, students):
+    """((name, id), the .c file that a platform has named so, or None, whose it is) of an entry. Two with one name and
+    id are one student's only if they are the same one's: by the file of the class, the platform, or the entry."""
+    raw = unicodedata.normalize("NFC", ARCHIVE.sub("", entry))
+    whole = plain(raw)
+    match = is_file and CANVAS.match(whole) or MOODLE.match(whole)
+    words = match.groupdict() if match else {"name": whole, "id": "", "file": None}
+    file = words["file"]
+    listed = students.get(whole)
+    who = listed or students.get(words["name"]) or (words["name"], words["id"])
+    return who, file if file and file.endswith(".c") else None, listed and listed[1] or words["id"] or raw
 
 
 def plain(text):
@@ -182,9 +204,11 @@ def plain_path(path):
 
 
 def read_archive(one, path, known):
-    others, before = [], len(one.sources)
+    others, before, left = [], len(one.sources), MOST_ARCHIVE
     try:
-        for name, content in members(path):
+        for number, (name, content) in enumerate(members(path)):
+            if number >= MOST_MEMBERS or left < 0:
+                raise ValueError(TOO_LARGE)
             words = [word for word in name.replace("\\", "/").split("/") if word != "."]
             key = key_of(words, known)
             if not all(words[:1]) or ".." in words:
@@ -195,7 +219,9 @@ def read_archive(one, path, known):
             elif content is None:
                 one.notes.append("%s is not read: no plain file" % key)
             else:
-                keep(one, key, content(most(key) + 1))
+                read = content(most(key) + 1)
+                keep(one, key, read)
+                left -= len(read)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile,
             RuntimeError, ValueError) as error:  # zipfile has RuntimeError for a password
         one.notes.append("the archive cannot be read to its end: %s" % error)
@@ -228,5 +254,5 @@ def uncompressed(path):
     with (gzip.open if compressed else open)(path, "rb") as file:
         bytes = file.read(MOST_ARCHIVE + 1)
     if len(bytes) > MOST_ARCHIVE:
-        raise ValueError("more than %d MiB" % (MOST_ARCHIVE >> 20))
+        raise ValueError(TOO_LARGE)
     return bytes

@@ -141,6 +141,7 @@ READ = (
       "bomb.tgz": gzip.compress(bytes(handed_in.MOST_ARCHIVE + 1)),
       "half.tar.gz": archive([(named(FILE), os.urandom(9000))])[:5000], "nonsense.tar.gz": b"what is this?" * 100},
      dict.fromkeys(["folder", "archive", "bomb", "half", "nonsense"], ({}, 1))),
+    ({"eve.zip": zipped({"%d/queue.c" % number: LARGE[1:] for number in range(70)})}, {"eve": ({KEY: LARGE[1:]}, 1)}),
     # a folder and an archive of one name are one student; of what is there twice the first one counts
     ({"anna/" + FILE: "1", "anna.tar.gz": archive([(named(FILE), b"2"), (named(READER), b"3")]), "ben/" + FILE: "4"},
      {"anna": ({KEY: b"1", "01/reader": b"3"}, 1), "ben": ({KEY: b"4"}, 0)}),
@@ -153,7 +154,15 @@ READ = (
       MOODLE + "/again.zip": zipped({".mine\\01_iterative\\reader.c": b"2"}), "Ben.zip": zipped({"Ben/.mine/" + FILE: b"3"})},
      {"Anna O'Ash": ({KEY: b"1", "01/reader": b"2"}, 0), "Ben": ({KEY: b"3"}, 0)}),
     ({"Anna Ash_1_assignsubmission_file/" + FILE: "1", "Anna Ash_2_assignsubmission_file/" + FILE: "2"},
-     {"Anna Ash 1": ({KEY: b"1"}, 0), "Anna Ash 2": ({KEY: b"2"}, 0)}),
+     {"Anna Ash (1)": ({KEY: b"1"}, 0), "Anna Ash (2)": ({KEY: b"2"}, 0)}),
+    ({"Anna Ash_1_assignsubmission_file_my-work.zip": zipped({FILE: b"1"}), "Ann_1_assignsubmission_file_queue.c": "2",
+      "Ann_2_assignsubmission_file/queue.c": "3", "Ann 1_3_assignsubmission_file/queue.c": "4"},
+     {"Anna Ash": ({KEY: b"1"}, 1), "Ann (1)": ({KEY: b"2"}, 1), "Ann (2)": ({KEY: b"3"}, 0), "Ann 1": ({KEY: b"4"}, 0)}),
+    # whatever a student calls a file, it stays his or hers, and of two with one name none gets the other's marks
+    ({"evemallory_4711_816_mine.zip": zipped({READER: b"1"}), "benben_18_503_queue.c": "3",
+      "evemallory_4711_815_x_18_assignsubmission_file.zip": zipped({FILE: b"2"})},
+     {"evemallory": ({"01/reader": b"1", KEY: b"2"}, 0), "benben": ({KEY: b"3"}, 0)}),
+    ({"Ann*/" + FILE: "1", "Ann:/" + READER: "2"}, {"Ann?": ({KEY: b"1"}, 1)}),
     ({"ashanna_17_501_queue-1.c": "1", "ashanna_LATE_17_502_reader.c": "2",
       "benben_18_503_mine.zip": zipped({".mine/" + FILE: b"3"}), "benben_18_504_readme.txt": "4"},
      {"ashanna": ({KEY: b"1", "01/reader": b"2"}, 0), "benben": ({KEY: b"3"}, 0)}),
@@ -207,6 +216,9 @@ class Reading(Place):
         self.assertEqual({"Anna Ash": "s17", "Ben, B.": "s18", "cecil": "17"},
                          {name: one.id for name, one in self.read(handed_in.read_students(path)).items()})
         self.assertEqual("4711", self.read()["Ben"].id)
+        self.hand_in("Carl_4711_assignsubmission_file/" + FILE, "4")
+        self.assertEqual(["", ""], [self.read()[name].id for name in ("Ben", "Carl")])
+        self.assertIn("ANOTHER NAME HAS THE ID 4711", self.said[-1])
         with self.assertRaisesRegex(handed_in.Unreadable, "handed, id and name"):
             handed_in.read_students(self.hand_in("other.csv", "name,points\nAnna,1\n"))
 
