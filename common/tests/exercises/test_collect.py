@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -294,6 +295,12 @@ class Alike(unittest.TestCase):
                    "ben": self.START + re.sub("all", "total", self.OWN) + "/* my own */\n"}
         found = alike.pairs({name: text.encode() for name, text in sources.items()}, self.START)
         self.assertEqual({("anna", "ben")}, {tuple(sorted(each[1:])) for each in found}, found)
+
+    @unittest.skipUnless(shutil.which(alike.TOOL), "needs sim_c")
+    def test_what_takes_too_long_to_compare_is_said(self):
+        limits = [each if "cpu" not in each else "--cpu=1" for each in jail.COMPILER]
+        with unittest.mock.patch.object(jail, "COMPILER", limits), self.assertRaises(alike.Unknown):
+            alike.pairs({name: b"a;\n" * 60000 for name in ("ben", "eve")}, self.START)
 
 
 class Marks(Place):

@@ -93,7 +93,7 @@ class Graded(unittest.TestCase):
             self.assertEqual(0, done.returncode, done.stderr)
             found = {one["student"]: one["exercises"]["01/server"] for one in
                      json.loads(done.stdout)["students"]}
-            with open(os.path.join(folder, ".logs", "ben", "01-server.log"), encoding="utf-8") as log:
+            with open(os.path.join(folder, ".logs", "students", "ben", "01-server.log"), encoding="utf-8") as log:
                 self.assertIn("did not serve its first client", log.read())
         self.assertEqual({"anna": 100, "ben": 0}, {name: each.get("points") for name, each
                                                    in found.items()}, done.stdout)
