@@ -3,11 +3,14 @@
 - a user of its own, with a number that has no name, if we are root here;
 - a sandbox by bubblewrap (bwrap(1)): its own processes, its own network, and files of which it can
   change nothing but what is in its folder. Not every machine and container lets it make one;
+- a session keyring of its own (keyrings(7)): in ours may be tickets of Kerberos, or a disk's keys;
 - limits for each process (prlimit(1)), and for all together (the grader's cage).
 
 It finds out once what works. missing() says in words what does not.
 """
 
+import ctypes
+import errno
 import os
 import pwd
 import re
@@ -28,12 +31,14 @@ EMPTY = ["/tmp", "/var/tmp", "/run", "/dev/shm"]  # in the sandbox: others keep 
 MOST_IN_MEMORY = 256 << 20  # bytes of files in each of these
 NO_RIGHTS = ["setpriv", "--pdeathsig=keep", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 FIRST_USER, USERS = 61184, 4000  # systemd leaves these to programs that need one for a moment
+KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219, "riscv64": 219}, 1  # no libc knows the call
 REDIS_USER = FIRST_USER + USERS
 
 
 class Jail:
-    def __init__(self, sandbox, user):
+    def __init__(self, sandbox, user, has_keys=False):
         self.sandbox = sandbox  # the words that make one; [] if there is none
+        self.has_keys = has_keys  # our session's
         self.user = user  # a number, or None
 
     def around(self, folder, hidden=()):
@@ -79,6 +84,8 @@ class Jail:
         if not self.user:
             yield "a user of its own: it has your rights, and may read, change and delete your " \
                 "files (it gets one from root, if everybody may read the project)"
+        if self.has_keys:
+            yield "a session keyring of its own: it may read the keys in yours (keyctl show)"
         if not self.sandbox:
             yield "a sandbox: it sees your processes and other hand-ins, reaches your network, and writes where every" \
                 " user may (bubblewrap makes one, if this machine lets it)"
@@ -122,13 +129,23 @@ def tasks():
 
 
 def build():
-    """A Jail as good as can be had here; another process's has another user."""
+    """A Jail as good as can be had here; another process's has another user. From here on our own
+    process has left its session's keys, too."""
     user = None if os.geteuid() else user_without_name()
     if user and not works(Jail([], user).before(LIMITS, 100)):
         user = None
     sandbox = SANDBOX + (AS_ROOT if user else [])
     tried = [*sandbox, "--perms", "1777", "--size", str(MOST_IN_MEMORY), "--tmpfs", "/tmp"]
-    return Jail(sandbox if works(tried) else [], user)
+    return Jail(sandbox if works(tried) else [], user, not leave_keyring())
+
+
+def leave_keyring():
+    """Joins a new session keyring, which those that we start will have. True if they come to no key
+    of ours; so it is where nobody may make that call (seccomp), or the kernel has none."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = KEYCTL.get(os.uname().machine)
+    return bool(number) and (libc.syscall(number, JOIN_SESSION_KEYRING, None) >= 0
+                             or ctypes.get_errno() in (errno.EPERM, errno.ENOSYS))
 
 
 def may_look():

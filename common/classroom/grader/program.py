@@ -40,7 +40,7 @@ class Program:
         self.cell = jail.build()
         if not jail.may_look() or not self.cell.may_run(
                 os.path.join(places.TOP, "common", "tools", "redis"), folder):
-            self.cell = jail.Jail(self.cell.sandbox, None)  # another user cannot come to our files
+            self.cell = jail.Jail(self.cell.sandbox, None, self.cell.has_keys)  # another user cannot come to our files
         self._redis = jail.for_redis(folder)
         if self._redis.user:
             os.chown(folder, -1, self._redis.user)

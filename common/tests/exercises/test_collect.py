@@ -1,6 +1,7 @@
 """`make collect`: what students hand in is checked by our checks, and does us no harm."""
 
 import csv
+import ctypes
 import gzip
 import io
 import json
@@ -272,6 +273,14 @@ class Sandbox(Place):
                                         encoding="utf-8")
         self.assertEqual([os.path.join(own, "queue.c")], found.splitlines())
 
+
+    @unittest.skipUnless(os.uname().machine in jail.KEYCTL, "who knows the call's number?")
+    def test_it_has_another_session_keyring(self):
+        """KEYCTL_GET_KEYRING_ID of KEY_SPEC_SESSION_KEYRING; -1 where nobody may ask."""
+        syscall, asks = ctypes.CDLL(None).syscall, (jail.KEYCTL[os.uname().machine], 0, -3, 0)
+        before = syscall(*asks)
+        self.assertFalse(jail.build().has_keys)
+        self.assertTrue(before == -1 or syscall(*asks) != before)
 
     @unittest.skipIf(os.geteuid(), "only the superuser gives it a user of its own")
     def test_the_redis_it_may_talk_to_has_another_user_yet(self):
