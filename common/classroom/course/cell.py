@@ -13,8 +13,10 @@ status how it went: nothing that the program writes can be taken for that.
 """
 
 import contextlib
+import glob
 import json
 import os
+import re
 import shlex
 import stat
 import subprocess
@@ -38,6 +40,14 @@ COMPILE_SECONDS = 30
 CHECK_SECONDS = 40
 SPARE_TASKS = 40  # the check itself, its Redis
 MOST_PROGRAM = 64 << 20
+
+# What switches a sanitizer off, or is only good for that. Looked for when no macro, and no string of an assembler's, can
+# hide it: in the preprocessed source, and among the object's symbols, of which the compiler's own are but used.
+KEEP = ["-save-temps=obj"]
+IN_SOURCE = re.compile(rb"\w*sanitize\w*|\b__[a-z]+san_\w+|\bAnnotate[A-Z]\w+|\w+SAN_OPTIONS\b")
+IN_SYMBOLS = re.compile(rb"(?<= [^U] )__(?:[a-z]+san|sanitizer)_\w+|(?<= U )(?:Annotate[A-Z]|__lsan_|"
+                        rb"__asan_(?:un)?poison_memory_region|__sanitizer_(?:annotate|finish|set|start)|"
+                        rb"__tsan_(?:acquire|external|ignore|mutex|release|switch))\w*")
 
 
 class Ended(Exception):
@@ -89,10 +99,20 @@ class Cell:
         words = [*self._jail.before(jail.COMPILER, self._most_tasks), *compiler(
             self._exercise, self._san, os.path.join(self._folder, name + ".c"),
             os.path.join(built, name))]
+        if self._san:
+            words += KEEP
         if self._run(words, COMPILE_SECONDS, {"TMPDIR": built}):
             return None
         program = os.path.join(self._folder, name)
-        return program if copy_program(os.path.join(built, name), program) else None
+        if not copy_program(os.path.join(built, name), program):
+            return None
+        if self._san:
+            self._run([*self._jail.before(jail.COMPILER, 1), *nm(built)], COMPILE_SECONDS, {})
+            off = switched_off(built, taken(self._log))
+            os.remove(self._log)
+            if off:
+                raise Ended(NO_COMPILE, "refused: it would switch the sanitizer off, by %s" % off)
+        return program
 
     def _grade(self, program):
         """The grader makes cells of its own."""
@@ -147,15 +167,35 @@ def compiler(exercise, san, source, program):
     return shlex.split(done.stdout)
 
 
-def copy_program(source, target):
-    """A copy that its maker can no longer change. False if it is no plain file, or too large."""
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+def nm(folder):
+    return ["nm", *glob.glob(os.path.join(folder, "*.o"))]
+
+
+def switched_off(folder, symbols):
+    """What would switch a sanitizer off, of a source that was compiled into a folder; None if nothing does. symbols: what
+    nm has said."""
+    sources = list(map(taken, glob.glob(os.path.join(folder, "*.i"))))
+    if not sources or not all(sources):
+        return "a source that nobody can look through"
+    found = IN_SOURCE.search(b"\n".join(sources)) or IN_SYMBOLS.search(symbols)
+    return found and found[0].decode("ascii", "replace")
+
+
+def taken(path):
+    """The bytes of a file of somebody else's; None if it is no plain file, or too large."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_PROGRAM:
-            return False
-        with open(target, "xb") as copied:
-            copied.write(file.read())
+        return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= MOST_PROGRAM else None
+
+
+def copy_program(source, target):
+    """A copy that its maker can no longer change. False if there can be none."""
+    bytes = taken(source)
+    if bytes is None:
+        return False
+    with open(target, "xb") as copied:
+        copied.write(bytes)
     os.chmod(target, 0o755)
     return True
 

@@ -274,6 +274,7 @@ SPINS = "    while (!is_open)\n        %s;\n    int number = number_on_door;\n"
 AGAIN = ("    pthread_mutex_lock(&lock);\n    while (!is_open) {\n        pthread_mutex_unlock(&lock);\n"
          "        %s;\n        pthread_mutex_lock(&lock);\n    }\n    int number = number_on_door;\n"
          "    pthread_mutex_unlock(&lock);\n")
+NO_LOCK = (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")
 
 FLAG = {
     "volatile": [(FLAG_LINE, "static volatile bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "")],
@@ -293,8 +294,13 @@ FLAG = {
     "a lock, and a loop that yields": [(WAITS, AGAIN % "sched_yield()"),
                                        ("#include <pthread.h>\n", "#include <pthread.h>\n#include <sched.h>\n")],
     "a lock, and a loop that sleeps": [(WAITS, AGAIN % "usleep(1000)")],
-    "the number is read without the lock": [
-        (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")],
+    "the number is read without the lock": [NO_LOCK],
+    "and an attribute, in two pieces, hides that": [
+        NO_LOCK, (FLAG_LINE, FLAG_LINE + "#define PASTE(a, b) a##b\n"),
+        ("static int wait_at_door", '__attribute__((PASTE(no_, sanitize)("thread"))) static int wait_at_door')],
+    "and a function, whose name is in two pieces, hides that": [
+        NO_LOCK, (FLAG_LINE, FLAG_LINE + 'const char *quiet(void) __asm__("__ts" "an_default_suppressions");\n\n'
+                  'const char *quiet(void)\n{\n    return "race:*\\n";\n}\n')],
     "a signal for one": [(TELLS, "    pthread_cond_signal(&opened);\n")],
     "nobody is told": [(TELLS, "")],
     "nobody waits": [(WAITS, WAITS.replace("    while (!is_open)\n"
