@@ -161,6 +161,16 @@ class Redis(unittest.TestCase):
                     self.assertRaisesRegex(checks.Skipped, "Redis 6.2"):
                 redis.hold()
 
+    def test_who_is_held_cannot_let_go(self):
+        with checks.Exercise("/bin/echo", lambda _: None) as ex:
+            held = ex.redis()
+            program = checks.redis.Redis(held.where)
+            self.assertEqual("1", program.ask("INCR", "guestbook:visitors"))
+            held.hold()
+            for words in ("CLIENT UNPAUSE", "CONFIG SET dir /tmp", "ACL SETUSER default +@all"):
+                self.assertRegex(program.ask(*words.split()), "NOPERM|unknown command")
+            self.assertEqual("OK", held.ask("CLIENT", "UNPAUSE"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -220,12 +220,12 @@ def read(path):
         return ""
 
 
-def output_of(command, seconds=5):
+def output_of(command, seconds=5, environment=None):
     """Runs a short command and returns what it prints. Trouble if it fails."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=seconds, encoding="utf-8",
-                              errors="replace", check=False)
+                              errors="replace", check=False, env=environment)
     except subprocess.TimeoutExpired as error:
         raise Trouble("%s: no end within %g s" % (command[0], seconds)) from error
     except OSError as error:
