@@ -33,6 +33,7 @@ class Usage(unittest.TestCase):
     def test_a_grader_that_is_broken_gives_no_points(self):
         """The Redis that it wants to start is none. (What is in /tmp is not seen in the sandbox.)"""
         with tempfile.TemporaryDirectory(dir=os.path.join(places.TOP, "build")) as folder:
+            os.chmod(folder, 0o755)  # it is another user who looks for it
             os.symlink(shutil.which("false"), os.path.join(folder, "redis-server"))
             done = run(GRADE, os.path.join(SERVERS, "epoll"), "epoll", PATH=folder + ":" + os.environ["PATH"])
         self.assertEqual((2, ""), (done.returncode, done.stdout))
