@@ -7,7 +7,8 @@
 
   GitHub takes the first word for the colours and shows neither. All its lines stand in that file,
   one after the other, all moved to the left by the same blanks if that reads better. A line with
-  nothing but ..., /* ... */ or # ... marks a cut; what follows it comes later in the file.
+  nothing but ..., /* ... */ or # ... marks a cut; what follows it comes later in the file. Of a
+  ```diff that names a source, this holds for the new lines and those around them.
 - A block of C names its file, or says `c sketch` if it is in none.
 - A link leads to a file or a folder, its #anchor to a heading, or as #L12 to a line. Links to other
   hosts are not followed.
@@ -77,6 +78,8 @@ def quotes(document, ours):
         elif path and path not in ours.files:
             yield Fault(document.path, block.line - 1, "quotes %s, which is not there" % path)
         elif path:
+            if language == "diff" and path.endswith(".c"):
+                block = block._replace(lines=[line[1:] for line in block.lines if line[:1] != "-"])
             yield from quote(document, block, path, ours.text(path).split("\n"))
 
 
