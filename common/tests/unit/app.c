@@ -3,7 +3,6 @@
 #include "clock.h"
 #include "options.h"
 #include "process.h"
-#include "status.h"
 #include "unit.h"
 
 #include <stdatomic.h>
@@ -39,22 +38,17 @@ TestSuite(app, .timeout = 60, .init = start, .fini = finish);
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* Hands a request over: its line without the version, the Host field's value, and what follows. */
-static enum effect ask_of(const char *host, const char *line, const char *rest)
+/* Hands a request over: its line without the version, and what follows the Host field. */
+static enum effect ask(const char *line, const char *rest)
 {
     static char bytes[10000];
     struct http_parser parser = {0};
     struct http_request request;
-    size_t len = (size_t)snprintf(bytes, sizeof(bytes), "%s HTTP/1.1\r\nHost: %s\r\n%s", line, host,
-                                  *rest ? rest : "\r\n");
+    size_t len = (size_t)snprintf(bytes, sizeof(bytes), "%s HTTP/1.1\r\nHost: localhost\r\n%s",
+                                  line, *rest ? rest : "\r\n");
     cr_assert(http_parse(&parser, bytes, &len, &request) > 0, "%s", bytes);
     app_clear(&app, 0);
     return app_request(&app, &request);
-}
-
-static enum effect ask(const char *line, const char *rest)
-{
-    return ask_of("localhost", line, rest);
 }
 
 /* The content, as a string. */
@@ -126,64 +120,7 @@ Test(app, a_redirect_has_the_query_whatever_its_length)
     }
 }
 
-/* ---- the scoreboard ------------------------------------------------------------------------ */
-
-/* The client is on this machine; its other end stays open. */
-static void come_from_here(void)
-{
-    int ends[2];
-    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    app.client = ends[0];
-    struct board *board = board_open(2);
-    cr_assert(board);
-    status_start(&options, board, STATUS_THREADS, "a unit test");
-    board_claim(board, 1);
-    board_change_state(board_claim(board, 2), -1, STATUS_ASKING, clock_now_ms());
-}
-
-/* Rule 24, with --status all. A name may still lead anywhere, and a page of another host is still
- * another site's. */
-Test(app, shows_the_scoreboard_to_all_under_every_address, .init = start_with_status_for_all)
-{
-    static const struct {
-        const char *host, *origin;
-        int status;
-        bool may_read;
-    } rows[] = {
-        {"192.0.2.7:8001", "http://192.0.2.7:8007", 200, true},
-        {"192.0.2.7", "http://192.0.2.7", 200, true},
-        {"0.0.0.0:8001", "http://0.0.0.0:8007", 200, true},
-        {"[2001:db8::7]:8001", "http://[2001:db8::7]:8007", 200, true},
-        {"localhost:8001", "http://localhost:8007", 200, true},
-        {"127.0.0.1:8001", "http://localhost:8007", 200, true},
-        {"192.0.2.7:8001", "http://192.0.2.8:8007", 200, false},
-        {"192.0.2.7:8001", "http://192.0.2.7.example:8001", 200, false},
-        {"192.0.2.7:8001", "https://192.0.2.7:8001", 200, false},
-        {"192.0.2.7:8001", "http://example.org", 200, false},
-        {"192.0.2.7:8001", "null", 200, false},
-        {"example.org", "http://example.org", 421, false},
-        {"192.0.2.7.example:8001", "http://192.0.2.7.example:8001", 421, false},
-        {"a.localhost", "http://a.localhost", 421, false},
-        {"192.0.2", "http://192.0.2", 421, false},
-        {"3221225991", "http://3221225991", 421, false},
-    };
-    come_from_here();
-    for (size_t i = 0; i < 2 * COUNT(rows); i++) {
-        const char *host = rows[i / 2].host;
-        char field[100];
-        int here = app.client;
-        snprintf(field, sizeof(field), "Origin: %s\r\n\r\n", rows[i / 2].origin);
-        app.client = i % 2 ? -1 : here; /* on this machine, or on another */
-        ask_of(host, "GET /status", field);
-        expect_number(host, app.response.status, rows[i / 2].status);
-        expect_no_part(host, app.response.fields, "Access-Control");
-        ask_of(host, "GET /status.json", field);
-        expect_number(host, app.response.status, rows[i / 2].status);
-        cr_expect(!strstr(app.response.fields, "Access-Control") == !rows[i / 2].may_read,
-                  "%s for %s: %s", host, rows[i / 2].origin, app.response.fields);
-        app.client = here;
-    }
-}
+/* ---- the wall ------------------------------------------------------------------------------ */
 
 /* A policy cannot name all of the addresses that the wall may be fetched from. */
 Test(app, with_status_for_all_the_wall_may_connect_to_any_address,

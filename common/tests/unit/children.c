@@ -36,15 +36,6 @@ static void end_at_once(void)
 {
 }
 
-static void reap_all(void)
-{
-    int64_t until = clock_now_ms() + PATIENCE_MS;
-    for (children_reap(&children); children.by_pid && clock_now_ms() < until;
-         children_reap(&children))
-        children_wait(PATIENCE_MS);
-    expect_number("left", HASH_COUNT(children.by_pid), 0);
-}
-
 static int owners(void)
 {
     int n = 0;
@@ -95,15 +86,6 @@ Test(children, strangers_are_reaped_without_harm)
     expect_number("reaped", waitpid(stranger, NULL, WNOHANG), -1);
 }
 
-Test(children, waiting_ends_with_a_child)
-{
-    int64_t start_time = clock_now_ms();
-    add_child(end_at_once);
-    children_wait(PATIENCE_MS);
-    cr_expect(clock_now_ms() - start_time < PATIENCE_MS / 2);
-    reap_all();
-}
-
 Test(children, waiting_ends_with_its_time)
 {
     int64_t start_time = clock_now_ms();
@@ -134,20 +116,6 @@ static void be_asked_before(const void *unused)
 Test(children, a_signal_that_came_before_finds_its_handler)
 {
     expect_number("it noticed", run_apart(be_asked_before, NULL).status, 3);
-}
-
-static void be_asked_twice(const void *unused)
-{
-    (void)unused;
-    children_reset_signals();
-    kill(getpid(), SIGTERM); /* to the whole group, from outside */
-    kill(getpid(), SIGTERM); /* passed on by the parent */
-    _exit(stop_requested() ? 3 : 2);
-}
-
-Test(children, a_second_SIGTERM_changes_nothing)
-{
-    expect_number("it noticed", run_apart(be_asked_twice, NULL).status, 3);
 }
 
 /* ---- stopping all of them ------------------------------------------------------------------ */

@@ -208,18 +208,6 @@ TestToEnd(conn, rule_21_sends_one_byte_of_a_large_file)
 
 /* ---- staying and closing ------------------------------------------------------------------- */
 
-TestToEnd(conn, the_beginning_of_a_request_does_not_count_while_somebody_waits)
-{
-    static const char *const requests[] = {GET("/a.txt"), GET("/a.txt") "G",
-                                           GET("/a.txt") "GET / HTTP/1.1\r\n"};
-    crowd = true;
-    for (size_t i = 0; i < COUNT(requests); i++) {
-        open_pair();
-        tell(requests[i]);
-        expect_part(requests[i], heard(), "\r\nConnection: close\r\n");
-    }
-}
-
 TestToEnd(conn, a_hundred_requests_at_most_are_answered_while_somebody_waits)
 {
     static char requests[150 * sizeof(HEAD("/"))];
@@ -259,17 +247,6 @@ TestToEnd(conn, does_not_read_on_while_a_whole_request_is_there)
 }
 
 /* ---- clients that leave -------------------------------------------------------------------- */
-
-TestToEnd(conn, a_client_that_is_gone_ends_the_response)
-{
-    open_pair();
-    tell(GET("/guestbook"));
-    close(client);
-    client = -1;
-    expect_number("there is a response", reply_to_all(), CONN_WRITING);
-    expect_number("nobody takes it", conn_advance(&conn), CONN_DONE);
-    expect_number("it does not count", board_requests(board), 0);
-}
 
 /* ---- little room in the socket ------------------------------------------------------------- */
 
@@ -380,24 +357,6 @@ TestToEnd(conn, rule_12_what_is_drained_costs_no_memory)
     expect_number("size", conn.in.size, size);
 }
 
-TestToEnd(conn, lingers_where_bytes_are_left_in_the_socket)
-{
-    open_tcp();
-    tell(GET_LAST("/a.txt"));
-    expect_state("none are", CONN_DONE);
-    open_tcp();
-    set_blocking(client, false);
-    say(client, GET_LAST("/guestbook"));
-    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
-    go();
-    expect_state("asking", CONN_ASKING);
-    say(client, "more"); /* still in the socket when the response has been sent */
-    cr_assert(comes(conn.fd, POLLIN, PATIENCE_MS));
-    conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
-    conn_advance(&conn);
-    expect_state("some are", CONN_LINGERING);
-}
-
 TestToEnd(conn, refuses_with_the_right_status_what_is_no_request)
 {
     open_tcp();
@@ -438,19 +397,6 @@ TestToEnd(conn, what_came_in_time_is_not_too_late_whoever_looks_late)
     expect_part("not all of the rest", heard(), "HTTP/1.1 408 ");
 }
 
-TestToEnd(conn, the_second_request_expires_with_408_too)
-{
-    open_tcp();
-    tell(HEAD("/guestbook") "GET");
-    reply_to_all();
-    go();
-    heard();
-    expect_state("the second", CONN_READING);
-    conn_expire(&conn);
-    conn_advance(&conn);
-    expect_part("408 has a body though a HEAD went before", body_of(heard()), "408 Request");
-}
-
 TestToEnd(conn, a_response_has_one_more_chance_when_it_expires)
 {
     static char bytes[700000];
@@ -479,39 +425,6 @@ TestToEnd(conn, a_pipelined_request_has_its_turn_when_it_expires)
 }
 
 /* ---- what the board shows ------------------------------------------------------------------ */
-
-static void expect_shown(const char *request)
-{
-    char shown[BOARD_REQUEST + 1];
-    board_read_request(worker.slot, shown);
-    expect_text("on the board", shown, request);
-}
-
-TestToEnd(conn, the_board_shows_requests_as_they_came)
-{
-    static const struct {
-        const char *target, *shown;
-    } rows[] = {
-        {"/guestbook?a=/b", "GET /guestbook"},
-        {"/x/../guestbook", "GET /x/../guestbook"},
-        {"/%67uestbook", "GET /%67uestbook"},
-        {"http://a/guestbook?b", "GET http://a/guestbook"},
-        {"/x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../guestbook",
-         "GET /x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../x/../"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char request[200];
-        open_pair();
-        snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i].target);
-        tell(request);
-        expect_state(rows[i].target, CONN_ASKING);
-        expect_shown(rows[i].shown);
-        conn_reply(&conn, NULL, REDIS_NO_CONNECTION);
-        expect_shown(rows[i].shown);
-        end();
-        expect_shown("");
-    }
-}
 
 TestToEnd(conn, the_board_knows_since_when)
 {
@@ -544,19 +457,6 @@ static void open_ticking(void)
     setsockopt(server, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick));
     setsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick));
     conn_open(&conn, server, &worker);
-}
-
-TestToEnd(conn, a_fresh_or_idle_connection_is_spare_after_a_silent_tick)
-{
-    open_ticking();
-    cr_expect(!conn_can_make_way(&conn), "just opened");
-    expect_number("a tick", conn_advance(&conn), CONN_FRESH);
-    cr_expect(conn_can_make_way(&conn), "fresh and silent");
-    say(client, GET("/a.txt"));
-    expect_number("a request", conn_advance(&conn), CONN_IDLE);
-    cr_expect(!conn_can_make_way(&conn), "it has just said something");
-    expect_number("a tick", conn_advance(&conn), CONN_IDLE);
-    cr_expect(conn_can_make_way(&conn), "idle and silent");
 }
 
 TestToEnd(conn, a_connection_that_owes_something_is_not_spare)
@@ -614,58 +514,6 @@ TestToEnd(conn, a_connection_that_begins_to_linger_is_not_spare_yet)
     conn_expire(&conn);
     expect_number("408", conn_advance(&conn), CONN_LINGERING);
     cr_expect(!conn_can_make_way(&conn));
-}
-
-/* ---- a response that the client has not acknowledged ---------------------------------------- */
-
-static void expect_reset(const char *about, bool is_reset)
-{
-    struct linger linger;
-    getsockopt(conn.fd, SOL_SOCKET, SO_LINGER, &linger, &(socklen_t){sizeof(linger)});
-    expect_number(about, linger.l_onoff, is_reset);
-}
-
-TestToEnd(conn, lingers_until_the_client_has_acknowledged_its_last_response)
-{
-    options.timeout_ms = 100000;
-    open_pair();
-    unit_in_flight = 700;
-    expect_number("all is in the kernel", tell(GET_LAST("/a.txt")), CONN_LINGERING);
-    expect_deadline("all is in the kernel", 10000);
-    unit_in_flight = 300 + 1; /* our FIN */
-    expect_number("some is acknowledged", conn_expire(&conn), CONN_LINGERING);
-    expect_number("no more is", conn_expire(&conn), CONN_LINGERING);
-    unit_in_flight = 1;
-    expect_number("all is", conn_expire(&conn), CONN_DONE);
-    expect_reset("all is", false);
-}
-
-TestToEnd(conn, an_idle_connection_with_such_a_response_is_not_just_closed)
-{
-    options.timeout_ms = 0;
-    open_pair();
-    expect_number("kept", tell(GET("/a.txt")), CONN_IDLE);
-    unit_in_flight = 700;
-    expect_number("idle for too long", conn_expire(&conn), CONN_LINGERING);
-    unit_in_flight = 600 + 1;
-    expect_number("stuck for too long", conn_expire(&conn), CONN_DONE);
-    expect_reset("stuck for too long", true);
-}
-
-TestToEnd(conn, such_a_connection_makes_no_way)
-{
-    open_ticking();
-    say(client, GET("/a.txt"));
-    expect_number("a request", conn_advance(&conn), CONN_IDLE);
-    expect_number("a tick", conn_advance(&conn), CONN_IDLE);
-    cr_expect(conn_can_make_way(&conn), "acknowledged");
-    open_pair();
-    unit_in_flight = 700;
-    expect_number("kept", tell(GET("/a.txt")), CONN_IDLE);
-    expect_number("nothing more", conn_advance(&conn), CONN_IDLE);
-    cr_expect(!conn_can_make_way(&conn), "not acknowledged");
-    conn_drop(&conn);
-    expect_reset("dropped all the same", true);
 }
 
 /* ---- the memory of responses --------------------------------------------------------------- */

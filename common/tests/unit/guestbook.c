@@ -66,31 +66,6 @@ Test(guestbook, pages_count_from_the_newest_entry)
     }
 }
 
-Test(guestbook, a_reply_that_makes_no_sense_is_a_503)
-{
-    static const char *const senseless[][8] = {
-        {"-ERR value is not an integer or out of range\r\n", "+OK\r\n", "$1\r\n1\r\n", "$-1\r\n",
-         "*0\r\n"}, /* to INCR */
-        {"-WRONGTYPE Operation against a key\r\n", ":1\r\n", "$-1\r\n", "$0\r\n\r\n",
-         "$21\r\n123456789012345678901\r\n"}, /* to GET */
-        {"-WRONGTYPE Operation against a key\r\n", ":1\r\n", "$1\r\n1\r\n", "*-1\r\n",
-         "+QUEUED\r\n",
-         /* an entry is a string: LRANGE has no other, at any depth */
-         "*1\r\n*1\r\n$1\r\nx\r\n", "*2\r\n$1\r\nx\r\n:1\r\n", "*1\r\n$-1\r\n"}, /* to LRANGE */
-    };
-    for (size_t step = 0; step < COUNT(senseless); step++)
-        for (size_t i = 0; i < COUNT(senseless[0]) && senseless[step][i]; i++) {
-            const char *bytes = senseless[step][i];
-            book = (struct guestbook){0};
-            view(NULL);
-            if (step > 0)
-                FEED(":1\r\n");
-            if (step > 1)
-                FEED("$1\r\n1\r\n");
-            expect_number(bytes, feed_bytes(bytes, strlen(bytes)), 503);
-        }
-}
-
 /* ---- posting ------------------------------------------------------------------------------- */
 
 static struct buffer entry;

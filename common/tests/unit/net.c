@@ -1,7 +1,6 @@
 /* Options, the listener, signals, the clock, and the statistics at the end. */
 #include "net.h"
 #include "clock.h"
-#include "log.h"
 #include "options.h"
 #include "process.h"
 #include "stop.h"
@@ -119,15 +118,6 @@ Test(net, options_are_read_and_each_has_a_default)
         expect_text(rows[i].line.words[0] ? rows[i].line.words[0] : "none", described(&o),
                     rows[i].options);
     }
-}
-
-Test(net, other_times_follow_the_time_out)
-{
-    struct options o = {.timeout_ms = 10000};
-    expect_number("fresh", options_fresh_ms(&o), 5000);
-    expect_number("Redis", options_redis_ms(&o), 2000);
-    expect_number("connecting", options_connect_ms(&o), 1000);
-    expect_number("lingering", options_linger_ms(&o), 1000);
 }
 
 Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
@@ -322,43 +312,7 @@ Test(net, the_time_to_stop_counts_from_the_first_signal)
     expect_number("over", run_apart(be_asked_later_again, NULL).status, 3);
 }
 
-/* Signals come more often than ticks, so that one of them meets the call. */
-static void be_interrupted(const void *unused)
-{
-    (void)unused;
-    int listener = net_listen(&local, true);
-    stop_catch_signals(false);
-    pid_t sleeper = getpid(), waker = fork();
-    if (waker == 0)
-        while (kill(sleeper, SIGTERM) == 0)
-            poll(NULL, 0, TICK_MS / 20);
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), error = errno;
-    kill(waker, SIGKILL);
-    wait_for(waker);
-    _exit(fd < 0 && error == EINTR ? 3 : 2);
-}
-
-Test(net, a_signal_ends_a_blocking_call)
-{
-    expect_number("accept", run_apart(be_interrupted, NULL).status, 3);
-}
-
 /* ---- the clock ----------------------------------------------------------------------------- */
-
-/* The CPU time of this thread: sleeping does not add to it. */
-Test(net, burns_as_much_cpu_time_as_it_is_told)
-{
-    static const int64_t us[] = {0, 100, 20000};
-    for (size_t i = 0; i < COUNT(us); i++) {
-        struct timespec before, after;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-        clock_burn_cpu((int)us[i]);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-        int64_t ns = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
-        cr_expect(ns >= us[i] * 1000 && ns < us[i] * 1000 + 10000000, "%lld us: %lld ns",
-                  (long long)us[i], (long long)ns);
-    }
-}
 
 Test(net, a_time_from_now_is_a_time)
 {
@@ -410,21 +364,4 @@ Test(net, what_a_terminal_would_obey_is_written_out)
         expect_number(small, strlen(small), (size - 1) / 4 * 4);
         free(small);
     }
-}
-
-Test(net, room_is_waited_for_no_longer_than_that)
-{
-    static const char filler[4096];
-    int ends[2];
-    cr_assert(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
-    cr_expect(log_wait_for_room(ends[1], 0), "it is empty");
-    while (write(ends[1], filler, sizeof(filler)) > 0)
-        ;
-    cr_expect(!log_wait_for_room(ends[1], 0), "it is full");
-    int64_t start = clock_now_ms();
-    cr_expect(!log_wait_for_room(ends[1], 100), "it is full still");
-    cr_expect(clock_now_ms() - start >= 90, "%lld ms", (long long)(clock_now_ms() - start));
-    close(ends[0]);
-    cr_expect(log_wait_for_room(ends[1], 0), "nobody reads: write(2) says so at once");
-    close(ends[1]);
 }

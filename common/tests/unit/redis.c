@@ -9,8 +9,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-enum { COMMAND_MS = 200 };
-
 static struct redis_server server;
 static int listener;
 
@@ -218,19 +216,6 @@ TestToEnd(redis, the_connection_used_last_is_taken_first)
     cr_expect(take() == c);
     cr_expect(take() == a);
     cr_expect(take() == b);
-}
-
-TestToEnd(redis, whoever_waits_too_long_for_a_connection_gets_none)
-{
-    int why = 0;
-    struct redis *only = take();
-    int64_t begun = clock_now_ms();
-    cr_expect(!redis_pool_acquire(&pool, COMMAND_MS, &why));
-    int64_t ms = clock_now_ms() - begun;
-    expect_number("why", why, REDIS_NO_CONNECTION);
-    cr_expect(ms >= COMMAND_MS - 10 && ms < 5 * COMMAND_MS, "%lld ms", (long long)ms);
-    redis_pool_release(&pool, only);
-    cr_expect(take() == only);
 }
 
 enum { LINE = 5 };

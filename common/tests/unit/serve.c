@@ -145,19 +145,6 @@ Test(serve, a_fresh_client_out_of_a_crowd_may_be_silent_for_two_seconds)
     end();
 }
 
-Test(serve, an_idle_client_is_given_up_for_a_crowd_as_for_one)
-{
-    options.keep_alive_ms = 1000000;
-    begin();
-    say(client, GET("/a.txt"));
-    hear_until("0123456789");
-    int64_t begun = clock_now_ms();
-    crowd = 101;
-    expect_text("silently", heard(), "");
-    cr_expect(clock_now_ms() - begun < 1000);
-    end();
-}
-
 static int stays; /* how often it was said that the client stays */
 
 static void note_that_it_stays(void)

@@ -159,19 +159,6 @@ Test(template, a_tag_alone_on_its_line_takes_the_line_along)
                       rows[i].shown);
 }
 
-Test(template, renders_again_and_again)
-{
-    char error[200];
-    struct compiled *page =
-        compile("{{title}}{{#rows}}{{#cells}}{{cell}},{{/cells}}{{/rows}}", error, sizeof(error));
-    cr_assert(page);
-    for (int i = 0; i < 3; i++) {
-        expect_page("once", page, &(struct table){.title = "a", .rows = {"xy", "z"}}, "ax,y,z,");
-        expect_page("twice", page, &(struct table){.title = "b"}, "b");
-    }
-    template_free(page);
-}
-
 Test(template, appends_to_what_the_buffer_holds)
 {
     char error[200];
@@ -184,25 +171,6 @@ Test(template, appends_to_what_the_buffer_holds)
     expect_span("page", ((struct span){out.bytes, out.len}), "some more");
     buffer_free(&out);
     template_free(page);
-}
-
-Test(template, copies_its_source)
-{
-    char source[] = "text {{title}}", error[200];
-    struct compiled *page = compile(source, error, sizeof(error));
-    memset(source, 'X', sizeof(source) - 1);
-    expect_page("copy", page, &(struct table){.title = "t"}, "text t");
-    template_free(page);
-}
-
-Test(template, a_template_may_be_long)
-{
-    static char source[200 * 30 + 1], expected[200 * 10 + 1];
-    for (int i = 0; i < 200; i++) {
-        strcat(source, "text {{title}}{{! comment }}");
-        strcat(expected, "text value");
-    }
-    expect_render(source, (struct table){.title = "value"}, expected);
 }
 
 /* ---- what does not compile ----------------------------------------------------------------- */

@@ -59,34 +59,6 @@ static void go_on(struct conn *c)
     waiting_update(&waiting, c);
 }
 
-/* As if so many ms had passed for this connection. */
-static void age(struct conn *c, int ms)
-{
-    c->deadline -= ms;
-    c->queued_until = c->deadline;
-}
-
-#define REQUEST "GET /guestbook HTTP/1.1\r\nHost: a\r\n\r\n"
-
-Test(waiting, the_time_out_is_that_of_the_next_one_due)
-{
-    options.timeout_ms = 100000;
-    join(); /* 50 s */
-    int ms = waiting_timeout(&waiting);
-    cr_expect(ms > 49000 && ms <= 50010, "%d", ms);
-    struct conn *reads = join();
-    tell(reads, 1, "GET"); /* 100 s */
-    age(reads, 60000);
-    ms = waiting_timeout(&waiting);
-    cr_expect(ms > 39000 && ms <= 40010, "%d", ms);
-    tell(reads, 1, " /guestbook HTTP/1.1\r\nHost: a\r\n\r\n");
-    ms = waiting_timeout(&waiting);
-    cr_expect(ms > 49000, "Redis' business: %d", ms);
-    tell(join(), 2, "GET");
-    age(waiting.queues[CONN_READING], 110000);
-    expect_number("overdue", waiting_timeout(&waiting), 0);
-}
-
 /* A loop that woke just before a deadline, by the coarse clock, would turn idly until it is there.
  */
 Test(waiting, the_time_out_does_not_end_before_the_deadline)
@@ -154,17 +126,6 @@ Test(waiting, the_idle_are_given_up_after_a_tick_while_memory_is_short)
     expect_number("idle for less than a tick", last->state, CONN_IDLE);
     expect_number("fresh", fresh->state, CONN_FRESH);
     memory_release(1000);
-}
-
-Test(waiting, who_asks_redis_when_the_time_is_over_gets_its_reply)
-{
-    struct conn *asks = join();
-    tell(asks, 0, REQUEST);
-    waiting_stop(&waiting);
-    waiting.stop_asked -= STOP_MS;
-    cr_expect(!waiting_is_over(&waiting), "Redis has two seconds");
-    waiting.stop_asked -= 2000;
-    cr_expect(waiting_is_over(&waiting), "and they are over");
 }
 
 /* What it said has come after the round's events were fetched: the next round will hear it. */
