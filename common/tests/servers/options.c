@@ -121,95 +121,72 @@ static const char *make_root_with(const char *template)
     return place("own");
 }
 
-EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_used)
-{
-    const char *root = make_root_with("one");
-    start_redis();
-    start_server("--root", root);
-    check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
-    write_file("own/templates/guestbook/index.html", "two {{nonsense}}", 16);
-    wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
-               "it was not read again");
-    check_complaint("templates/guestbook/index.html:1: unknown name: nonsense");
-    check(strcmp(get("/guestbook")->body, "one") == 0, "a broken template is used");
-    check(get("/guestbook")->status == 200, "the page is gone");
-}
-
 #define GUESTBOOK "own/templates/guestbook/index.html"
 
-static void remove_template(void)
+static void make_wrong(const char *path)
 {
-    check(unlink(place(GUESTBOOK)) == 0, "%s", strerror(errno));
+    (void)path;
+    write_file(GUESTBOOK, "two {{nonsense}}", 16);
 }
 
-static void make_fifo(void)
+static void make_fifo(const char *path)
 {
-    remove_template();
-    check(mkfifo(place(GUESTBOOK), 0644) == 0, "%s", strerror(errno));
+    check(unlink(path) == 0 && mkfifo(path, 0644) == 0, "%s", strerror(errno));
 }
 
-static void link_to_device(void)
+static void link_to_device(const char *path)
 {
-    remove_template();
-    check(symlink("/dev/zero", place(GUESTBOOK)) == 0, "%s", strerror(errno));
+    check(unlink(path) == 0 && symlink("/dev/zero", path) == 0, "%s", strerror(errno));
 }
 
 /* 64 GiB of holes, which are read as zeros: more than there is memory for. */
-static void make_endless_file(void)
+static void make_endless(const char *path)
 {
-    remove_template();
-    write_file(GUESTBOOK, "", 0);
-    check(truncate(place(GUESTBOOK), 64LL << 30) == 0, "%s", strerror(errno));
+    check(truncate(path, 64LL << 30) == 0, "%s", strerror(errno));
 }
 
 /* As an editor does before it writes. */
-static void truncate_template(void)
+static void make_empty(const char *path)
 {
-    check(truncate(place(GUESTBOOK), 0) == 0, "%s", strerror(errno));
+    check(truncate(path, 0) == 0, "%s", strerror(errno));
 }
 
 /* Whoever looks at it waits for nobody, and the page stays as it was until there is a template. */
-static void a_template_becomes(void (*make)(void), const char *complaint)
+EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_used)
 {
-    const char *root = make_root_with("one");
+    static const struct {
+        void (*make)(const char *path);
+        const char *complaint;
+    } rows[] = {
+        {make_wrong, "templates/guestbook/index.html:1: unknown name: nonsense"},
+        {make_fifo, "templates/guestbook/index.html: not a regular file"},
+        {link_to_device, "templates/guestbook/index.html: not a regular file"},
+        {make_endless, "templates/guestbook/index.html: File too large"},
+        {make_empty, "templates/guestbook/index.html: empty"},
+    };
+    const char *root = make_root_with("one"), *template = place(GUESTBOOK);
     start_redis();
-    start_server("--root", root, "--timeout", "60");
-    check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
-    make();
-    wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
-               "it was not looked at again");
-    check_complaint(server_is_ours() ? complaint : "templates/guestbook/index.html");
-    check(strcmp(get("/guestbook")->body, "one") == 0, "it is used");
-    check_file(get("/index.html"), place("own/public/index.html"));
-    remove_template();
-    write_file(GUESTBOOK, "two", 3);
-    wait_until(strcmp(get("/guestbook")->body, "two") == 0, 3000, "it was not read again");
-}
-
-EVERY_SERVER(a_template_that_becomes_a_fifo_stops_nobody)
-{
-    a_template_becomes(make_fifo, "templates/guestbook/index.html: not a regular file");
-}
-
-EVERY_SERVER(a_template_that_becomes_a_device_stops_nobody)
-{
-    a_template_becomes(link_to_device, "templates/guestbook/index.html: not a regular file");
-}
-
-EVERY_SERVER(a_template_that_becomes_endless_stops_nobody)
-{
-    a_template_becomes(make_endless_file, "templates/guestbook/index.html: File too large");
-}
-
-EVERY_SERVER(a_template_that_becomes_empty_is_no_page)
-{
-    a_template_becomes(truncate_template, "templates/guestbook/index.html: empty");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        write_file(GUESTBOOK, "one", 3);
+        start_server("--root", root, "--timeout", "60");
+        check(strcmp(get("/guestbook")->body, "one") == 0, "not the template");
+        rows[i].make(template);
+        wait_until(strcmp(get("/guestbook")->body, "one") != 0 || *server_errors(), 3000,
+                   "it was not looked at again");
+        check_complaint(server_is_ours() ? rows[i].complaint : "templates/guestbook/index.html");
+        check(strcmp(get("/guestbook")->body, "one") == 0, "it is used");
+        check_file(get("/index.html"), place("own/public/index.html"));
+        check(unlink(template) == 0, "%s", strerror(errno));
+        write_file(GUESTBOOK, "two", 3);
+        wait_until(strcmp(get("/guestbook")->body, "two") == 0, 3000, "it was not read again");
+        stop_server();
+    }
 }
 
 EVERY_SERVER(a_template_that_is_a_fifo_is_refused_at_start)
 {
     const char *root = make_root_with("one");
-    make_fifo();
+    make_fifo(place(GUESTBOOK));
     check(run_server("--root", root) == 1, "not status 1");
     check_complaint(server_is_ours() ? "templates/guestbook/index.html: not a regular file"
                                      : "templates/guestbook/index.html");

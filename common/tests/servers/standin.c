@@ -226,14 +226,25 @@ EVERY_SERVER(a_reply_of_the_wrong_kind_means_503)
 {
     static const char *const replies[] = {"+OK\r\n", "-ERR unknown command\r\n", "$-1\r\n",
                                           "*-1\r\n"};
+    static const struct manner others[] = {
+        {.at = "INCR", .says = "$1\r\n1\r\n"},
+        {.at = "GET", .says = ":1\r\n"},
+        {.at = "GET", .says = "$0\r\n\r\n"},
+        {.at = "GET", .says = "$21\r\n123456789012345678901\r\n"},
+        {.at = "LRANGE", .says = "$1\r\n1\r\n"},
+        {.at = "LRANGE", .says = "*3\r\n:1\r\n$-1\r\n*1\r\n$1\r\nx\r\n"}, /* no strings */
+        {.at = "LRANGE", .says = "*2\r\n$1\r\nx\r\n:1\r\n"},
+    };
     start_stand_in();
     start_server();
     for (size_t i = 0; i < COUNT(replies); i++)
         check_every_call((struct manner){.says = replies[i]}, 503, 503, 0,
                          (int)patience(AT_ONCE_MS));
-    stand_in((struct manner){.at = "LRANGE", .says = "*3\r\n:1\r\n$-1\r\n*1\r\n$1\r\nx\r\n"});
-    check(get("/guestbook")->status == 503, "a list of what is no string");
-    check_all_is_well("a list of what is no string");
+    for (size_t i = 0; i < COUNT(others); i++) {
+        stand_in(others[i]);
+        check(get("/guestbook")->status == 503, "%s: %s", others[i].at, others[i].says);
+        check_all_is_well(others[i].says);
+    }
 }
 
 /* The entry is stored by then, and the list a little too long: that is no matter for the visitor.
