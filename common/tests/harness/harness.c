@@ -327,6 +327,7 @@ struct statistics await_server(void)
     enum { STOPPED_MS = 8000 };
     struct statistics s = {0};
     char pattern[256];
+    double system_s = 0;
     int n = 0;
     read_output(false, STOPPED_MS);
     int status = await_exit(STOPPED_MS);
@@ -336,11 +337,14 @@ struct statistics await_server(void)
 
     const char *last = output_len > 1 ? memrchr(output, '\n', output_len - 1) : NULL;
     snprintf(pattern, sizeof(pattern),
-             "\n%s: %%llu requests on %%llu connections; CPU %%*f s user, %%*f s system; peak "
+             "\n%s: %%llu requests on %%llu connections; CPU %%lf s user, %%lf s system; peak "
              "memory %%ld KiB; context switches %%*d voluntary, %%*d involuntary%%n",
              server_says);
-    s.told = last && sscanf(last, pattern, &s.requests, &s.connections, &s.peak_kib, &n) == 3 &&
+    s.told = last &&
+             sscanf(last, pattern, &s.requests, &s.connections, &s.cpu_s, &system_s, &s.peak_kib,
+                    &n) == 5 &&
              last[n] == '\n';
+    s.cpu_s += system_s;
     check(s.told || !server_is_ours(), "the last line is no statistics: %s", server_output());
     return s.told ? s : (struct statistics){0};
 }
@@ -363,6 +367,28 @@ int run_server_with(const char *const *options)
     int status = await_exit(SOON_MS);
     check(WIFEXITED(status), "wait status 0x%x", (unsigned)status);
     return WEXITSTATUS(status);
+}
+
+/* ---- what several cases prepare -------------------------------------------------------------- */
+
+const char *make_root_with_file(int64_t size)
+{
+    const char *root = make_root();
+    write_file("root/public/file.bin", "", 0);
+    check(truncate(place("root/public/file.bin"), (off_t)size) == 0, "%s", strerror(errno));
+    return root;
+}
+
+int keep_port(char port[16])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(bind(taken, (struct sockaddr *)&address, size) == 0 &&
+              getsockname(taken, (struct sockaddr *)&address, &size) == 0,
+          "%s", strerror(errno));
+    snprintf(port, 16, "%d", ntohs(address.sin_port));
+    return taken;
 }
 
 /* ---- a case -------------------------------------------------------------------------------- */

@@ -172,6 +172,7 @@ bool server_is_stopping(void);
 struct statistics {
     bool told; /* always, by one of ours; the rest is 0 if not */
     unsigned long long requests, connections;
+    double cpu_s;  /* user and system time */
     long peak_kib; /* of the largest process */
 };
 struct statistics stop_server(void);  /* SIGTERM, and await_server() */
@@ -244,6 +245,10 @@ void remove_folder(void);
  * beside them. Returns its path. */
 #define SECRET "what lies beside public is nobody's business"
 const char *make_root(void);
+const char *make_root_with_file(int64_t size); /* the same, and file.bin, of so many zeros */
+
+/* A port of 127.0.0.1 that nobody gets but who reuses it. Returns the socket that keeps it. */
+int keep_port(char port[16]);
 
 /* ---- Redis --------------------------------------------------------------------------------- */
 

@@ -44,16 +44,13 @@ CONCURRENT_SERVERS(thirty_clients_in_the_middle_of_a_request_hold_up_nobody)
 /* Asks for a large file, and does not read it. */
 static void stare(struct client *c)
 {
-    say(c, "GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
     wait_until(has_heard(c), SOON_MS, "no response");
 }
 
-static struct client *dial_and_stare(uint64_t size)
+static struct client *dial_and_stare(int64_t size)
 {
-    const char *root = make_root();
-    write_file("root/public/large.bin", "", 0);
-    check(truncate(place("root/public/large.bin"), (off_t)size) == 0, "no room");
-    start_server("--timeout", "0.5", "--root", root);
+    start_server("--timeout", "0.5", "--root", make_root_with_file(size));
     struct client *c = dial();
     stare(c);
     return c;

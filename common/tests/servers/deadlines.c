@@ -117,15 +117,6 @@ EVERY_SERVER(a_kept_connection_is_closed_silently_when_its_time_is_over)
 
 /* ---- clients that do not read -------------------------------------------------------------- */
 
-/* A folder with a file, of so many bytes. */
-static const char *make_root_with_file(int64_t size)
-{
-    const char *root = make_root();
-    write_file("root/public/file.bin", "", 0);
-    check(truncate(place("root/public/file.bin"), (off_t)size) == 0, "no room");
-    return root;
-}
-
 /* As many responses as two sockets do not hold, asked for at once and never read. The time runs
  * from the last byte that fitted; while the client's kernel says that it has no room, the server's
  * makes some, for up to a few seconds. */

@@ -74,14 +74,9 @@ EVERY_SERVER(the_status_is_for_local_clients_or_for_all)
 EVERY_SERVER(a_port_that_is_taken_is_named)
 {
     char port[16], what[32];
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof(address);
-    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    check(bind(taken, (struct sockaddr *)&address, size) == 0 && listen(taken, 1) == 0 &&
-              getsockname(taken, (struct sockaddr *)&address, &size) == 0,
-          "no port to be had");
+    int taken = keep_port(port);
+    check(listen(taken, 1) == 0, "%s", strerror(errno));
     start_redis();
-    snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
     snprintf(what, sizeof(what), "port %s", port);
     check(run_server("--port", port) == 1, "not status 1");
     check_complaint(what);
@@ -102,26 +97,18 @@ EVERY_SERVER(without_public_or_templates_it_does_not_start)
     check_complaint("/proc/self/exe");
 }
 
+#define GUESTBOOK "root/templates/guestbook/index.html"
+
 /* A root whose guestbook template is ours. */
 static const char *make_root_with(const char *template)
 {
-    const char *status = read_whole("templates/error/index.html", NULL);
-    const char *server = read_whole("templates/status/index.html", NULL);
-    check(status && server, "no templates/ here");
-    check(mkdir(place("own"), 0755) == 0 && mkdir(place("own/public"), 0755) == 0 &&
-              mkdir(place("own/templates"), 0755) == 0 &&
-              mkdir(place("own/templates/guestbook"), 0755) == 0 &&
-              mkdir(place("own/templates/error"), 0755) == 0 &&
-              mkdir(place("own/templates/status"), 0755) == 0,
-          "no folder");
-    write_file("own/templates/guestbook/index.html", template, strlen(template));
-    write_file("own/templates/error/index.html", status, strlen(status));
-    write_file("own/templates/status/index.html", server, strlen(server));
-    write_file("own/public/index.html", "home", 4);
-    return place("own");
+    char copy[256];
+    const char *root = make_root();
+    snprintf(copy, sizeof(copy), "rm %s/templates && cp -r templates %s", root, root);
+    check(system(copy) == 0, "no templates/ here");
+    write_file(GUESTBOOK, template, strlen(template));
+    return root;
 }
-
-#define GUESTBOOK "own/templates/guestbook/index.html"
 
 static void make_wrong(const char *path)
 {
@@ -175,7 +162,7 @@ EVERY_SERVER(a_template_that_changes_is_read_again_and_one_that_breaks_is_not_us
                    "it was not looked at again");
         check_complaint(server_is_ours() ? rows[i].complaint : "templates/guestbook/index.html");
         check(strcmp(get("/guestbook")->body, "one") == 0, "it is used");
-        check_file(get("/index.html"), place("own/public/index.html"));
+        check_file(get("/index.html"), place("root/public/index.html"));
         check(unlink(template) == 0, "%s", strerror(errno));
         write_file(GUESTBOOK, "two", 3);
         wait_until(strcmp(get("/guestbook")->body, "two") == 0, 3000, "it was not read again");
@@ -287,10 +274,7 @@ EVERY_SERVER(an_aborted_download_is_logged_with_the_bytes_that_went)
 {
     enum { SIZE = 64 * 1024 * 1024, READ = 4 * 1024 * 1024 };
     unsigned long long bytes = 0;
-    const char *root = make_root();
-    write_file("root/public/file.bin", "", 0);
-    check(truncate(place("root/public/file.bin"), SIZE) == 0, "%s", strerror(errno));
-    start_server("-v", "--root", root);
+    start_server("-v", "--root", make_root_with_file(SIZE));
     struct client *c = dial_and_say("GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
     check(recv(c->fd, malloc(READ), READ, MSG_WAITALL) == READ, "%s", strerror(errno));
     reset(c);
@@ -301,18 +285,14 @@ EVERY_SERVER(an_aborted_download_is_logged_with_the_bytes_that_went)
     check(bytes > READ / 2 && bytes < SIZE, "%llu bytes", bytes);
 }
 
-/* The CPU time and the peak memory that the server tells when it has served a file. */
-static double cpu_told(long *peak_kib)
+/* What the server tells when it has served a file. */
+static struct statistics serve_one_file(void)
 {
-    double user = -1, system = -1;
     start_server();
     get("/");
-    stop_server();
-    const char *cpu = strstr(server_output(), "CPU ");
-    check(cpu && sscanf(cpu, "CPU %lf s user, %lf s system; peak memory %ld KiB", &user, &system,
-                        peak_kib) == 3,
-          "%s", server_output());
-    return user + system;
+    struct statistics s = stop_server();
+    check(s.told, "%s", server_output());
+    return s;
 }
 
 /* A process stays the same through execve(2), with all that its program before it has used: a shell
@@ -320,22 +300,21 @@ static double cpu_told(long *peak_kib)
 EVERY_SERVER(the_statistics_are_of_the_server_alone)
 {
     enum { BEFORE_KIB = 200 * 1024 };
-    long peak = -1;
-    double usual = cpu_told(&peak); /* an interpreter's start is its own, too */
+    double usual = serve_one_file().cpu_s; /* an interpreter's start is its own, too */
     run_under("python3", "-c",
               "import os, sys\n"
               "if os.fork() == 0: bytearray(200 << 20); sum(range(5 * 10 ** 6)); os._exit(0)\n"
               "os.wait(); sum(range(5 * 10 ** 6)); os.execvp(sys.argv[1], sys.argv[1:])");
-    double told = cpu_told(&peak);
-    check(peak > 0 && peak < BEFORE_KIB, "%ld KiB", peak);
-    check(told < usual + 0.1 * (double)patience(1), "%.2f s, and without it %.2f", told, usual);
+    struct statistics s = serve_one_file();
+    check(s.peak_kib > 0 && s.peak_kib < BEFORE_KIB, "%ld KiB", s.peak_kib);
+    check(s.cpu_s < usual + 0.1 * (double)patience(1), "%.2f s, and without it %.2f", s.cpu_s,
+          usual);
 }
 
 /* The statistics count CPU time, the children's too: time that is slept away would not show. */
 EVERY_SERVER(with_work_each_page_of_the_guestbook_computes_and_nothing_else_does)
 {
     enum { WORK_MS = 120, PAGES = 3, FILES = 30 };
-    double user = -1, system = -1;
     start_redis();
     start_server("--work", "120");
     for (int i = 0; i < PAGES; i++) {
@@ -345,12 +324,10 @@ EVERY_SERVER(with_work_each_page_of_the_guestbook_computes_and_nothing_else_does
     }
     for (int i = 0; i < FILES; i++)
         check(get("/")->status == 200, "no file");
-    stop_server();
-    const char *cpu = strstr(server_output(), "CPU ");
-    check(cpu && sscanf(cpu, "CPU %lf s user, %lf s system", &user, &system) == 2, "%s",
-          server_output());
-    check(user + system >= PAGES * WORK_MS / 1000.0, "%.2f s for the pages", user + system);
-    check(user + system < FILES * WORK_MS / 1000.0, "%.2f s: the files, too?", user + system);
+    struct statistics s = stop_server();
+    check(s.told, "%s", server_output());
+    check(s.cpu_s >= PAGES * WORK_MS / 1000.0, "%.2f s for the pages", s.cpu_s);
+    check(s.cpu_s < FILES * WORK_MS / 1000.0, "%.2f s: the files, too?", s.cpu_s);
 }
 
 EVERY_SERVER(a_hostile_request_cannot_forge_a_line_of_the_log)
@@ -409,7 +386,7 @@ static void check_nobody_waits(const char *standard_error)
     write_file(GUESTBOOK, "two {{nonsense}}", 16);
     for (int64_t start = now_ms(); now_ms() - start < LOOKED_AGAIN_MS; poll(NULL, 0, 20))
         check(strcmp(get("/guestbook")->body, "one") == 0, "a broken template is used");
-    check_file(get("/index.html"), place("own/public/index.html"));
+    check_file(get("/index.html"), place("root/public/index.html"));
     int64_t start = now_ms();
     stop_server();
     check(now_ms() - start < patience(2000), "after %lld ms", (long long)(now_ms() - start));

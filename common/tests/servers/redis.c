@@ -309,19 +309,6 @@ EVERY_SERVER(a_wrong_password_is_a_503_until_it_is_right)
     check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
 }
 
-/* A port that stays free for the Redis of this case. Returns the socket that keeps it. */
-static int keep_port(char port[16])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    check(bind(taken, (struct sockaddr *)&address, size) == 0 &&
-              getsockname(taken, (struct sockaddr *)&address, &size) == 0,
-          "%s", strerror(errno));
-    snprintf(port, 16, "%d", ntohs(address.sin_port));
-    return taken;
-}
-
 EVERY_SERVER(the_password_may_be_in_the_address_and_is_never_repeated)
 {
     char port[16], where[100];

@@ -466,11 +466,11 @@ ONLY_SERVER(threading, a_dead_connection_to_redis_fails_no_more_than_its_own_req
 /* Packets to it are lost: the queue of this listener is full, and stays so. */
 EVERY_SERVER(a_redis_that_cannot_be_reached_means_503_in_time)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address;
     socklen_t size = sizeof(address);
-    char where[64];
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), waits[4];
-    check(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 0) == 0 &&
+    char port[16], where[64];
+    int listener = keep_port(port), waits[4];
+    check(listen(listener, 0) == 0 &&
               getsockname(listener, (struct sockaddr *)&address, &size) == 0,
           "%s", strerror(errno));
     for (size_t i = 0; i < COUNT(waits); i++) {
@@ -478,7 +478,7 @@ EVERY_SERVER(a_redis_that_cannot_be_reached_means_503_in_time)
         check(connect(waits[i], (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS,
               "%s", strerror(errno));
     }
-    snprintf(where, sizeof(where), "127.0.0.1:%d", ntohs(address.sin_port));
+    snprintf(where, sizeof(where), "127.0.0.1:%s", port);
     start_server("--redis", where, "--timeout", "2");
     for (int i = 0; i < 3; i++) {
         int64_t start = now_ms();

@@ -19,15 +19,6 @@ static void start(void)
     app_start(&options);
 }
 
-static void start_with_status_for_all(void)
-{
-    scratch_site();
-    options = unit_options();
-    options.status_for_all = true;
-    process_start();
-    app_start(&options);
-}
-
 static void finish(void)
 {
     app_clear(&app, 0);
@@ -121,17 +112,6 @@ Test(app, a_redirect_has_the_query_whatever_its_length)
 }
 
 /* ---- the wall ------------------------------------------------------------------------------ */
-
-/* A policy cannot name all of the addresses that the wall may be fetched from. */
-Test(app, with_status_for_all_the_wall_may_connect_to_any_address,
-     .init = start_with_status_for_all)
-{
-    scratch_file("public/wall.html", "wall");
-    ask("GET /wall.html", "");
-    expect_part("wall", app.response.fields, "; connect-src 'self' http:\r\n");
-    ask("GET /", "");
-    expect_no_part("another page", app.response.fields, "connect-src");
-}
 
 /* Its script looks at the other six. No other page's may. */
 Test(app, the_wall_alone_may_connect_to_other_ports)

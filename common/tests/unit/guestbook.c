@@ -271,14 +271,3 @@ Test(guestbook, shows_entries_with_a_NUL_to_their_end)
     cr_expect(memcmp(strstr(page, "[  ] : ") + 7, "a\0b\n", 4) == 0);
     freeReplyObject(reply);
 }
-
-Test(guestbook, a_count_that_is_no_number_is_escaped)
-{
-    view(NULL);
-    FEED(":1\r\n");
-    cr_assert_eq(FEED("$3\r\n<&>\r\n"), 0);
-    redisReply *reply = REPLY("*0\r\n");
-    guestbook_reply(&book, reply, &ask);
-    expect_part("visitors", rendered(), "v&lt;&amp;&gt;\n");
-    freeReplyObject(reply);
-}

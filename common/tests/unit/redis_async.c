@@ -164,18 +164,6 @@ static void expect_reply(int who, const char *bytes, const char *text)
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-Test(redis_async, nothing_is_opened_before_it_is_needed)
-{
-    expect_number("descriptor", redis.fd, -1);
-    expect_number("time", redis_async_timeout(&redis), -1);
-    redis_async_flush(&redis);
-    redis_async_expire(&redis);
-    redis_async_ready(&redis, POLLIN | POLLOUT);
-    redis_async_close(&redis);
-    cr_expect(!comes(listener, POLLIN, 0));
-    expect_silence();
-}
-
 Test(redis_async, commands_leave_together)
 {
     char bytes[200];
@@ -307,16 +295,6 @@ Test(redis_async, the_time_out_does_not_end_before_the_deadline)
         ms = redis_async_timeout(&redis);
     } while (clock_now_ms() != now);
     expect_number("ms", ms, redis.connect_deadline - now + 1);
-}
-
-Test(redis_async, a_made_connection_has_a_time_to_keep_while_a_reply_is_owed)
-{
-    connect_and_ask(1);
-    int ms = redis_async_timeout(&redis);
-    cr_expect(ms > 1000 && ms <= 2001, "%d", ms);
-    say(peer, ":1\r\n");
-    turn_until_told(1);
-    expect_number("time", redis_async_timeout(&redis), -1);
 }
 
 /* ---- asking from within the news ----------------------------------------------------------- */
