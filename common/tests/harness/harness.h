@@ -117,6 +117,15 @@ const char *describe(const char *condition, const char *format, ...)
          poll(NULL, 0, 3))                                                                         \
     check_that(now_ms() < limit_, #condition ", in time", __VA_ARGS__)
 
+/* It has taken at least so long since `start`, and less than that. */
+#define check_took(start, least_ms, most_ms)                                                       \
+    do {                                                                                           \
+        int64_t took_ = now_ms() - (start), least_ = (least_ms), most_ = (most_ms);                \
+        check_that(took_ >= least_ && took_ < most_, "in time",                                    \
+                   "after %lld ms, and not %lld to %lld", (long long)took_, (long long)least_,     \
+                   (long long)most_);                                                              \
+    } while (0)
+
 enum { SOON_MS = 10000 }; /* for what should happen at once: if not by then, it never will */
 
 int64_t now_ms(void);         /* of the monotonic clock */

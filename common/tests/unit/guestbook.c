@@ -87,6 +87,7 @@ static int post(const char *body)
     return guestbook_post(&book, &request, 1795229137, &entry, &ask);
 }
 
+/* What it makes of each text is in servers/entries.c. */
 Test(guestbook, stores_what_was_typed_and_nothing_else)
 {
     static const struct {
@@ -97,16 +98,8 @@ Test(guestbook, stores_what_was_typed_and_nothing_else)
         {"empty parts are ignored", "&&guest-name=Ada&&guest-remarks=hi&&", "Ada\nhi"},
         {"field names are decoded", "guest%2Dname=Ada&guest-%72emarks=hi", "Ada\nhi"},
         {"a value may hold an equals sign", "guest-name=A=B&guest-remarks==", "A=B\n="},
-        {"line breaks are unified", "guest-name=Ada&guest-remarks=1%0D%0A2%0D3%0A4%0D%0A%0D%0A5",
-         "Ada\n1\n2\n3\n4\n\n5"},
-        {"a tab stays", "guest-name=Ada&guest-remarks=a%09b", "Ada\na\tb"},
-        {"markup is text", "guest-name=%3Cb%3E&guest-remarks=%26amp%3B", "<b>\n&amp;"},
-        {"all of UTF-8", "guest-name=%C3%84%E2%82%AC%F0%9F%90%A7&guest-remarks=%EF%BF%BD",
-         "\xc3\x84\xe2\x82\xac\xf0\x9f\x90\xa7\n\xef\xbf\xbd"},
         {"UTF-8 that is not escaped", "guest-name=\xc3\x84&guest-remarks=\xe2\x82\xac",
          "\xc3\x84\n\xe2\x82\xac"},
-        {"the last code point", "guest-name=%F4%8F%BF%BF&guest-remarks=%ED%9F%BF%EE%80%80",
-         "\xf4\x8f\xbf\xbf\n\xed\x9f\xbf\xee\x80\x80"},
         {"spaces around are kept", "guest-name=+Ada+&guest-remarks=+hi+", " Ada \n hi "},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -261,7 +254,8 @@ Test(guestbook, shows_foreign_entries_as_remarks_of_nobody)
 
 Test(guestbook, shows_entries_with_a_NUL_to_their_end)
 {
-    redisReply *reply = REPLY("*1\r\n$3\r\na\0b\r\n");
+    static const char entry_with_nul[] = "*1\r\n$3\r\na\0b\r\n";
+    redisReply *reply = reply_of(entry_with_nul, sizeof(entry_with_nul) - 1);
     book = (struct guestbook){0};
     view(NULL);
     FEED(":1\r\n");

@@ -141,22 +141,15 @@ static inline void scratch_file(const char *name, const char *text)
     scratch_bytes(name, text, strlen(text));
 }
 
-/* Larger than what is sent from memory. */
-enum { LARGE_BYTES = 20000 };
-static inline void scratch_large(const char *name)
-{
-    static const char zeroes[LARGE_BYTES];
-    scratch_bytes(name, zeroes, sizeof(zeroes));
-}
-
 /* A site with templates short enough for a test to say what they give. */
 static inline void scratch_site(void)
 {
+    static const char large[20000]; /* larger than what is sent from memory */
     scratch_make();
     scratch_file("public/index.html", "home\n");
     scratch_folder("public/folder");
     scratch_file("public/a.txt", "0123456789");
-    scratch_large("public/large.bin");
+    scratch_bytes("public/large.bin", large, sizeof(large));
     scratch_file("templates/guestbook/index.html",
                  "{{server}}{{#counted}} {{visitors}}{{/counted}}"
                  "{{#errors}} error: {{error}}{{/errors}}"
@@ -250,16 +243,6 @@ static inline struct ending run_apart(void (*act)(const void *), const void *wit
     return ending;
 }
 
-static inline int count_lines(const char *text)
-{
-    int lines = 0;
-    while ((text = strchr(text, '\n'))) {
-        lines++;
-        text++;
-    }
-    return lines;
-}
-
 /* ---- sockets ------------------------------------------------------------------------------- */
 
 static inline bool comes(int fd, short events, int ms)
@@ -316,8 +299,6 @@ static inline redisReply *reply_of(const char *bytes, size_t len)
     redisReaderFree(reader);
     return reply;
 }
-
-#define REPLY(literal) reply_of((literal), sizeof(literal) - 1)
 
 /* Where a stand-in for Redis listens, as --redis has it: a Unix socket in the scratch folder. */
 static inline const char *stand_in_where(void)

@@ -250,9 +250,7 @@ ONLY_SERVER(iterative, a_file_waits_for_those_before_it_who_wait_for_redis)
         say(before[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
     }
     check_file(get("/"), "public/index.html");
-    int64_t took = now_ms() - start;
-    check(took >= BEFORE * (COMMAND_MS - 20) && took < BEFORE * COMMAND_MS + patience(500),
-          "after %lld ms", (long long)took);
+    check_took(start, BEFORE * (COMMAND_MS - 20), BEFORE * COMMAND_MS + patience(500));
     for (int i = 0; i < BEFORE; i++) {
         check(hear(before[i])->status == 504, "status %d", before[i]->answer.status);
         hang_up(before[i]);
