@@ -1,31 +1,19 @@
-"""Are the mutants as their document says, do their patches apply, and is a sample of them found out?
-And does the judge know a mutant that nobody notices?"""
+"""Are the mutants as their document says, do their patches apply, and are a few of them found out?"""
 
 import collections
 import glob
 import os
-import shutil
 import subprocess
-import tempfile
 import unittest
 
 import mutants
 import criterion
+import sample
 from lib.measuring import processes
 from lib.subjects import servers
 
 LEAST = 20
 QUICK = ["close-overheard", "markup", "two-lengths"]  # built and found out in a few seconds
-
-NO_FAULT = """\
---- a/01_iterative/main.c
-+++ b/01_iterative/main.c
-@@ -1,3 +1,3 @@
--/* Chapter 1: iterative. One process, one client at a time.
-+/* Chapter 1: iterative. One process, and one client at a time.
-  *
-  * The model: accept a client, serve it to the end, close it, accept the next.
-"""
 
 
 class Patches(unittest.TestCase):
@@ -56,29 +44,16 @@ class Patches(unittest.TestCase):
             with self.subTest(mutant.name):
                 self.assertTrue(mutant.case in cases[mutants.program_of(mutant.case)], mutant.case)
 
+    def test_those_that_no_test_can_find_are_of_the_code_of_today(self):
+        for path, function, original, _ in sample.equivalent():
+            lines = sample.lines_of(path)
+            self.assertIn((function, original), list(zip(sample.functions(lines), map(sample.shown, lines))))
 
-class Judging(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(shutil.rmtree, os.path.join(mutants.BUILT, "tested"), ignore_errors=True)
-        self.addCleanup(processes.end_all)
 
-    def verdict(self, text):
-        with tempfile.NamedTemporaryFile("w", suffix=".patch") as file:
-            file.write(text)
-            file.flush()
-            mutant = mutants.Mutant("tested", file.name, "iterative", "", "iterative/the_home_page_is_index_html")
-            return next(mutants.verdicts([mutants.examine(mutant)]))
-
+class Judged(unittest.TestCase):
     def test_a_few_are_found_out(self):
+        self.addCleanup(processes.end_all)
         known = mutants.table()
         for verdict in mutants.verdicts([mutants.examine(known[name]) for name in QUICK]):
             with self.subTest(verdict.mutant.name):
                 self.assertEqual(verdict.word, mutants.FOUND_OUT, verdict.why)
-
-    def test_what_nobody_notices_has_survived(self):
-        self.assertEqual(self.verdict(NO_FAULT).word, mutants.SURVIVED)
-
-    def test_one_that_cannot_be_made_is_an_error(self):
-        for text in (NO_FAULT.replace("-/* Chapter 1", "-/* Chapter 9"),
-                     NO_FAULT.replace("and one client", "*/ and one client")):
-            self.assertEqual(self.verdict(text).word, mutants.FAILED)
