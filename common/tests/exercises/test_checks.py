@@ -170,7 +170,3 @@ class Redis(unittest.TestCase):
             for words in ("CLIENT UNPAUSE", "CONFIG SET dir /tmp", "ACL SETUSER default +@all"):
                 self.assertRegex(program.ask(*words.split()), "NOPERM|unknown command")
             self.assertEqual("OK", held.ask("CLIENT", "UNPAUSE"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -126,7 +126,3 @@ def added(patch):
         lines = [line[1:].strip() for line in block.splitlines()]
         if len(lines) >= LEAST_LINES:
             yield "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -47,7 +47,3 @@ class Descriptors(unittest.TestCase):
             ticks = Ticks(server)
             ex.expect("sleeps", "processes that sleep from tick to tick, and look up a moment",
                       ticks, within=3, saw=ticks.saw)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -206,7 +206,3 @@ class Browser(Place):
         page = browser.open_page(self, path.as_uri())
         self.assertEqual(page.errors(), [])
         browser.look_at(self, page, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

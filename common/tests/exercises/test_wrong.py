@@ -130,7 +130,3 @@ class Wrong(unittest.TestCase):
                     last = place.last_line(printed)
                     if status != 77:
                         self.assertEqual((1, "not yet: "), (status, last[:9]), "\n" + printed)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -71,7 +71,3 @@ class Cage(unittest.TestCase):
         self.assertEqual((0, None), self.run_python(HIDES % path))
         if os.path.exists(path) and os.path.getsize(path):  # it may have ended before it wrote
             self.assertFalse(os.path.exists("/proc/" + Path(path).read_text("ascii")))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -76,7 +76,3 @@ class Forged(unittest.TestCase):
             self.assertRegex(said, r"\A%d\n" % mine.cell.user)
             self.assertNotRegex(said, "(?m)^(read|written|reached)$")
         self.assertIsNone(why)
-
-
-if __name__ == "__main__":
-    unittest.main()

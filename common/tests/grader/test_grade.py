@@ -106,7 +106,3 @@ class Graded(unittest.TestCase):
         self.assertEqual([20, 25, 25, 20, 10], [section["of"] for section in result["sections"]])
         self.assertEqual({section["name"] for section in result["sections"]},
                          {failure["section"] for failure in result["failures"]})
-
-
-if __name__ == "__main__":
-    unittest.main()

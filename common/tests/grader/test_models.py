@@ -288,7 +288,3 @@ class Record(unittest.TestCase):
         self.assertEqual(("another call", 0), portrait.sleeps_in(text))
         self.assertEqual(("poll", 2), portrait.sleeps_in(text + text.partition(")")[0]))
         self.assertEqual(("epoll_wait", 0), portrait.sleeps_in(text + "10 epoll_wait(4, "))
-
-
-if __name__ == "__main__":
-    unittest.main()

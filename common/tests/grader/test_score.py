@@ -53,7 +53,3 @@ class Shown(unittest.TestCase):
         self.grade.failures = [self.rows[1]._replace(evidence="\x1b[2J\x9b1m\u202e100 of 100")]
         self.grade.programs = ["/tmp/\x1b]0;me\x07"]
         self.assertNotRegex(self.grade.to_text(), "[\x1b\x07\x9b\u202e]")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -114,7 +114,3 @@ class OurProgram(unittest.TestCase):
         results, why = self.run_suite("time.sleep(600)\n", seconds=0.2)
         self.assertIn(cage.TOO_LONG, why)
         self.assertEqual(150, sum(each.outcome == "failed" for each in results.values()))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -58,7 +58,3 @@ class Pointers(unittest.TestCase):
         for model, traits in models.TRAITS.items():
             for trait in traits:
                 self.hold(models.read(model, trait))
-
-
-if __name__ == "__main__":
-    unittest.main()
