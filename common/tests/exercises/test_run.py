@@ -1,5 +1,6 @@
 """What `make exercise` and `make exercises` do for a learner, in a project of the test's own."""
 
+import difflib
 import os
 import re
 import shutil
@@ -47,35 +48,9 @@ def check(ex):
     ex.expect("right", "the number 42", lambda: run.stdout == "42\\n",
               saw=lambda: run.stdout.strip(), hint=2, read="printf(3)")
 '''
-MAIN = """\
-/* Chapter 1: numbers.
- *
- * Not in the starting file.
- */
-#include <stdio.h>
-
-/* The one number there is. */
-int main(void)
-{
-    printf("42\\n");
-    return 0;
-}
-"""
-OVERLAY = """\
---- main.c
-+++ overlay.c
-@@ -1,8 +1,9 @@
-+/* Exercise 01/overlay: a number. */
- #include <stdio.h>
- 
- /* The one number there is. */
- int main(void)
- {
--    printf("42\\n");
-+    printf("41\\n");
-     return 0;
- }
-"""
+BODY = START.replace("41", "42").replace("int main", "/* The one number there is. */\nint main")
+MAIN = "/* Chapter 1: numbers.\n *\n * Not in the starting file.\n */\n" + BODY
+OVERLAID = "/* Exercise 01/overlay: a number. */\n" + BODY.replace("42", "41")
 HANGS = '''\
 REASON = "none"
 
@@ -84,6 +59,10 @@ def check(ex):
     print("redis:", ex.redis().where, flush=True)
     ex.wait(lambda: False, 60)
 '''
+
+
+def patch(name, before, after):
+    return "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), name + ".c", name + ".c"))
 
 
 class Learner(unittest.TestCase):
@@ -106,9 +85,9 @@ class Learner(unittest.TestCase):
             cls.write(files + name + ".md", TASK % (kind, minutes, name))
             cls.write(files + name + ".c", START)
             cls.write(files + name + ".py", check)
-            cls.write(files + "solutions/%s.patch" % name, PATCH.replace("NAME", name))
+            cls.write(files + "solutions/%s.patch" % name, patch(name, START, START.replace("41", "42")))
         cls.write(files + "overlay.md", TASK % ("build", 30, "overlay"))
-        cls.write(files + "overlay.patch", OVERLAY)
+        cls.write(files + "overlay.patch", patch("overlay", BODY, OVERLAID))
         cls.write(files + "overlay.py", CHECK)
 
     def setUp(self):
@@ -258,20 +237,3 @@ class Learner(unittest.TestCase):
 
 def text_of(path):
     return Path(path).read_text("utf-8")
-
-
-PATCH = """\
---- NAME.c
-+++ NAME.c
-@@ -2,6 +2,6 @@
- 
- int main(void)
- {
--    printf("41\\n");
-+    printf("42\\n");
-     return 0;
- }
-"""
-
-if __name__ == "__main__":
-    unittest.main()
