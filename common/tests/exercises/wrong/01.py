@@ -10,11 +10,13 @@ LOOP = """\
 """
 ROOM = "        ssize_t n = receive(client, head + len, sizeof(head) - len);\n"
 RECV = "        n = recv(client, bytes, room, 0);\n"
+FOUND = "        if (end)\n            return end + 4 - head;\n"
 PREDICTION = "    return least(held, least(backlog, somaxconn) + 1);\n"
 REUSE = ("    check(options, setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), "
          "\"SO_REUSEADDR\");\n")
 BIND = "    check(options, bind(listener, (struct sockaddr *)&here, sizeof(here)), \"bind\");\n"
-SENT = "        ssize_t n = send(client, bytes + sent, len - sent, MSG_NOSIGNAL);\n"
+WRITES = ("        ssize_t n = send(client, bytes + sent, len - sent, MSG_NOSIGNAL);\n",
+          "        ssize_t n = write(client, bytes + sent, len - sent);\n")
 ASKED = "    if (has_asked(client) && send_all(client, head, (size_t)len))\n"
 GIVES_UP = "        if (n < 0 && errno != EAGAIN)\n            return false;\n"
 MAIN = "int main(int argc, char **argv)\n"
@@ -76,23 +78,19 @@ ANSWERS = {
         "whoever reads nothing for a tick is gone": [
             (GIVES_UP, "        if (n < 0)\n            return false;\n")],
         "the head alone is sent without a signal": [
-            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
-            (ASKED, "    if (has_asked(client) && send(client, head, (size_t)len, MSG_NOSIGNAL) == len)\n")],
+            WRITES, (ASKED, "    if (has_asked(client) && send(client, head, (size_t)len, MSG_NOSIGNAL) == len)\n")],
         "it looks before it writes": [
-            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
-            (ASKED, """\
+            WRITES, (ASKED, """\
     char byte;
     if (has_asked(client) && recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN &&
         send_all(client, head, (size_t)len) &&
         (recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 || errno == EAGAIN))
 """)],
         "it says goodbye": [
-            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
-            (MAIN, "#include <signal.h>\n\nstatic void leave(int number)\n{\n    _exit(number);\n}\n\n" + MAIN),
+            WRITES, (MAIN, "#include <signal.h>\n\nstatic void leave(int number)\n{\n    _exit(number);\n}\n\n" + MAIN),
             ("    memset(page,", "    signal(SIGPIPE, leave);\n    memset(page,")],
         "it is started again": [
-            (SENT, "        ssize_t n = write(client, bytes + sent, len - sent);\n"),
-            (MAIN, "#include <sys/wait.h>\n#include <sys/prctl.h>\n#include <signal.h>\n" + MAIN),
+            WRITES, (MAIN, "#include <sys/wait.h>\n#include <sys/prctl.h>\n#include <signal.h>\n" + MAIN),
             ("    for (;;) { /* until", """\
     while (fork() != 0)
         wait(NULL);
@@ -138,10 +136,8 @@ ANSWERS = {
 """)],
     },
     "reader": {
-        "always 92": [("        if (end)\n            return end + 4 - head;\n",
-                       "        if (end || len > 92)\n            return 92;\n")],
-        "the first piece is all": [("        if (end)\n            return end + 4 - head;\n",
-                                    "        return end ? end + 4 - head : (long)len;\n")],
+        "always 92": [(FOUND, "        if (end || len > 92)\n            return 92;\n")],
+        "the first piece is all": [(FOUND, "        return end ? end + 4 - head : (long)len;\n")],
         "only the new piece is searched": [
             (LOOP, LOOP.replace("len < 3 ? 0 : len - 3", "len"))],
         "the search begins before the buffer": [
@@ -169,15 +165,13 @@ ANSWERS = {
             return 0;
         len = (size_t)n;
 """),
-            ("        if (end)\n            return end + 4 - head;\n",
-             "        if (end) {\n            recv(client, head, len, 0);\n"
+            (FOUND, "        if (end) {\n            recv(client, head, len, 0);\n"
              "            return end + 4 - head;\n        }\n")],
         "it never sleeps": [("        n = recv(client, bytes, room, 0);\n",
                              "        n = recv(client, bytes, room, MSG_DONTWAIT);\n")],
         "few calls while strace looks, and right while it does not": [
             (ROOM, ROOM.replace("sizeof(head) - len", "is_traced() ? sizeof(head) - len : 1")),
-            ("        if (end)\n            return end + 4 - head;\n",
-             "        if (end || is_traced())\n            return end ? end + 4 - head : (long)len;\n")],
+            (FOUND, "        if (end || is_traced())\n            return end ? end + 4 - head : (long)len;\n")],
         "a message for each byte": [(RECV, """\
     {
         static int calls;

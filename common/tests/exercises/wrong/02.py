@@ -1,12 +1,9 @@
 """Wrong answers to chapter 2's exercises."""
 
-REFUSED = """\
-    if (pid < 0) {
-        serve_unavailable(worker, client); /* no process left: answer 503, close the client */
-        board_release(worker->slot);
-        return;
-    }
-"""
+REFUSE = "        serve_unavailable(worker, client); /* no process left: answer 503, close the client */\n"
+RELEASE = REFUSE + "        board_release(worker->slot);\n"
+RETURN = RELEASE + "        return;\n"
+SAYS_503 = '        send(client, "HTTP/1.1 503 \\r\\nContent-Length: 0\\r\\n\\r\\n", 36, MSG_NOSIGNAL);\n'
 FORK = "    pid_t pid = fork();\n"
 COUNT = "(unsigned)worker->options->workers"
 TURN_AWAY = "            turn_away(worker, client);\n"
@@ -18,50 +15,30 @@ CLOSES = """\
 NOTE = "    if (pid > 0)\n        children[place] = pid; /* the handler will reap it */\n"
 BLOCK = "    sigprocmask(SIG_BLOCK, &ended, &before);\n"
 RESTORE = "    sigprocmask(SIG_SETMASK, &before, NULL);\n"
+UNBLOCKED = [(BLOCK, ""), (RESTORE, "")]
+EXITS = "    _exit(0);\n"
 
 ANSWERS = {
     "refused": {
-        "no answer": [(REFUSED, """\
-    if (pid < 0) {
-        close(client);
-        board_release(worker->slot);
-        return;
-    }
-""")],
-        "it goes on as if there were a child": [(REFUSED, REFUSED.replace("        return;\n", ""))],
-        "the slot is lost": [(REFUSED, REFUSED.replace("        board_release(worker->slot);\n", ""))],
-        "closed twice": [(REFUSED, REFUSED.replace("        return;", "        close(client);\n        return;"))],
-        "never closed": [(REFUSED, """\
-    if (pid < 0) {
-        send(client, "HTTP/1.1 503 \\r\\nContent-Length: 0\\r\\n\\r\\n", 36, MSG_NOSIGNAL);
-        board_release(worker->slot);
-        return;
-    }
-""")],
-        "a sleep first": [(REFUSED, REFUSED.replace("    if (pid < 0) {\n", "    if (pid < 0) {\n        sleep(1);\n"))],
+        "no answer": [(REFUSE, "        close(client);\n")],
+        "it goes on as if there were a child": [(RETURN, RELEASE)],
+        "the slot is lost": [(RELEASE, REFUSE)],
+        "closed twice": [(RETURN, RELEASE + "        close(client);\n        return;\n")],
+        "never closed": [(REFUSE, SAYS_503)],
+        "a sleep first": [(REFUSE, "        sleep(1);\n" + REFUSE)],
         "it tries again": [(FORK, "    pid_t pid;\n    while ((pid = fork()) < 0)\n        ;\n")],
-        "the parent waits for the request": [(REFUSED, """\
-    if (pid < 0) {
+        "it tries again, and sleeps between": [
+            (FORK, "    pid_t pid;\n    while ((pid = fork()) < 0)\n        usleep(1000);\n")],
+        "the parent waits for the request": [(REFUSE, """\
         char request[4096];
         while (recv(client, request, sizeof(request), 0) < 0 && errno == EAGAIN)
             ;
-        send(client, "HTTP/1.1 503 \\r\\nContent-Length: 0\\r\\n\\r\\n", 36, MSG_NOSIGNAL);
-        close(client);
-        board_release(worker->slot);
-        return;
-    }
-""")],
-        "it tries again, and sleeps between": [
-            (FORK, "    pid_t pid;\n    while ((pid = fork()) < 0)\n        usleep(1000);\n")],
-        "the parent serves": [(REFUSED, """\
-    if (pid < 0) {
+""" + SAYS_503 + "        close(client);\n")],
+        "the parent serves": [(REFUSE, """\
         struct redis_pool redis;
         redis_pool_open(&redis, server, 1);
         serve_client(worker, client, &redis);
         redis_pool_close(&redis);
-        board_release(worker->slot);
-        return;
-    }
 """)],
     },
     "cap": {
@@ -110,18 +87,16 @@ ANSWERS = {
             "    close(listener); /* only the parent accepts */\n    close(served[1]);\n")],
     },
     "zombies": {
-        "the child waits a second": [
-            (BLOCK, ""), (RESTORE, ""), ("    _exit(0);\n", "    sleep(1);\n    _exit(0);\n")],
+        "the child waits a second": [*UNBLOCKED, (EXITS, "    sleep(1);\n" + EXITS)],
         "the child waits two seconds before it serves": [
-            (BLOCK, ""), (RESTORE, ""),
+            *UNBLOCKED,
             ("    struct redis_pool redis;\n    close(worker", "    struct redis_pool redis;\n    sleep(2);\n    close(worker")],
-        "the child waits longer than the parent": [
-            (BLOCK, ""), (RESTORE, ""), ("    _exit(0);\n", "    sleep(6);\n    _exit(0);\n")],
+        "the child waits longer than the parent": [*UNBLOCKED, (EXITS, "    sleep(6);\n" + EXITS)],
         "blocked too late": [(BLOCK, ""), (NOTE, BLOCK + NOTE)],
         "restored too early": [(RESTORE, ""), (NOTE, RESTORE + NOTE)],
         "never restored": [(RESTORE, "")],
         "restored only if there is a child": [(RESTORE, "    if (pid > 0)\n    " + RESTORE)],
-        "the kernel reaps": [(BLOCK, ""), (RESTORE, ""), (
+        "the kernel reaps": [*UNBLOCKED, (
             "    sigaction(SIGCHLD, &ended, NULL);\n", "    (void)ended;\n    signal(SIGCHLD, SIG_IGN);\n")],
         "any child, and the table stays": [(
             "        if (children[i] > 0 && waitpid(children[i], NULL, WNOHANG) == children[i])\n"

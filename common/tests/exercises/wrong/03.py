@@ -5,11 +5,11 @@ FLOCK = "        [FLOCK] = {2, 0},                 /* that worker, and the next 
 SPREAD = "{1, 100 / workers}"
 POLL = "{workers, 0}"
 
+WAITING = "    return net_accept_queue_length(worker->listener);\n"
 POLICY = """\
     if (stop_requested())
         return 1; /* the server stops, and no client is waited for any more */
-    return net_accept_queue_length(worker->listener);
-"""
+""" + WAITING
 AFTER_LOOKS = """\
     static int looks;
     (void)worker;
@@ -42,10 +42,8 @@ REPLACED = "                start_worker(worker, server, number);\n"
 
 WANTED = "    unsigned wanted = (unsigned)worker->options->workers;\n"
 WAIT = "        children_wait(FIRST_BACKOFF_MS / 2);\n"
-JUDGED = """\
-            backoff_ms = life_ms < YOUNG_MS ? next_backoff(backoff_ms) : 0;
-            not_before = clock_now_ms() + backoff_ms;
-"""
+JUDGED = "            backoff_ms = life_ms < YOUNG_MS ? next_backoff(backoff_ms) : 0;\n"
+UNTIL = "            not_before = clock_now_ms() + backoff_ms;\n"
 REAPED = "        int64_t life_ms = children_reap(&children);\n"
 
 ANSWERS = {
@@ -67,17 +65,12 @@ ANSWERS = {
     "politeness": {
         "never": [(POLICY, "    (void)worker;\n    return stop_requested();\n")],
         "always": [(POLICY, "    (void)worker;\n    return 1;\n")],
-        "not at the end": [(POLICY, "    return net_accept_queue_length(worker->listener);\n")],
+        "not at the end": [(POLICY, WAITING)],
         **{"after %d looks" % looks: [(POLICY, AFTER_LOOKS % looks)] for looks in (5, 20, 30)},
-        "for two clients only": [(POLICY, POLICY.replace(
-            "    return net_accept_queue_length(worker->listener);",
-            "    return net_accept_queue_length(worker->listener) > 1;"))],
-        "for ever, once a client has waited": [(POLICY, POLICY.replace(
-            "    return net_accept_queue_length(worker->listener);", """\
-    static int waited;
-    waited += net_accept_queue_length(worker->listener);
-    return waited;"""))],
-        "a sleep first": [(POLICY, POLICY.replace("    return net", "    poll(NULL, 0, 6000);\n    return net")),
+        "for two clients only": [(WAITING, WAITING.replace(";", " > 1;"))],
+        "for ever, once a client has waited": [
+            (WAITING, "    static int waited;\n" + WAITING.replace("return", "waited +=") + "    return waited;\n")],
+        "a sleep first": [(WAITING, "    poll(NULL, 0, 6000);\n" + WAITING),
                           ('#include "net.h"\n', '#include "net.h"\n#include <poll.h>\n')],
     },
     "scoreboard": {
@@ -99,16 +92,11 @@ ANSWERS = {
     },
     "supervisor": {
         "a constant": [(WANTED, "    unsigned wanted = 4;\n")],
-        "a fixed wait for all": [(JUDGED, "            (void)next_backoff;\n            backoff_ms = 500;\n"
-                                          "            not_before = clock_now_ms() + backoff_ms;\n")],
-        "a wait only if the plug-in is missing": [(JUDGED, """\
-            backoff_ms = prepare() ? 0 : next_backoff(backoff_ms);
-            not_before = clock_now_ms() + backoff_ms;
-""")],
-        "a short wait for all": [(JUDGED, "            (void)next_backoff;\n            backoff_ms = 200;\n"
-                                          "            not_before = clock_now_ms() + backoff_ms;\n")],
+        "a fixed wait for all": [(JUDGED, "            (void)next_backoff;\n            backoff_ms = 500;\n")],
+        "a short wait for all": [(JUDGED, "            (void)next_backoff;\n            backoff_ms = 200;\n")],
+        "a wait only if the plug-in is missing": [(JUDGED, JUDGED.replace("life_ms < YOUNG_MS", "!prepare()"))],
         "a sleep in the loop": [(WAIT, "        usleep(400000);\n")],
-        "no wait": [(JUDGED, "            (void)next_backoff, (void)backoff_ms;\n")],
+        "no wait": [(JUDGED + UNTIL, "            (void)next_backoff, (void)backoff_ms;\n")],
         "zombies stay": [(REAPED, "        int64_t life_ms = -1;\n")],
         "the kernel reaps": [(REAPED, "        int64_t life_ms = -1;\n"), (
             "    int backoff_ms = 0;\n", "    int backoff_ms = 0;\n    signal(SIGCHLD, SIG_IGN);\n")],
@@ -117,7 +105,6 @@ ANSWERS = {
             (void)next_backoff;
             if (life_ms < YOUNG_MS && ++young > 3)
                 wanted = 0;
-            not_before = clock_now_ms() + backoff_ms;
 """)],
         "one death for a signal": [(REAPED, """\
         int64_t life_ms = -1;

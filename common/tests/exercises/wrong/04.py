@@ -139,6 +139,8 @@ FIXED = [("static redisContext *connect_to(", TURNS),
          (STARTS, "        all[i] = connect_to(&server, options.name);\n"),
          (GIVE, "    pthread_mutex_unlock(&locks[mine]);\n")]
 NUMBER = ("    long long number = reply && reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;\n")
+WHERE = ("static redisContext *take", "static struct redis_server *where;\n"
+         "static redisContext *connect_to(const struct redis_server *, const char *);\nstatic redisContext *take")
 
 POOL = {
     "if for while": [("    while (idle_count == 0)", "    if (idle_count == 0)")],
@@ -181,17 +183,11 @@ POOL = {
     "one connection, and a lock": [("REDIS_CONNECTIONS = 8", "REDIS_CONNECTIONS = 1")],
     "a connection for each visitor": [
         (TAKE, "    redisContext *redis = connect_to(where, \"pool\");\n"),
-        (GIVE, "    redisFree(redis);\n"), (STARTS, "        where = &server;\n"),
-        ("static redisContext *take", "static struct redis_server *where;\n"
-         "static redisContext *connect_to(const struct redis_server *, const char *);\n"
-         "static redisContext *take")],
+        (GIVE, "    redisFree(redis);\n"), (STARTS, "        where = &server;\n"), WHERE],
     "eight places, a new connection each time": [
         (TAKE, TAKE + "    redisContext *kept = redis;\n    redis = connect_to(where, \"pool\");\n"),
         (GIVE, "    redisFree(redis);\n    give(kept);\n"),
-        (STARTS, "        give(connect_to(where = &server, options.name));\n"),
-        ("static redisContext *take", "static struct redis_server *where;\n"
-         "static redisContext *connect_to(const struct redis_server *, const char *);\n"
-         "static redisContext *take")],
+        (STARTS, "        give(connect_to(where = &server, options.name));\n"), WHERE],
     "given back before the reply has come": [
         (ASK, '    redisReply *reply = NULL;\n    redisAppendCommand(redis, "INCR guestbook:visitors");\n'
          "    int done = 0;\n    redisBufferWrite(redis, &done);\n"),
@@ -270,6 +266,9 @@ WAITS = ("    pthread_mutex_lock(&lock);\n    while (!is_open)\n"
          "        pthread_cond_wait(&opened, &lock);\n    int number = number_on_door;\n"
          "    pthread_mutex_unlock(&lock);\n")
 UNLOCKED = [(OPENS, "    number_on_door = number;\n    is_open = true;\n"), (TELLS, "")]
+VOLATILE = [*UNLOCKED, (FLAG_LINE, "static volatile bool is_open;\n")]
+ATOMIC = [*UNLOCKED, (FLAG_LINE, "static _Atomic bool is_open;\n")]
+ATOMICS = [*ATOMIC, ("static int number_on_door;\n", "static _Atomic int number_on_door;\n")]
 SPINS = "    while (!is_open)\n        %s;\n    int number = number_on_door;\n"
 AGAIN = ("    pthread_mutex_lock(&lock);\n    while (!is_open) {\n        pthread_mutex_unlock(&lock);\n"
          "        %s;\n        pthread_mutex_lock(&lock);\n    }\n    int number = number_on_door;\n"
@@ -277,19 +276,13 @@ AGAIN = ("    pthread_mutex_lock(&lock);\n    while (!is_open) {\n        pthrea
 NO_LOCK = (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")
 
 FLAG = {
-    "volatile": [(FLAG_LINE, "static volatile bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "")],
-    "volatile, and a sleep": [(FLAG_LINE, "static volatile bool is_open;\n"), *UNLOCKED,
-                              (WAITS, SPINS % "usleep(1000)")],
+    "volatile": [*VOLATILE, (WAITS, SPINS % "")],
+    "volatile, and a sleep": [*VOLATILE, (WAITS, SPINS % "usleep(1000)")],
     "a barrier for the compiler": [*UNLOCKED, (WAITS, SPINS % '__asm__ volatile("" ::: "memory")')],
-    "an atomic flag": [(FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "")],
-    "an atomic flag, and a sleep": [(FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED,
-                                    (WAITS, SPINS % "usleep(1000)")],
-    "two atomics, and a sleep": [
-        ("static int number_on_door;\n", "static _Atomic int number_on_door;\n"),
-        (FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "usleep(1000)")],
-    "two atomics, and a long sleep": [
-        ("static int number_on_door;\n", "static _Atomic int number_on_door;\n"),
-        (FLAG_LINE, "static _Atomic bool is_open;\n"), *UNLOCKED, (WAITS, SPINS % "sleep(60)")],
+    "an atomic flag": [*ATOMIC, (WAITS, SPINS % "")],
+    "an atomic flag, and a sleep": [*ATOMIC, (WAITS, SPINS % "usleep(1000)")],
+    "two atomics, and a sleep": [*ATOMICS, (WAITS, SPINS % "usleep(1000)")],
+    "two atomics, and a long sleep": [*ATOMICS, (WAITS, SPINS % "sleep(60)")],
     "locked for writing only": [(WAITS, SPINS % "usleep(1000)")],
     "a lock, and a loop that yields": [(WAITS, AGAIN % "sched_yield()"),
                                        ("#include <pthread.h>\n", "#include <pthread.h>\n#include <sched.h>\n")],
