@@ -56,7 +56,8 @@ WRONG = (  # line of the one fault, words of it, document
     (4, "installl", "\n```sh\n$ make all\nmake help && make -s installl   # it\n```"),
     (1, "no exercise 07/egde", "`make all EX=07/egde`"), (1, "PRATS=", "`make all PRATS=unit`"),
     (3, "--cores", "\n```sh\ntaskset -c 0 ./epoll --port 0 \\\n    --cores 3\n```"),
-    (1, "--delay", "`compare --delay 3`"), (1, "--wrokers", "The `--wrokers` option."), (1, "--begun", "The `--begun` option."))
+    (1, "--delay", "`compare --delay 3`"),
+    (1, "--wrokers", "The `--wrokers` option."), (1, "--begun", "The `--begun` option."))
 
 
 class Checker(unittest.TestCase):
