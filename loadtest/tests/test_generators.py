@@ -227,11 +227,6 @@ class Intended(unittest.TestCase):
         found = h2load.behind(answers((0.0, 1), (0.010, 1), (0.120, 1), (0.120, 2)), 1, 10)
         self.assertEqual([round(each.ms, 3) for each in found], [1, 1, 101, 92])
 
-    def test_a_request_waits_for_the_one_before_on_its_connection(self):
-        """A request each 20 ms. The first takes 50 ms, so the next two are sent late."""
-        found = h2load.lateness(answers((0.0, 50), (0.050, 5), (0.055, 5), (0.060, 5)), 0.020)
-        self.assertEqual([round(each.ms, 3) for each in found], [50, 35, 20, 5])
-
     def test_another_connection_that_is_on_time_is_not_late(self):
         found = h2load.lateness(answers((0.0, 50), (0.005, 1), (0.025, 1), (0.045, 1), (0.050, 1)), 0.020)
         self.assertEqual([round(each.ms, 3) for each in found], [50, 1, 1, 1, 31])
