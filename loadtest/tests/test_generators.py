@@ -150,21 +150,14 @@ class Reports(unittest.TestCase):
         times = wrk.uncorrected(report["times"], wrk.interval(report, 1))
         self.assertEqual(sum(count for _, count in times), report["requests"])
 
-    def test_commands(self):
+    def test_what_a_run_of_a_second_would_not_show_of_a_command(self):
         words = ab.command("http://x/", 20, "x.csv", seconds=3)
         self.assertLess(words.index("-t"), words.index("-n"))
         self.assertNotIn("-t", ab.command("http://x/", 20, "x.csv", requests=500))
-        self.assertEqual(wrk.command("http://h/", 100, 2.6, 4)[:5],
-                         ["wrk", "-t4", "-c100", "-d3", "--timeout"])
         self.assertIn("-t1", wrk.command("http://h/", 1, 1, 4))  # not more threads than clients
-        self.assertEqual(httperf.command("http://127.0.0.1:81/a/b", 250, 500, 5)[1:7],
-                         ["--server", "127.0.0.1", "--port", "81", "--uri", "/a/b"])
-        self.assertEqual(h2load.command("http://h/", 100, 5, "log", 200, None, 2)[-8:], [
-            "-t", "1", "-c", "100", "-r", "1", "--rate-period=5ms", "http://h/"])
         kept = h2load.command("http://h/", 3000, 5, "log", 3000, 100, 2)
         self.assertIn("--rps=30", kept)
         self.assertEqual(kept[kept.index("-t") + 1], "2")
-        self.assertEqual(curl.list_of(["http://h/1", "http://h/2"], 0.5).count("url = "), 2)
 
     def test_rates_that_h2load_spreads_evenly(self):
         for rate in (0.2, 7, 33, 99, 149, 1234, 25600):

@@ -85,16 +85,20 @@ def kinds(*lines, **options):
 
 
 class Lines(unittest.TestCase):
-    def test_a_call_has_its_times_and_its_result(self):
-        [call], _ = trace.read(['7 10.250000 recvfrom(7, "a) = 3 <1", 2048, 0) = 98 <0.500000>'])
-        self.assertEqual(call, trace.Call(7, "recvfrom", '7, "a) = 3 <1", 2048, 0', 98, None, 10.25, 10.75))
-
-    def test_two_halves_are_one_call(self):
-        calls, _ = trace.read(["7 1.000000 accept4(6,  <unfinished ...>",
-                               "8 1.250000 close(7)        = 0 <0.125000>",
-                               "7 1.500000 <... accept4 resumed>NULL, NULL, 0) = 7 <0.500000>"])
-        self.assertEqual([(call.tid, call.name, call.arguments, call.result, call.end) for call in calls],
-                         [(7, "accept4", "6, NULL, NULL, 0", 7, 1.5), (8, "close", "7", 0, 1.375)])
+    def test_what_is_known_of_a_call(self):
+        """Also of one in two halves, of one that was cut off in its first line, and of half a line."""
+        for lines, known in (
+                (['7 10.250000 recvfrom(7, "a) = 3 <1", 2048, 0) = 98 <0.500000>'],
+                 [trace.Call(7, "recvfrom", '7, "a) = 3 <1", 2048, 0', 98, None, 10.25, 10.75)]),
+                (["7 1.000000 accept4(6,  <unfinished ...>", "8 1.250000 close(7)        = 0 <0.125000>",
+                  "7 1.500000 <... accept4 resumed>NULL, NULL, 0) = 7 <0.500000>"],
+                 [trace.Call(7, "accept4", "6, NULL, NULL, 0", 7, None, 1.0, 1.5),
+                  trace.Call(8, "close", "7", 0, None, 1.25, 1.375)]),
+                (["7 1.0 read(8,  <unfinished ...>) = ?"], [trace.Call(7, "read", "8, ", None, None, 1.0, None)]),
+                (["7 1.0 accept4(6, NULL, NULL, 0) = -1 EAGAIN (Try again) <0.25>"],
+                 [trace.Call(7, "accept4", "6, NULL, NULL, 0", -1, "EAGAIN", 1.0, 1.25, "(Try again)")]),
+                (["7 1.000000 clos", "", "7 2.0"], [])):
+            self.assertEqual(trace.read(lines), (known, {}))
 
     def test_a_thread_that_dies_in_a_call_ends_it(self):
         for last in ([], ["7 2.000000 <... futex resumed>) = ?"],
@@ -103,17 +107,6 @@ class Lines(unittest.TestCase):
                                       *last, "7 2.500000 +++ killed by SIGKILL +++"])
             self.assertEqual([(call.name, call.result, call.end) for call in calls], [("futex", None, 2.5)])
             self.assertEqual(ends, {7: trace.End(2.5, "killed by SIGKILL")})
-
-    def test_a_call_may_begin_and_be_cut_off_in_one_line(self):
-        [call], _ = trace.read(["7 1.000000 read(8,  <unfinished ...>) = ?"])
-        self.assertEqual((call.name, call.result, call.end), ("read", None, None))
-
-    def test_an_error_has_its_name(self):
-        [call], _ = trace.read(["7 1.0 accept4(6, NULL, NULL, 0) = -1 EAGAIN (Try again) <0.2>"])
-        self.assertEqual((call.result, call.error), (-1, "EAGAIN"))
-
-    def test_half_a_line_is_nothing(self):
-        self.assertEqual(trace.read(["7 1.000000 clos", "", "7 2.0"]), ([], {}))
 
 
 class Kinds(unittest.TestCase):
