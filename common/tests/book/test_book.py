@@ -43,6 +43,7 @@ int main(void)
 }
 
 WRONG = (  # line of the one fault, words of it, document
+    (3, "n *= 3;", "```diff 07_epoll/main.c\n if (n > 0) {\n-    n = 2;\n+    n *= 3;\n```"),
     (3, "n *= 2;", "```c 07_epoll/main.c\nif (n > 0) {\n  n *= 2;\n```"),  # moved unevenly
     (6, "n *= 3;", "Text.\n\n```c 07_epoll/main.c\n{\n    if (n > 0) {\n        n *= 3;\n\n        n += 0;\n```"),
     (3, "return n;", "```c 07_epoll/main.c\n{\n    return n;\n}\n```"),  # without a cut

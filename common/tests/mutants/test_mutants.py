@@ -1,9 +1,12 @@
-"""Are the mutants as their document says, do their patches apply, and are a few of them found out?"""
+"""Are the mutants as their document says, do their patches apply, and are a few of them found out?
+And does the judge know a mutant that nobody notices?"""
 
 import collections
 import glob
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 import mutants
@@ -14,6 +17,16 @@ from lib.subjects import servers
 
 LEAST = 20
 QUICK = ["close-overheard", "markup", "two-lengths"]  # built and found out in a few seconds
+
+NO_FAULT = """\
+--- a/01_iterative/main.c
++++ b/01_iterative/main.c
+@@ -1,3 +1,3 @@
+-/* Chapter 1: iterative. One process, one client at a time.
++/* Chapter 1: iterative. One process, and one client at a time.
+  *
+  * The model: accept a client, serve it to the end, close it, accept the next.
+"""
 
 
 class Patches(unittest.TestCase):
@@ -51,9 +64,25 @@ class Patches(unittest.TestCase):
 
 
 class Judged(unittest.TestCase):
-    def test_a_few_are_found_out(self):
+    def setUp(self):
+        self.addCleanup(shutil.rmtree, os.path.join(mutants.BUILT, "tested"), ignore_errors=True)
         self.addCleanup(processes.end_all)
+
+    def test_a_few_are_found_out(self):
         known = mutants.table()
         for verdict in mutants.verdicts([mutants.examine(known[name]) for name in QUICK]):
             with self.subTest(verdict.mutant.name):
                 self.assertEqual(verdict.word, mutants.FOUND_OUT, verdict.why)
+
+    def test_what_nobody_notices_has_survived(self):
+        self.assertEqual(self.verdict(NO_FAULT), mutants.SURVIVED)
+
+    def test_one_that_cannot_be_made_is_an_error(self):
+        self.assertEqual(self.verdict(NO_FAULT.replace("and one client", "*/ and one client")), mutants.FAILED)
+
+    def verdict(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".patch") as file:
+            file.write(text)
+            file.flush()
+            mutant = mutants.Mutant("tested", file.name, "iterative", "", "iterative/the_home_page_is_index_html")
+            return next(mutants.verdicts([mutants.examine(mutant)])).word
