@@ -484,8 +484,8 @@ def apart(prepare="true"):
 APART = apart("mount -t tmpfs none build/mine && mount -t tmpfs none build/serve")
 
 
-def why_not(needs=("unshare", "setsid", "ss", "bash")):
-    for tool in needs:
+def why_not():
+    for tool in NEEDS:
         if not shutil.which(tool):
             return "%s is not installed; make deps brings it" % tool
     for folder in ("build/mine", "build/serve"):
@@ -514,7 +514,7 @@ def show(process):
 def main(arguments):
     path = arguments[-1]
     if "--here" not in arguments:
-        reason = why_not(NEEDS)
+        reason = why_not()
         if reason:
             sys.exit("terminals: " + reason)
         return show(start(path, *arguments[:-1]))

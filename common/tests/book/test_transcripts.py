@@ -17,7 +17,7 @@ PAGES = ["common/README.md", "common/after.md"] + [
 class Transcripts(unittest.TestCase):
     def test_each_command_prints_what_stands_below_it(self):
         """Side by side: the pages mostly wait."""
-        reason = terminals.why_not(terminals.NEEDS) or build()
+        reason = terminals.why_not() or build()
         if reason:
             self.skipTest(reason)
         typing = [(path, terminals.start(path, "--quiet")) for path in PAGES]
