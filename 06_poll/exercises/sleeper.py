@@ -41,15 +41,7 @@ def serves_meanwhile(ex):
                   read="poll(2)")
     expect_no_naps(ex, server, file)
 
-    pages += ex.hold(server, MOST_ASKING - VISITORS, PAGE)
-    ex.wait(lambda: server.unread() <= len(PAGE))  # of the client that has asked twice
-    refused = ex.hold(server, TOO_MANY, PAGE)
-    ex.expect("refused", "503 at once for these %d, because %d wait for Redis" % (
-        TOO_MANY, MOST_ASKING), lambda: [each.status() for each in refused] == [503] * TOO_MANY,
-              within=2, saw=lambda: [each.status() for each in refused], hint=3)
-    ex.expect("wait", "that the others still wait",
-              lambda: not any(page.is_answered() for page in pages))
-
+    turns_away(ex, server, pages)
     ex.did("let Redis reply")
     redis.release()
     for page in [*pages, pages[0]]:
@@ -58,6 +50,18 @@ def serves_meanwhile(ex):
               lambda: redis.counts().incr == len(pages) + 1,
               saw=lambda: "INCR, %s" % how_many(redis.counts().incr, "time"), hint=3)
     ex.expect_end("ends", server)
+
+
+def turns_away(ex, server, pages):
+    """So many wait for Redis that the next ones are refused; adds those that wait to `pages`."""
+    pages += ex.hold(server, MOST_ASKING - VISITORS, PAGE)
+    ex.wait(lambda: server.unread() <= len(PAGE))  # of the client that has asked twice
+    refused = ex.hold(server, TOO_MANY, PAGE)
+    ex.expect("refused", "503 at once for these %d, because %d wait for Redis" % (
+        TOO_MANY, MOST_ASKING), lambda: [each.status() for each in refused] == [503] * TOO_MANY,
+              within=2, saw=lambda: [each.status() for each in refused], hint=3)
+    ex.expect("wait", "that the others still wait",
+              lambda: not any(page.is_answered() for page in pages))
 
 
 def is_not_patient_for_ever(ex):
