@@ -74,6 +74,11 @@ class Lines(unittest.TestCase):
         self.check("3 of 5", LISTEN, FORK % (0.2, 8), (THREAD % (0.3, 9)).replace("7", "8", 1),
                    accept(8, 2.1, 5), accept(9, 2.2, 6), recv(8, 5), recv(9, 6))
 
+    def test_3_of_5_though_one_of_the_processes_got_a_single_client(self):
+        self.check("3 of 5", LISTEN, FORK % (0.2, 8), FORK % (0.25, 9), (THREAD % (0.3, 10)).replace("7", "9", 1),
+                   accept(8, 2.1, 5), accept(9, 2.2, 5), accept(10, 2.3, 6), recv(8, 5), recv(9, 5), recv(10, 6),
+                   says=["The processes differ."])
+
     def test_6_one_call_that_names_all_clients(self):
         call = "7 4.0 %s = 1 <2.0>"
         for polled in ("poll([{fd=3, events=POLLIN}, {fd=5, events=POLLIN}, {fd=6, events=POLLIN}], 3, -1)",

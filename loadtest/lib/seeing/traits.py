@@ -99,8 +99,9 @@ def judge(watched, own, scene):
         return Verdict(None, ["It answered, but no call waited for a client. A trace does not show "
                               "what io_uring does."])
     pids = sorted({each.pid for each in holding})
-    kinds = [within([each for each in tasks if each.pid == pid]) for pid in pids]
-    answer = max(kinds, key=kinds.count)
+    # A process with one client may have threads for more: the kind that most clients have met counts.
+    kinds = {pid: within([each for each in tasks if each.pid == pid]) for pid in pids}
+    answer = Counter(kinds[each.pid] for each in holding for _ in each.awaits).most_common(1)[0][0]
     # A parent without a listening socket has only started the server.
     if len(pids) > 1 or not any(bar.call.name == "listen" for lane in watched.lanes
                                 if lane.pid == pids[0] for bar in lane.bars):
@@ -112,7 +113,7 @@ def judge(watched, own, scene):
         answer += " in front of " + passing(behind, "2", "3")
     told = evidence([each for each in tasks if each.pid in own and each not in behind], scene, clients)
     told += ["Behind it, waited for Redis: %s." % count(behind)] * bool(behind)
-    told += ["The processes differ."] * (len({*kinds}) > 1)
+    told += ["The processes differ."] * (len({*kinds.values()}) > 1)
     in_doubt = len(holding) > 1 and not any(
         each.is_loop or not each.call.startswith("epoll") for each in holding)
     told += ["Each of these may be a loop that has only one client."] * in_doubt
