@@ -8,11 +8,15 @@ TestSuite(memory, .timeout = 30, .init = scratch_make, .fini = scratch_remove);
 
 enum { MIB = 1024 * 1024 };
 
-Test(memory, is_what_the_control_group_allows)
+Test(memory, is_the_least_that_a_control_group_allows)
 {
-    scratch_file("proc/self/cgroup", "0::/a/b\n");
+    scratch_file("proc/self/cgroup", "0::/a/b\n4:memory:/c\n0::/a\n");
     scratch_file("sys/fs/cgroup/a/b/memory.max", "12582912\n");
     expect_number("version 2", memory_limit(scratch), 12 * MIB);
+    scratch_file("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "8388608\n");
+    expect_number("and 1", memory_limit(scratch), 8 * MIB);
+    scratch_file("sys/fs/cgroup/a/memory.max", "4194304\n");
+    expect_number("and a last one", memory_limit(scratch), 4 * MIB);
 }
 
 Test(memory, is_what_a_group_around_it_allows)
