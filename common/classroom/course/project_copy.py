@@ -65,7 +65,7 @@ def files():
 def built():
     """What make has built of all servers, as far as it has."""
     return [os.path.relpath(path, TOP) for pattern in BUILT
-            for path in glob.glob(os.path.join(TOP, pattern))]
+            for path in glob.glob(os.path.join(TOP, pattern)) if os.path.isfile(path)]
 
 
 def copy(paths, target):

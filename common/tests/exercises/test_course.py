@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import place  # first: it says where the rest lies
 import exercises
+import project_copy
 import terminals
 
 COURSE = os.path.join(place.TOP, "common", "classroom", "course", "course")
@@ -36,6 +38,14 @@ class Course(unittest.TestCase):
         self.assertEqual(status, 2, printed)
         self.assertIn("not empty", printed)
         self.assertEqual(os.listdir(there), before)
+
+    def test_a_folder_among_what_is_built_is_not_copied_for_collect(self):
+        """As `make companions` leaves one."""
+        folder = os.path.join(self.folder, "built", "build", "plain", "loadtest")
+        os.makedirs(os.path.join(folder, "companions", "go"))
+        shutil.copy(COURSE, os.path.join(folder, "floor"))
+        with mock.patch.object(project_copy, "TOP", os.path.join(self.folder, "built")):
+            self.assertEqual(project_copy.built(), ["build/plain/loadtest/floor"])
 
     def test_each_exercise_is_there_without_its_solution(self):
         known = exercises.every(self.copy)

@@ -2,6 +2,7 @@
 """typed: every command that a page tells somebody to type, and what runs it as it is typed.
 
     typed.py             types the rows of commands.tsv that say `type`, `stay` or `fail`
+    typed.py --first     those of the first page, and --rest: those of the others
     typed.py --slow      types those that say `slow`: before a release, about two hours
 
 commands.tsv has a row for each command, under the name of a page. The rows of a page are typed in
@@ -223,9 +224,9 @@ def state_of(folder):
     return (git(folder, "status", "--porcelain") + git(folder, "diff")).decode()
 
 
-def type_rows(hows, say=print):
-    """Types the rows of these kinds. Returns the faults. No page may change a file of the project's,
-    as a `make format` that finds something to do would."""
+def type_rows(hows, part, say=print):
+    """Types the rows of these kinds, or a part of them. Returns the faults. No page may change a file of the
+    project's, as a `make format` that finds something to do would."""
     faults = []
     with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
         copy = os.path.join(folder, "zerohttpd")  # as the first page calls it
@@ -233,7 +234,8 @@ def type_rows(hows, say=print):
         history = os.path.exists(os.path.join(copy, ".git"))
         before = history and state_of(copy)
         rows = [row for row in read_table() + measured() if row.how in hows
-                and (history or row.command not in OF_GIT)]
+                and (history or row.command not in OF_GIT)
+                and part in ("all", "first" if row.page == PAGES[0] else "rest")]
         for page in dict.fromkeys(row.page for row in rows):
             session = Session(copy, say)
             try:
@@ -257,7 +259,8 @@ def start(*options):
 def main(arguments):
     if "--here" not in arguments:
         return terminals.show(start(*arguments))
-    faults = type_rows({"slow"} if "--slow" in arguments else {"type", "stay", "fail"})
+    part = "first" if "--first" in arguments else "rest" if "--rest" in arguments else "all"
+    faults = type_rows({"slow"} if "--slow" in arguments else {"type", "stay", "fail"}, part)
     print(*faults, sep="\n")
     return 1 if faults else 0
 
