@@ -16,7 +16,7 @@ RUN   = OUT=$(OUT) PLAIN=$(PLAIN) SAN=$(SAN) SERVERS=$(or $(BIN),.) common/tests
 test: deps-test all
 	@PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' $(RUN) $(PARTS)
 
-## check        its first half minute: the unit tests, and whether the documents are still right
+## check        two parts, in a minute: the unit tests, and whether the documents are still right
 check: $(NEED)-test all
 	@$(RUN) unit book
 
