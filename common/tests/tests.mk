@@ -3,7 +3,7 @@
 ## test         everything; PARTS='unit book' some of it, ONLY='poll/*' one server's cases, SAN= AGAIN=3
 #  SAN: the servers under test are built with sanitizers. AGAIN=3: a case that fails has to fail again,
 #  by itself, within three times. common/tests/README.md says more.
-ALL_PARTS = site unit book servers weather crowds clients grader teaching typed mutants exercises loadtest
+ALL_PARTS = site unit book servers weather crowds clients grader typed mutants teaching exercises loadtest
 PARTS     = $(ALL_PARTS)
 UNKNOWN   = $(filter-out $(ALL_PARTS),$(PARTS))
 ifneq ($(UNKNOWN),)
