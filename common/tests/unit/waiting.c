@@ -108,6 +108,10 @@ Test(waiting, the_idle_are_given_up_after_a_tick_while_memory_is_short)
 {
     struct conn *fresh = join(), *first = join(), *spoke = join(), *last = join();
     struct conn *idle[] = {first, spoke, last};
+    memory_set_budget(1000);
+    cr_assert(memory_reserve(1000));
+    cr_expect(waiting_timeout(&waiting) > TICK_MS, "nobody is idle yet");
+    memory_release(1000);
     for (int i = 0; i < 3; i++)
         tell(idle[i], 1 + i, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
     first->deadline -= TICK_MS, spoke->deadline -= TICK_MS;
@@ -116,7 +120,6 @@ Test(waiting, the_idle_are_given_up_after_a_tick_while_memory_is_short)
     expect_number("there is memory", length(CONN_DONE), 0);
     cr_expect(waiting_timeout(&waiting) > TICK_MS);
 
-    memory_set_budget(1000);
     cr_assert(memory_reserve(1000));
     int ms = waiting_timeout(&waiting);
     cr_expect(ms >= 0 && ms <= TICK_MS, "%d", ms);
