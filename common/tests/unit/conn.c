@@ -629,6 +629,17 @@ TestToEnd(conn, a_large_body_is_given_back_before_its_response_is_sent)
     cr_expect(conn.in.size < 1000, "%zu bytes are kept", conn.in.size);
 }
 
+TestToEnd(conn, a_long_request_line_is_given_back_after_its_response)
+{
+    char request[7100];
+    snprintf(request, sizeof(request), "GET /a.txt?%07000d HTTP/1.1\r\nHost: a\r\n\r\n", 0);
+    open_pair();
+    tell(request);
+    heard();
+    expect_state("answered", CONN_IDLE);
+    expect_number("given back", memory_in_use(), 0);
+}
+
 /* A body in chunks says how long it is only at its end. */
 TestToEnd(conn, a_body_in_chunks_is_taken_of_the_budget_as_it_comes)
 {
