@@ -28,7 +28,7 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
         {{"-p", "80x"}, "'80x'"},
         {{"-p", ""}, "--port"},
         {{"--port"}, "--port"},
-        {{"--bind", "nonsense"}, "'nonsense'"},
+        {{"--bind", "nonsense"}, "--bind 'nonsense': an IPv4 or IPv6 address"},
         {{"--bind", "1.2.3.4.5"}, "'1.2.3.4.5'"},
         {{"--timeout", "soon"}, "'soon'"},
         {{"--timeout", "0"}, "'0'"},
