@@ -19,7 +19,7 @@ SLIDES  = $(DECKS:%=$(BOOK)/%.html)
 PRINTED = $(ORDER:%=$(ROUGH)/%.json)
 TITLE   = -M title='ZeroHTTPd: one guestbook, seven ways to wait' -M lang=en \
     -M author='The ZeroHTTPd authors' -M edition='Version $(EDITION)' -M date='$(DATE)'
-EDITION = $(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
+EDITION = $(shell sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
 DATE    = $(shell git log -1 --format=%cs 2>/dev/null || date -I)
 
 # pandoc drops what is behind a language, and here that is the file which is quoted.
