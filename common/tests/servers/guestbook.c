@@ -114,6 +114,7 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
         check(answer->status == 400, "%s: status %d", cases[i].form, answer->status);
         check(body_has(answer, cases[i].kept), "%s: %s", cases[i].form, answer->body);
         check(body_has(answer, "role=\"alert\""), "does not say why: %s", cases[i].form);
+        check(!body_has(answer, "You are visitor"), "nobody was counted: %s", answer->body);
     }
     check(redis_number("LLEN guestbook:entries") == 0, "something was stored");
 }

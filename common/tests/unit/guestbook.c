@@ -155,6 +155,22 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
     }
 }
 
+/* In Unicode 15.1, White_Space are 25 characters, and Default_Ignorable_Code_Point are 4174. */
+Test(guestbook, as_many_characters_are_blank_as_unicode_says)
+{
+    const int letter[] = {0, 0xc0, 0xe0, 0xf0}, most[] = {0x7f, 0x7ff, 0xffff, 0x10ffff};
+    long blank = 0;
+    for (int c = 0, more = 0; c <= 0x10ffff; c++) {
+        char text[4];
+        more += c > most[more];
+        text[0] = (char)(letter[more] | c >> 6 * more);
+        for (int i = 1; i <= more; i++)
+            text[i] = (char)(0x80 | (c >> 6 * (more - i) & 0x3f));
+        blank += text_is_blank((struct span){text, (size_t)more + 1});
+    }
+    expect_number("and the empty cell of Braille", blank, 25 + 4174 + 1);
+}
+
 /* A form with a name and remarks of so many times `one`. */
 static int post_many(const char *one, int names, int remarks)
 {

@@ -181,6 +181,17 @@ TestToEnd(redis, nothing_is_opened_before_it_is_needed)
     cr_expect(!comes(listener, POLLIN, 0));
 }
 
+TestToEnd(redis, without_a_descriptor_the_reason_is_told)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, limit.rlim_max});
+    int fd = redis_connect(&server), why = errno;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    expect_number("fd", fd, -1);
+    expect_number("errno", why, EMFILE);
+}
+
 /* A Unix socket whose queue is full says EAGAIN at once: it is tried again for as long as
  * connecting may take. */
 TestToEnd(redis, a_full_queue_is_waited_for)

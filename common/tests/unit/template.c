@@ -270,6 +270,24 @@ Test(template, loads_a_template_from_a_file, .init = scratch_make, .fini = scrat
     template_free(page);
 }
 
+/* The clock of a file system may be coarse: two dates may differ in their seconds alone. */
+Test(template, reads_a_file_again_if_either_part_of_its_date_differs, .init = scratch_make,
+     .fini = scratch_remove)
+{
+    struct template t = {.file = "page", .names = names, .lock = PTHREAD_RWLOCK_INITIALIZER};
+    scratch_file("page", "x{{title}}");
+    template_load(&t, scratch_fd, "test");
+    const struct timespec date = t.changed, rows[] = {{date.tv_sec - 1, date.tv_nsec},
+                                                      {date.tv_sec, date.tv_nsec - 1}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        t.changed = rows[i];
+        t.checked = 0;
+        template_check(&t);
+        cr_expect(t.changed.tv_sec == date.tv_sec && t.changed.tv_nsec == date.tv_nsec, "%zu", i);
+    }
+    template_free(t.compiled);
+}
+
 Test(template, says_why_a_file_was_not_loaded, .init = scratch_make, .fini = scratch_remove)
 {
     char error[200];
