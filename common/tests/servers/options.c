@@ -94,7 +94,7 @@ EVERY_SERVER(without_public_or_templates_it_does_not_start)
     check(run_server("--root", place("not-there")) == 1, "not status 1");
     check_complaint("not-there");
     check(run_server("--root", "/proc/self/exe") == 1, "not status 1");
-    check_complaint("/proc/self/exe");
+    check_complaint("--root /proc/self/exe");
 }
 
 #define GUESTBOOK "root/templates/guestbook/index.html"
@@ -196,9 +196,10 @@ EVERY_SERVER(help_and_version_are_no_errors)
     check(!strstr(server_output(), "--workers") == !server_has_workers(), "%s", server_output());
     check(!strstr(server_output(), "--redis-conn") == !server_is("threading") || !server_is_ours(),
           "%s", server_output());
-    static const char *const names[] = {"--help",    "--version", "--bind",       "--redis",
-                                        "--root",    "--timeout", "--keep-alive", "--verbose",
-                                        "--backlog", "--work"};
+    static const char *const names[] = {
+        "-p, --port",       "-b, --bind",    "-r, --redis",   "-d, --root", "-u, --user",
+        "-k, --keep-alive", "-t, --timeout", "-l, --backlog", "-W, --work", "-s, --status",
+        "-v, --verbose",    "-h, --help",    "-V, --version"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         check(strstr(server_output(), names[i]) || !server_is_ours(), "no %s", names[i]);
     char usage[64];
