@@ -94,11 +94,10 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
     } cases[] = {
         {"guest-name=&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=Ada+Byron&guest-remarks=+%0A", "value=\"Ada Byron\""},
+        {"guest-name=Ada+Byron&guest-remarks=a%00b", "value=\"Ada Byron\""},
         {"guest-name=%22%3E%3Cb%3E&guest-remarks=", "value=\"&quot;&gt;&lt;b&gt;\""},
-        {"guest-name=%FF&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=A%0AB&guest-remarks=all+I+typed", "all I typed</textarea>"},
-        {"guest-name=A%E2%80%A8B&guest-remarks=all+I+typed", "all I typed</textarea>"},
-        {"guest-name=Ada+Byron&guest-remarks=a%E2%80%A9b", "value=\"Ada Byron\""},
+        {"guest-name=A%00B&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=1234567890123456789012345678901234567890123456789012345678901234x"
          "&guest-remarks=all+I+typed",
          "all I typed</textarea>"},

@@ -136,7 +136,6 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
         {"empty remarks", "guest-name=Ada&guest-remarks=", "into the remarks"},
         {"blank remarks", "guest-name=Ada&guest-remarks=+%0D%0A%09%0A", "into the remarks"},
         {"a line feed in the name", "guest-name=A%0Ab&guest-remarks=hi", "name holds"},
-        {"a line separator in the name", "guest-name=A%E2%80%A8b&guest-remarks=hi", "name holds"},
         {"a paragraph separator", "guest-name=Ada&guest-remarks=%E2%80%A9", "remarks hold"},
         {"a byte of no encoding", "guest-name=%FF&guest-remarks=hi", "name holds"},
     };
@@ -150,13 +149,13 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
 
 /* How many of the texts that begin and go on with these bytes hold no control character, and are
  * UTF-8. */
-static long count_texts(int first, int last, int len, const char *ends)
+static long count_texts(int first, int last, int len, char end, bool lines)
 {
     long count = 0;
     for (int head = first; head <= last; head++)
         for (int i = 0; i < 1 << 16; i++) {
-            char text[] = {(char)head, (char)(i >> 8), (char)i, ends[0]};
-            count += text_count_characters((struct span){text, (size_t)len}, false) > 0;
+            char text[] = {(char)head, (char)(i >> 8), (char)i, end};
+            count += text_count_characters((struct span){text, (size_t)len}, lines) > 0;
         }
     return count;
 }
@@ -165,12 +164,13 @@ static long count_texts(int first, int last, int len, const char *ends)
 Test(guestbook, as_many_texts_are_utf_8_as_unicode_says)
 {
     const long one = 0x7f - 0x20, two = 0x800 - 0xa0, three = 0x10000 - 0x800 - 0x800 - 2;
-    expect_number("three bytes", count_texts(0, 255, 3, ""),
+    expect_number("three bytes", count_texts(0, 255, 3, 0, false),
                   one * one * one + 2 * one * two + three);
-    expect_number("four, the last lowest", count_texts(0xf0, 0xff, 4, "\x80"), 0x100000 >> 6);
-    expect_number("four, the last highest", count_texts(0xf0, 0xff, 4, "\xbf"), 0x100000 >> 6);
-    expect_number("four, the last below", count_texts(0xf0, 0xff, 4, "\x7f"), 0);
-    expect_number("four, the last above", count_texts(0xf0, 0xff, 4, "\xc0"), 0);
+    expect_number("two, with lines", count_texts(0, 255, 2, 0, true),
+                  ((one + 2) * (one + 2) + two) << 8);
+    for (size_t i = 0; i < 4; i++)
+        expect_number("four", count_texts(0xf0, 0xff, 4, "\x7f\x80\xbf\xc0"[i], false),
+                      i == 1 || i == 2 ? 0x100000 >> 6 : 0);
 }
 
 /* In Unicode 15.1, White_Space are 25 characters, and Default_Ignorable_Code_Point are 4174. */
