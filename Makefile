@@ -22,7 +22,7 @@ LEAKS     = $(if $(findstring address,$(SAN)),$(OUT)/common/tests/leaks_at_exit.
 endif
 
 # These install what they need. Others stop, and name `make deps`. With DEPS=no, neither happens.
-INSTALLING = test compare dials sweep cost xray which connections files burst ramp results
+INSTALLING = test compare dials latency mixes sweep cost xray which connections files burst ramp results
 NEED       = $(if $(filter $(INSTALLING),$(MAKECMDGOALS)),deps,need)
 MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/deps --missing $*)
 

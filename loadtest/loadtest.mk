@@ -22,7 +22,7 @@ EXPERIMENTS  = compare dials sweep mixes cost xray which
 BESIDE_PEERS = connections files burst ramp latency
 ## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
 #  All of them take hours, on a machine that does nothing else.
-results: deps-experiments all instruments companions
+results: deps-compare deps-experiments all instruments companions
 	@PLAIN=$(PLAIN) loadtest/publish $(ONLY)
 
 ## publish-mine packs your latest run of each experiment as one file: loadtest/diff reads it
@@ -37,7 +37,7 @@ soak: all $(NEED)-compare
 explore: $(NEED)-explore
 	@loadtest/explore
 
-$(EXPERIMENTS): deps-compare
+$(EXPERIMENTS) $(BESIDE_PEERS): deps-compare
 $(BESIDE_PEERS): deps-experiments
 $(EXPERIMENTS) $(BESIDE_PEERS): all instruments
 	@PLAIN=$(PLAIN) loadtest/$(if $(filter dials,$@),compare --dials,$@)

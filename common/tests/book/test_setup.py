@@ -11,7 +11,8 @@ import unittest
 import book
 import project
 
-INSTALLING = ("test", "compare", "sweep", "cost", "xray", "connections", "files", "burst", "ramp")
+INSTALLING = ("test", "compare", "dials", "latency", "mixes", "sweep", "cost", "xray", "which", "connections", "files",
+              "burst", "ramp", "results")
 ASKING = ("epoll", "serve", "load", "check", "lint", "mutants", "grade", "soak", "elsewhere",
           "exercise EX=01/queue", "collect FROM=.")
 
@@ -72,6 +73,7 @@ class Make(unittest.TestCase):
                 self.assertEqual((0, ""), (status, err))
                 self.assertLess(-1, out.find("common/tools/deps"))
                 self.assertLess(out.find("common/tools/deps"), out.find("-c common/"))
+                self.assertTrue(re.search("common/tools/deps +(test|compare) ", out))
 
     def test_without_root_the_last_word_is_what_to_type(self):
         """And nothing is built by a compiler that is not there. Nobody can become root here."""
