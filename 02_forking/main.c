@@ -46,7 +46,7 @@ static int claim_waiting_clients(const struct worker *worker)
     return board->waiting ? atomic_exchange(&board->waiting, 0) : 0;
 }
 
-/* Called in a child before it first waits for its client. Most children never wait, and skip it. */
+/* Called in a child before it first waits for a request. Most children never do, and skip it. */
 static void prepare_to_wait(void)
 {
     children_die_first();

@@ -94,7 +94,7 @@ static void unwatch_client(struct client *client)
 }
 
 /* redis_async.c opens and closes Redis' connection, and sets the events that it waits for. Before
- * the loop sleeps, it tells the kernel what has changed. (A closed connection is not watched.) */
+ * the loop sleeps, this tells the kernel what has changed. (A closed connection is not watched.) */
 static void watch_redis(void)
 {
     static unsigned seen;

@@ -2,7 +2,7 @@
  *
  *  - A worker is a process, a thread, or an event loop that serves clients. Each
  *    has a slot of whole cache lines, so that no two workers write to one line.
- *  - Only its worker writes to a slot. Any process or thread may read it at any
+ *  - Only its worker writes to a slot that is claimed. Any process or thread may read it at any
  *    time, without a lock.
  *  - Counters never go back. The next owner of a slot counts on where the last
  *    one stopped, so the sums over all slots hold for the whole run.
@@ -40,8 +40,8 @@ struct board {
     int count;        /* of slots */
     int next;         /* where board_claim() looks first; only it uses this */
     _Atomic int used; /* slots [0, used) have had an owner; the memory of the rest is untouched */
-    _Atomic int waiting; /* chapter 2: this many clients wait, and all --workers children are alive.
-                            The parent sets it, and one child resets it */
+    _Atomic int waiting; /* chapter 2: this many clients wait, and no child can be made for them.
+                            The parent sets it. It or the first child that asks resets it */
     struct board_slot slots[];
 };
 

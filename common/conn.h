@@ -89,8 +89,9 @@ enum conn_state conn_reply(struct conn *, const redisReply *, int why);
 
 /* To be called when the deadline has passed. The caller may be late, so bytes that have come by
  * now, or that can be sent now, still count: the connection gets one more turn. Otherwise an
- * unfinished request is refused with 408, and a connection in another state ends. Returns the new
- * state. Not to be called at CONN_ASKING: the code that asks Redis has its own time limit. */
+ * unfinished request is refused with 408, and a connection in another state ends, or lingers while
+ * the client takes its responses. Returns the new state. Not to be called at CONN_ASKING: the code
+ * that asks Redis has its own time limit. */
 enum conn_state conn_expire(struct conn *);
 
 /* May this connection be closed in favour of a client that waits? It may if no response is due or

@@ -29,12 +29,12 @@ enum {
     HTTP_MAX_REQUEST = 2 * HTTP_MAX_EMPTY_LINES + HTTP_MAX_REQUEST_LINE + 2 + HTTP_MAX_FIELD_BYTES +
                        2 + HTTP_MAX_BODY + HTTP_MAX_CHUNK_LINE + 2,
 
-    HTTP_MAX_HEAD = 1024, /* http_format_head() without the response's Location */
+    HTTP_MAX_HEAD = 1024, /* http_format_head() without `location` and `fields` */
     HTTP_DATE_SIZE = 30,  /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
 };
 
 /* The methods that a route can have. The others of RFC 9110, and PATCH of RFC 5789, are known, and
- * refused with 405. */
+ * refused with 405 (CONNECT with a host and a port as its target: 400). */
 enum http_method {
     HTTP_UNKNOWN = 0, /* any other token: 501 */
     HTTP_GET = 1,
@@ -71,7 +71,7 @@ struct http_parser {
     size_t host, host_len;   /* value of the Host field */
     size_t body;             /* where the body begins */
     size_t body_len;         /* bytes of it already in place */
-    size_t remaining;        /* bytes of the body, or of the chunk, still to come */
+    size_t remaining;        /* Content-Length; or bytes of the chunk that are still to come */
     size_t field_bytes;      /* header and trailer lines so far */
     uint64_t content_length; /* the largest number stands for all larger ones */
     int field_count, empty_lines, minor, hosts;

@@ -20,8 +20,8 @@ int net_listen(const struct options *, bool blocking);
 /* Prints where the server listens. It is ready then. */
 void net_announce(const struct options *, int listener);
 
-/* Is this an address of the loopback interface, which only this machine has? And is the other end
- * of this socket on this machine? (The other end of a Unix socket always is.) */
+/* Is this an address of the loopback interface, which only this machine has? And does the other end
+ * of this socket have one, or is it a Unix socket? */
 bool net_is_loopback(const struct sockaddr *);
 bool net_peer_is_local(int fd);
 

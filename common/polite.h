@@ -20,9 +20,9 @@
 bool polite_may_keep(const struct worker *, bool next_has_come, int *in_a_row);
 
 /* Must a silent connection, which owes no response, make way? `is_new`: it was accepted a moment
- * ago. Whoever claims a waiting client promises to make way for it (chapter 2). So this is asked
- * only of a connection that may be closed. Before it is, the caller looks once more whether a
- * request has come. */
+ * ago. This claims the waiting clients (chapter 2), so it is asked only of a connection that may
+ * be closed. Before it is, the caller looks once more whether a request has come. If it stays, the
+ * parent tells of the clients again. */
 bool polite_must_make_way(const struct worker *, bool is_new);
 
 /* How long a worker has waited for its client to take responses, and what the client had taken of

@@ -46,8 +46,8 @@ struct redis_server {
 /* Finds Redis where --redis says, and resolves its name. A bad --redis ends the program with status
  * 2. If Redis does not answer, prints one line on standard error, and the server starts all the
  * same. If --redis has no password, the environment variable REDISCLI_AUTH may hold it, as for
- * redis-cli. A user without either is bad. To be called before the first fork, so that all children
- * share the memory of what was printed. */
+ * redis-cli. A user without either ends the program with status 1. To be called before the first
+ * fork, so that all children share the memory of what was printed. */
 void redis_find(struct redis_server *, const struct options *);
 
 /* Reads "host:port", "[address]:port", either of them behind "redis://", perhaps with "user@",
@@ -80,9 +80,9 @@ struct redis_command {
     size_t len;
 };
 
-/* Puts a command that is asked again and again into Redis' protocol, once, at start. Otherwise a
- * quarter of all instructions for a short page would be spent on that. The bytes are never freed.
- * Without memory the command stays as it was. */
+/* Puts a command into Redis' protocol. redisFreeCommand() frees its `bytes`. A command that is
+ * asked again and again is prepared once, at start, and never freed, which saves a quarter of all
+ * instructions for a short page. Without memory the command stays as it was. */
 void redis_prepare(struct redis_command *);
 
 /* Are there bytes that have not become a reply yet? */

@@ -21,12 +21,12 @@ void stop_release_signals(void);
 
 bool stop_requested(void);
 
-/* Have STOP_MS passed since the signal? Then Redis is not asked any more. */
+/* Have STOP_MS passed since the signal? Then chapters 1 to 5 do not ask Redis any more. */
 bool stop_time_is_over(void);
 
 /* How long workers may take to end, in ms: STOP_MS, the reply to a command that Redis was asked
- * just before, and ticks to notice. None is killed earlier, because a client shall hear of an entry
- * that Redis has stored. */
+ * just before, and ticks to notice. So a client hears of an entry that Redis has stored, unless the
+ * connection to Redis had to be made first and all of it was slow. */
 int stop_grace_ms(const struct options *);
 
 /* The same for an event loop, which reads signals from a descriptor: blocks them, and returns a

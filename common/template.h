@@ -57,9 +57,9 @@ struct compiled *template_compile(const char *file, struct span text,
                                   size_t error_size);
 
 /* Reads `file`, relative to the directory `root`, and compiles it like template_compile(). If it
- * returns NULL, errno says why the file could not be read, or is 0 if it could. Never blocks: it
- * takes regular files only (else EINVAL), of up to TEMPLATE_MAX_SIZE bytes (else EFBIG). An empty
- * file is no template: somebody is just writing it. */
+ * returns NULL, errno says why the file could not be read, or is ENOMEM, or 0 if its text is wrong.
+ * Never blocks: it takes regular files only (else EISDIR or EINVAL), of up to TEMPLATE_MAX_SIZE
+ * bytes (else EFBIG). An empty file is no template: somebody is just writing it. */
 struct compiled *template_read(int root, const char *file, const struct template_name *names,
                                char *error, size_t error_size);
 
