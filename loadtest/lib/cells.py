@@ -117,9 +117,11 @@ class Cell:
 
     @property
     def micros(self):
-        """CPU microseconds per request, of the server's whole process tree; None if not known."""
+        """CPU microseconds per request, of the server's whole process tree; None if not known. All of an
+        open loop is within the meter's time."""
         used = self.reading.cpu_us
-        return None if used is None or not self.rate else used / (self.rate * self.reading.seconds)
+        requests = self.requests if self.spot.rate else self.rate * self.reading.seconds
+        return None if used is None or not requests else used / requests
 
     @property
     def bound(self):
@@ -246,17 +248,18 @@ def time_with_wrk(shot):
         if not answered_once(shot, started):
             cell.remarks.append(BEGAN_EARLY)
         shot.begin()
-        before, end = shot.served(), time.monotonic() + run.most_seconds
-        pause, done = run.seconds, 0
+        before, pause, done = shot.served(), run.seconds, 0
+        began = ended = time.monotonic()  # as the pages, between two looks at Redis
+        end = began + run.most_seconds
         while pause > 0 and not any(map(processes.has_ended, started)):
             time.sleep(pause)
-            done = shot.served() - before
+            done, ended = shot.served() - before, time.monotonic()
             is_enough = done >= cell.least or not shot.asks_redis
             pause = 0 if is_enough else min(max(
                 0.1, (cell.least - done) / (done or 1) * run.seconds), end - time.monotonic())
         shot.end()
         if shot.asks_redis:
-            cell.pages, cell.seconds = done, cell.reading.seconds
+            cell.pages, cell.seconds = done, ended - began
 
     load(shot.save_as + "-warmup", lambda _: time.sleep(warm_up_seconds(run)))
     run.redis.settle()
@@ -297,7 +300,8 @@ def offer_with_h2load(shot, kept=False):
     clients = min(shot.room, round(max(spot.clients, rate / h2load.MOST_RPS, waiting))) if kept else None
 
     def load(save_as, seconds):
-        return h2load.offer(shot.url, rate, seconds, shot.place, save_as, TIMEOUT_SECONDS, clients, LATE_MS / 1000)
+        return h2load.offer(shot.url, rate, seconds, shot.place, save_as, TIMEOUT_SECONDS, clients, LATE_MS / 1000,
+                            ended=shot.end)
 
     def measured():
         found, answers = load(shot.save_as, run.seconds)

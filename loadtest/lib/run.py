@@ -292,7 +292,7 @@ class Run:
         """How wide the interval of the floor's median is, in percent, as (median, most) of its
         cells; nothing if there is no such cell with several rounds."""
         floor = [cell for cell in self.cells if getattr(cell, "spot", None)
-                 and cell.spot.subject == "floor"]
+                 and cell.spot.subject == "floor" and not cell.spot.rate]  # which it would only repeat
         spreads = [spot.rate.width_percent for spot in rounds.by_spot(floor).values()
                    if len(spot.clean) > 1]
         return (statistics.median(spreads), max(spreads)) if spreads else ()

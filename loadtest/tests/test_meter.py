@@ -125,13 +125,16 @@ class Alive(unittest.TestCase):
     def test_looking_at_a_crowd_costs_little(self):
         process = self.start("import os\nfor _ in range(500):\n"
                              "    if not os.fork(): time.sleep(60)\n"
-                             "print(flush=True); sys.stdin.read()")
+                             "print(flush=True); burn(60)")
         process.stdout.readline()
         with meter.Meter(process.pid, ALONE) as measured:
             time.sleep(1.5)
         self.assertEqual(measured.reading.processes, 501)
         self.assertGreater(measured._memory.looks, 1)
         self.assertLess(measured._memory.seconds, 0.1)
+        with meter.Meter(process.pid, ALONE) as short:
+            time.sleep(0.2)
+        self.assertLess(short.reading.cpu_us, short.reading.seconds * 1.05e6)  # it has one thread that works
 
 
 class Verdicts(unittest.TestCase):

@@ -102,8 +102,6 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
          "&guest-remarks=all+I+typed",
          "all I typed</textarea>"},
         {"guest-name=Ada", "<form"},
-        {"guest-name=Ada&guest-remarks=a&guest-remarks=b", "<form"},
-        {"guest-name=Ada&guest-remarks=%zz", "<form"},
         {"", "<form"},
     };
     start_redis();

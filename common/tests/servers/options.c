@@ -20,7 +20,6 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
     static const struct {
         const char *words[3], *what;
     } cases[] = {
-        {{"--nonsense"}, "--nonsense"},
         {{"-x"}, "-x"},
         {{"extra"}, "'extra'"},
         {{"--port", "70000"}, "--port '70000': a whole number from 0 to 65535"},

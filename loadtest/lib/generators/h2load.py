@@ -51,11 +51,11 @@ class Answer(NamedTuple):
         return self.start_s + self.ms / 1000
 
 
-def offer(url, rate, seconds, place, save_as, timeout_seconds=5, clients=None, late_seconds=0):
+def offer(url, rate, seconds, place, save_as, timeout_seconds=5, clients=None, late_seconds=0, ended=lambda: None):
     """Offers `rate` requests a second for so long: on new connections, or on `clients` kept ones.
     Returns the Load and the Answers, which count from the moments intended. In time is what was
     answered at most so many seconds after the end. h2load's output is kept in `save_as` with .txt and
-    .tsv."""
+    .tsv. Once it has ended, and before that is read, ended() is called."""
     requests = max(1, round(rate * seconds))
     log = save_as + ".tsv"
     with open(log, "wb"):
@@ -63,6 +63,7 @@ def offer(url, rate, seconds, place, save_as, timeout_seconds=5, clients=None, l
     words = command(url, requests, timeout_seconds, log, rate, clients, len(place.cores or [0]))
     limit = 2 * (seconds + timeout_seconds) + GRACE_SECONDS
     [text] = load.run("h2load", [(place, words)], save_as, limit)
+    ended()
     answers = parse_log(processes.printed(log))
     answers = lateness(answers, clients / rate) if clients else behind(answers, *pace(rate))
     return parse(text, answers, seconds + late_seconds), answers

@@ -82,16 +82,18 @@ class Tree:
         self.others = others
         self._ours = set(others)
         self._strangers = set()
+        self._lock = threading.Lock()  # Memory looks in a thread of its own
 
     def pids(self):
         """The pids of all its processes now."""
-        listed = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
-        self._ours &= listed
-        self._strangers &= listed
-        new = everybody(listed - self._ours - self._strangers)
-        self._ours = family(self._root, new, self._ours)
-        self._strangers.update(stat.pid for stat in new if stat.pid not in self._ours)
-        return list(self._ours)
+        with self._lock:
+            listed = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
+            self._ours &= listed
+            self._strangers &= listed
+            new = everybody(listed - self._ours - self._strangers)
+            self._ours = family(self._root, new, self._ours)
+            self._strangers.update(stat.pid for stat in new if stat.pid not in self._ours)
+            return list(self._ours)
 
     def stats(self):
         return everybody(self.pids())
@@ -444,18 +446,17 @@ class Meter:
         text = read("/proc/stat")
         every = {core: core_ticks(core, text) for cores in self._pinned for core in cores}
         client = processes.cpu_seconds(_with_children, [self._pid, *self._tree.others, *self._redis])
-        return time.monotonic(), every, client, sum(map(_with_children, self._redis))
+        redis = sum(map(_with_children, self._redis))
+        server = cpu_seconds(self._tree.stats())  # last before the clock: a rate is made of the two
+        return time.monotonic(), every, client, redis, server
 
     def _accounts(self):
-        stats = self._tree.stats()
-        return (cpu_seconds(stats), threads_of([stat.pid for stat in stats]),
-                network_record(self._hosts))
+        return threads_of(self._tree.pids()), network_record(self._hosts)
 
     def _read(self, cores, accounts):
-        (began, before, client, redis), (ended, after, client_now, redis_now) = (
+        (began, before, client, redis, cpu_before), (ended, after, client_now, redis_now, cpu) = (
             self._cores_before, cores)
-        (cpu_before, threads_before, record_before), (cpu, threads, record) = (
-            self._before, accounts)
+        (threads_before, record_before), (threads, record) = self._before, accounts
         percent = 100 / (ended - began)
         seconds = max(0.0, cpu - cpu_before)
         threads = threads_between(threads_before, threads)
