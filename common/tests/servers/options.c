@@ -23,7 +23,6 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
         {{"-x"}, "-x"},
         {{"extra"}, "'extra'"},
         {{"--port", "70000"}, "--port '70000': a whole number from 0 to 65535"},
-        {{"--port"}, "--port"},
         {{"--bind", "nonsense"}, "--bind 'nonsense': an IPv4 or IPv6 address"},
         {{"--timeout", "0"}, "'0'"},
         {{"--keep-alive", "-1"}, "'-1'"},
