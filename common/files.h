@@ -40,7 +40,7 @@ bool files_open_root(int parent, const char *name);
 int files_open(const char *path, struct file *);
 
 /* The same, but the bytes of a small file (1 byte to 16 KiB) are appended to `small`, and file->fd
- * is -1. They were read within the last second. A file of which that fails stays open. */
+ * is -1. They were read within the last second. If that fails, the file is open. */
 int files_load(const char *path, struct file *, struct buffer *small);
 
 /* Applies the request's preconditions (RFC 9110, 13.2.2) and its range (14.2) to an open file.
