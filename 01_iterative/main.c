@@ -15,11 +15,7 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "start.h"
-#include "stop.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -46,8 +42,7 @@ int main(int argc, char **argv)
     options_parse(&options, argc, argv, "iterative", 0);
     struct board *board =
         start_server(&options, &server, 1, STATUS_PROCESSES, "one process, one client at a time");
-    if (!redis_pool_open(&redis, &server, 1))
-        process_die(options.name, "cannot start: %s", strerror(errno));
+    redis_pool_open(&redis, &server, 1);
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     net_announce(&options, listener);

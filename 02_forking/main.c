@@ -17,43 +17,17 @@
  */
 #include "board.h"
 #include "children.h"
-#include "clock.h"
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "start.h"
-#include "stop.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct board *board; /* memory that parent and children share: mapped before any fork */
 static pid_t parent;
-
-/* In a child: how many clients wait because the parent may have no more children? The parent
- * writes that number on the board. The first child that asks takes it, closes its idle connection
- * and exits; the children that ask later find 0. If one free place was not enough, the parent
- * writes the number again. */
-static int claim_waiting_clients(const struct worker *worker)
-{
-    (void)worker;
-    if (stop_requested())
-        return 1;
-    return board->waiting ? atomic_exchange(&board->waiting, 0) : 0;
-}
-
-/* Called in a child before it first waits for a request. Most children never do, and skip it. */
-static void prepare_to_wait(void)
-{
-    children_die_first();
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child whose parent is killed shall stop, too... */
-    if (getppid() != parent)
-        raise(SIGTERM); /* ...even if the parent died before that call */
-}
 
 /* The child's whole life. It begins with a copy of everything that the parent
  * has. It closes the descriptor it does not need, and opens its own connection
@@ -63,12 +37,14 @@ static _Noreturn void serve_in_child(struct worker *worker, int client,
                                      const struct redis_server *server)
 {
     struct redis_pool redis;
-    close(worker->listener); /* only the parent accepts */
+    close(worker->listener);          /* only the parent accepts */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child whose parent is killed shall stop, too... */
+    if (getppid() != parent)
+        raise(SIGTERM); /* ...even if the parent died before that call */
     worker->slot->owner = getpid();
-    if (redis_pool_open(&redis, server, 1)) { /* connects only if the request needs it */
-        serve_client(worker, client, &redis); /* owns client now, closes it */
-        redis_pool_close(&redis);
-    }
+    redis_pool_open(&redis, server, 1);   /* connects only if the request needs it */
+    serve_client(worker, client, &redis); /* owns client now, closes it */
+    redis_pool_close(&redis);
     _exit(0); /* exit() would also print what the parent's stdio buffers hold */
 }
 
@@ -78,7 +54,6 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
                        struct children *children)
 {
     worker->slot = board_claim(board, parent);
-    app_check_templates(); /* here, or every child would have to */
     pid_t pid = fork();
     while (pid < 0 && children->by_pid && !stop_requested()) {
         /* No process left: a limit, like --workers. Wait until a child has made way. */
@@ -95,13 +70,7 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
         return;
     }
     close(client); /* the connection ends when the child closes its copy too */
-    if (!children_add(children, pid, worker->slot)) {
-        /* No memory to note the child. Ask it to stop after this request, and wait until it has
-         * ended, as chapter 1 would. A signal interrupts waitpid() (EINTR): call it again. */
-        kill(pid, SIGTERM);
-        TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
-        board_release(worker->slot);
-    }
+    children_add(children, pid, worker->slot);
 }
 
 /* The parent's loop: reap the children that have ended, wait if there are too many, accept, fork.
@@ -143,8 +112,8 @@ int main(int argc, char **argv)
 
     struct worker worker = {
         .options = &options,
-        .claim_waiting_clients = claim_waiting_clients,
-        .before_waiting = prepare_to_wait,
+        .board = board,
+        .claim_waiting_clients = serve_announced_clients, /* the parent writes them on the board */
         .listener = listener,
     };
     accept_and_fork(&worker, &server, &children);

@@ -14,17 +14,13 @@
  */
 #include "board.h"
 #include "children.h"
-#include "clock.h"
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "start.h"
-#include "stop.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -40,10 +36,10 @@ static _Noreturn void serve_clients(struct worker *worker, const struct redis_se
     struct redis_pool redis;
     children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent... */
-    if (getppid() != parent || !redis_pool_open(&redis, server, 1))
+    if (getppid() != parent)
         _exit(1); /* ...not even one whose parent died before that call */
     worker->slot->owner = getpid();
-    children_die_first();
+    redis_pool_open(&redis, server, 1);
     while (!stop_requested()) {
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
@@ -65,14 +61,8 @@ static bool fork_missing_workers(struct children *children, struct worker *worke
         pid_t pid = fork();
         if (pid == 0)
             serve_clients(worker, server, parent);
-        if (pid > 0 && children_add(children, pid, worker->slot))
-            continue;
-        if (pid > 0) { /* no memory for its record: it must not stay */
-            kill(pid, SIGKILL);
-            waitpid(pid, NULL, 0);
-        }
-        board_release(worker->slot);
-        return false;
+        if (!children_add(children, pid, worker->slot))
+            return false;
     }
     return true;
 }

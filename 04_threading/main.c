@@ -17,21 +17,15 @@
  * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_timedwait(3), pthreads(7)
  */
 #include "board.h"
-#include "clock.h"
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "start.h"
-#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { STACK_BYTES = 256 * 1024 }; /* several times what the deepest calls need */
@@ -39,9 +33,7 @@ enum { STACK_BYTES = 256 * 1024 }; /* several times what the deepest calls need 
 /* What all threads share, and why each part is safe. */
 static struct redis_pool redis; /* has a lock of its own */
 static struct board *board;     /* only the main thread claims slots */
-static pid_t process;           /* the process ID, which never changes */
 static int alive;               /* how many threads; read and written only with `lock` held */
-static _Atomic bool way_needed; /* by a client in hand; the thread that takes it makes way */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
 
@@ -74,15 +66,6 @@ static bool wait_for_threads(int most, int ms)
     return enough;
 }
 
-/* How many clients wait for a thread? None, as long as more threads may be created. */
-static int claim_waiting_clients(const struct worker *worker)
-{
-    if (stop_requested() || atomic_exchange(&way_needed, false))
-        return 1;
-    bool has_room = add_threads(0) < worker->options->workers;
-    return has_room ? 0 : net_accept_queue_length(worker->listener);
-}
-
 /* A thread's whole life. */
 static void *serve_one_client(void *argument)
 {
@@ -96,10 +79,39 @@ static void *serve_one_client(void *argument)
     return NULL;
 }
 
-/* Detached: nobody joins the thread, so its stack is freed as soon as it ends. It blocks all
- * signals, because they are meant to interrupt the main thread's accept4(). */
-static pthread_attr_t thread_attributes(void)
+/* Hands the client to a new thread. The thread is counted before it exists, because it may have
+ * ended by the time pthread_create() returns. */
+static void create_thread(const struct worker *pattern, int client,
+                          const pthread_attr_t *attributes)
 {
+    pthread_t thread;
+    struct task *task = malloc(sizeof(*task));
+    if (!task) { /* not even memory for a 503 */
+        close(client);
+        return;
+    }
+    *task = (struct task){.client = client, .worker = *pattern};
+    task->worker.slot = board_claim(board, getpid());
+    int others = add_threads(+1) - 1;
+    while (pthread_create(&thread, attributes, serve_one_client, task) != 0) {
+        if (others == 0 || stop_requested()) { /* nobody can make way: 503 */
+            serve_unavailable(&task->worker, client);
+            board_release(task->worker.slot);
+            free(task);
+            add_threads(-1);
+            return;
+        }
+        /* No thread left: a limit, like --workers. Wait until another one has made way. */
+        board->waiting = 1 + net_accept_queue_length(pattern->listener);
+        wait_for_threads(others, TICK_MS / 4);
+        others = add_threads(0) - 1;
+    }
+}
+
+static void accept_and_create(const struct worker *pattern)
+{
+    /* Detached: nobody joins the thread, so its stack is freed as soon as it ends. It blocks all
+     * signals, because they are meant to interrupt the main thread's accept4(). */
     pthread_attr_t attributes;
     sigset_t all;
     sigfillset(&all);
@@ -107,51 +119,14 @@ static pthread_attr_t thread_attributes(void)
     pthread_attr_setsigmask_np(&attributes, &all);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    return attributes;
-}
 
-/* The system has no thread left: a cap, like --workers. Asks one of the threads to make way, and
- * waits for a moment. Returns false if there is none. (The client's own is counted already.) */
-static bool wait_for_way(void)
-{
-    int now = add_threads(0);
-    if (now == 1 || stop_requested())
-        return false;
-    way_needed = true;
-    wait_for_threads(now - 1, TICK_MS / 4);
-    way_needed = false;
-    return true;
-}
-
-/* Hands the client to a new thread. The thread is counted before it exists, because it may have
- * ended by the time pthread_create() returns. */
-static void create_thread(const struct worker *pattern, int client,
-                          const pthread_attr_t *attributes)
-{
-    pthread_t thread;
-    struct worker worker = *pattern;
-    struct task *task = malloc(sizeof(*task));
-    worker.slot = board_claim(board, process);
-    if (task) {
-        *task = (struct task){.client = client, .worker = worker};
-        add_threads(+1);
-        do
-            if (pthread_create(&thread, attributes, serve_one_client, task) == 0)
-                return;
-        while (wait_for_way());
-        add_threads(-1);
-    }
-    serve_unavailable(&worker, client); /* no thread could make way: 503 */
-    board_release(worker.slot);
-    free(task);
-}
-
-static void accept_and_create(const struct worker *pattern)
-{
-    pthread_attr_t attributes = thread_attributes();
     while (!stop_requested()) {
-        if (!wait_for_threads(pattern->options->workers - 1, TICK_MS))
+        if (add_threads(0) == pattern->options->workers) {
+            board->waiting = net_accept_queue_length(pattern->listener);
+            wait_for_threads(pattern->options->workers - 1, TICK_MS / 4);
             continue; /* at the cap: the next client waits in the accept queue */
+        }
+        board->waiting = 0;
         int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             create_thread(pattern, client, &attributes);
@@ -169,9 +144,7 @@ int main(int argc, char **argv)
     options_parse_with_pool(&options, argc, argv, "threading", 16384, OPTIONS_TEAM);
     board = start_server(&options, &server, options.workers, STATUS_THREADS,
                          "a thread for every connection");
-    process = getpid();
-    if (!redis_pool_open(&redis, &server, options.pool))
-        process_die(options.name, "cannot start: %s", strerror(errno));
+    redis_pool_open(&redis, &server, options.pool);
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     process_reserve_descriptors(options.workers + options.pool);
@@ -179,7 +152,8 @@ int main(int argc, char **argv)
 
     accept_and_create(&(struct worker){
         .options = &options,
-        .claim_waiting_clients = claim_waiting_clients,
+        .board = board,
+        .claim_waiting_clients = serve_announced_clients, /* as in chapter 2 */
         .listener = listener,
     });
 

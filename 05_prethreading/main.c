@@ -18,8 +18,6 @@
 #include "net.h"
 #include "process.h"
 #include "serve.h"
-#include "start.h"
-#include "stop.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 /* What belongs to one thread alone. Each member begins a cache line of its own. */
@@ -67,8 +64,7 @@ static struct member *create_threads(const struct options *options, int listener
             .claim_waiting_clients = serve_waiting_clients,
             .listener = listener,
         };
-        if (!redis_pool_open(&member->redis, server, 1))
-            process_die(options->name, "cannot start: %s", strerror(errno));
+        redis_pool_open(&member->redis, server, 1);
         int error = pthread_create(&member->thread, NULL, serve_clients, member);
         if (error)
             process_die(options->name, "cannot create %d threads: %s; try --workers with fewer",
@@ -78,8 +74,7 @@ static struct member *create_threads(const struct options *options, int listener
 }
 
 /* Waits until all threads have finished their clients. A thread that is still busy at the deadline
- * ends with the program. (The wall clock decides. The monotonic clock would need
- * pthread_clockjoin_np(), which the thread sanitizer does not know yet.) */
+ * ends with the program. (For the monotonic clock, the thread sanitizer does not know the call.) */
 static void join_threads(struct member *team, const struct options *options)
 {
     struct timespec deadline;

@@ -4,7 +4,7 @@
  * least one of them. The loop then does all work that needs no waiting, and sleeps
  * again. In chapter 5 a thread's stack remembered how far its client had got. Here an
  * object with a state (conn.h) does. All clients in one state wait for the same thing,
- * and are in one queue (waiting.h).
+ * and are in one queue (loop.h).
  *
  * What blocks whom: the loop never waits for a single client, nor for Redis alone. But
  * all clients share its thread. A page that computes for 20 ms makes every one of them
@@ -17,33 +17,17 @@
  * poll(2), accept4(2), signalfd(2), fcntl(2) O_NONBLOCK
  */
 #include "board.h"
-#include "clock.h"
-#include "conn.h"
+#include "loop.h"
 #include "net.h"
 #include "process.h"
-#include "redis_async.h"
-#include "start.h"
-#include "stop.h"
-#include "waiting.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPTS_A_ROUND = 64 }; /* so that a burst of new clients does not starve the others */
-
-/* ---- the loop's state: one thread uses it, so it needs no lock ------------------------------ */
-
-static struct worker worker;
-static struct waiting waiting;   /* every client, in the queue of its state */
-static struct redis_async redis; /* one connection, which all clients share */
-static int listener;             /* -1 once the server is stopping */
-static int signals;
-/* When descriptors or memory run out, clients are accepted again at this time (clock_now_ms()). */
-static int64_t accept_paused_until;
+static struct loop loop; /* every client, in the queue of its state */
 
 /* What poll() is asked about, and whose[i], the client that fds[i] belongs to. Both arrays
  * are filled anew in each round, from the queues, so no entry names a client that is gone. */
@@ -52,55 +36,6 @@ static struct conn **whose;
 static int count, room; /* entries in use, and entries that fit */
 
 enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients begin at CLIENTS */
-
-/* ---- clients ------------------------------------------------------------------------------- */
-
-/* The command of a client in CONN_ASKING goes into a buffer for Redis, which is sent at the end of
- * the round. The client joins the queue of its state at once, whatever that state is. */
-static void queue_client(struct conn *client)
-{
-    int why;
-    if (client->state == CONN_ASKING &&
-        (why = redis_async_ask(&redis, &client->app.ask, client)) != 0) {
-        conn_reply(client, NULL, why);
-        conn_advance(client);
-    }
-    waiting_update(&waiting, client);
-}
-
-/* Something has happened on a connection: the client goes on as far as it can without waiting. */
-static void advance_client(struct conn *client)
-{
-    conn_advance(client);
-    queue_client(client);
-}
-
-/* redis_async.c calls this with the reply to a client's command, or with NULL and the reason. */
-static void on_reply(void *client, const redisReply *reply, int why)
-{
-    conn_reply(client, reply, why);
-    advance_client(client);
-}
-
-/* Accepts the clients in the accept queue. If descriptors or memory run out, the loop accepts no
- * client for a tick, because poll() would report the same client again at once. */
-static void accept_clients(void)
-{
-    for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        struct conn *client = fd >= 0 ? malloc(sizeof(*client)) : NULL;
-        if (!client) {
-            if (net_out_of_resources(errno))
-                accept_paused_until = clock_now_ms() + TICK_MS;
-            if (fd >= 0)
-                close(fd);
-            return;
-        }
-        conn_open(client, fd, &worker); /* owns fd now */
-        waiting_add(&waiting, client);  /* owns client now */
-        advance_client(client);         /* its request has often come already */
-    }
-}
 
 /* ---- what poll() is asked ------------------------------------------------------------------ */
 
@@ -126,10 +61,12 @@ static void add_fd(int fd, short events, struct conn *client)
     whose[count++] = client;
 }
 
+/* A client that has sent its FIN stays readable for ever, and has nothing more to read. Only the
+ * clock ends its connection. */
 static void add_clients(enum conn_state state, short events)
 {
-    for (struct conn *client = waiting.queues[state]; client; client = client->next)
-        add_fd(client->fd, events, client);
+    for (struct conn *client = loop.queues[state]; client; client = client->next)
+        add_fd(state == CONN_LINGERING && client->ended ? -1 : client->fd, events, client);
 }
 
 /* Each state says what its clients wait for. POLLOUT, room for writing, is only for clients
@@ -137,11 +74,11 @@ static void add_clients(enum conn_state state, short events)
  * sleep. A client that waits for Redis is not in the array at all. */
 static void build_fds(void)
 {
-    grow_arrays(CLIENTS + waiting.count);
+    grow_arrays(CLIENTS + loop.count);
     count = 0;
-    add_fd(clock_now_ms() < accept_paused_until ? -1 : listener, POLLIN, NULL);
-    add_fd(signals, POLLIN, NULL);
-    add_fd(redis.fd, redis.events, NULL);
+    add_fd(loop_accepts(&loop) ? loop.listener : -1, POLLIN, NULL);
+    add_fd(loop.signals, POLLIN, NULL);
+    add_fd(loop.redis.fd, loop.redis.events, NULL);
     add_clients(CONN_FRESH, POLLIN);
     add_clients(CONN_IDLE, POLLIN);
     add_clients(CONN_READING, POLLIN);
@@ -149,51 +86,24 @@ static void build_fds(void)
     add_clients(CONN_LINGERING, POLLIN);
 }
 
-/* Milliseconds until the next deadline of all; -1 means for ever, because there is none. */
-static int next_timeout(void)
-{
-    int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
-    return clock_now_ms() < accept_paused_until ? clock_earlier_timeout(ms, TICK_MS) : ms;
-}
-
 /* ---- the loop ------------------------------------------------------------------------------ */
-
-/* In a loop no client has to make way for another, until the server stops. Then all have to. */
-static int claim_waiting_clients(const struct worker *unused)
-{
-    (void)unused;
-    return waiting.stop_asked != 0;
-}
-
-/* After the first signal no new client is accepted. The connected ones are still served. */
-static void stop_accepting(void)
-{
-    stop_read_signalfd(signals);
-    waiting_stop(&waiting);
-    close(listener);
-    listener = -1;
-}
 
 static void run_once(void)
 {
     build_fds();
-    if (poll(fds, (nfds_t)count, next_timeout()) < 0 && net_out_of_resources(errno))
-        poll(NULL, 0, TICK_MS); /* all revents are 0; the rest of the round may free memory */
+    if (poll(fds, (nfds_t)count, loop_timeout(&loop)) < 0 && errno != EINTR)
+        poll(NULL, 0, TICK_MS); /* no memory: all revents are 0; the round may free some */
 
     for (int i = CLIENTS; i < count; i++)
         if (fds[i].revents)
-            advance_client(whose[i]);
+            loop_advance(&loop, whose[i]);
     if (fds[REDIS].revents)
-        redis_async_ready(&redis, (unsigned)fds[REDIS].revents);
+        redis_async_ready(&loop.redis, (unsigned)fds[REDIS].revents);
     if (fds[LISTENER].revents)
-        accept_clients();
+        loop_accept(&loop);
     if (fds[SIGNALS].revents)
-        stop_accepting();
-
-    waiting_expire(&waiting, advance_client);
-    redis_async_expire(&redis);
-    redis_async_flush(&redis);   /* the commands of all clients, in one write */
-    waiting_free_done(&waiting); /* last, because whose[] may name them until here */
+        loop_stop(&loop);
+    loop_end_round(&loop); /* frees ended clients: no event of this round names them any more */
 }
 
 int main(int argc, char **argv)
@@ -207,21 +117,17 @@ int main(int argc, char **argv)
     grow_arrays(CLIENTS);
     if (!room)
         process_die(options.name, "cannot start: %s", strerror(errno));
-    signals = stop_open_signalfd(&options);
-    listener = net_listen(&options, false);
-    redis_async_start(&redis, &server, on_reply);
-    worker = (struct worker){
-        .options = &options,
-        .slot = board_claim(board, getpid()),
-        .claim_waiting_clients = claim_waiting_clients,
-    };
-    net_announce(&options, listener);
+    loop.signals = stop_open_signalfd(&options);
+    loop.listener = net_listen(&options, false);
+    loop.worker.options = &options;
+    loop.worker.slot = board_claim(board, getpid());
+    loop_start(&loop, &server);
+    net_announce(&options, loop.listener);
 
-    while (!waiting_is_over(&waiting))
+    while (!loop_is_over(&loop))
         run_once();
 
-    redis_async_close(&redis);
-    waiting_close(&waiting);
+    loop_close(&loop);
     free(fds);
     free(whose);
     process_report(&options, board_requests(board), board_connections(board));

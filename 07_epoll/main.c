@@ -21,43 +21,20 @@
  * epoll(7), epoll_ctl(2), epoll_wait(2), accept4(2), signalfd(2)
  */
 #include "board.h"
-#include "clock.h"
-#include "conn.h"
+#include "loop.h"
 #include "net.h"
 #include "process.h"
-#include "redis_async.h"
-#include "start.h"
-#include "stop.h"
-#include "waiting.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    EVENTS_A_ROUND = 256, /* fetched at once; more wait for the next round */
-    ACCEPTS_A_ROUND = 64, /* so that a burst of new clients does not starve the others */
-};
+enum { EVENTS_A_ROUND = 256 }; /* fetched at once; more wait for the next round */
 
-/* A client is a connection, and what the kernel was last told about it. */
-struct client {
-    struct conn conn;  /* first: a pointer to one is a pointer to the other */
-    uint32_t interest; /* EPOLLIN or EPOLLOUT; 0: not watched at all */
-};
-
-/* ---- the loop's state: one thread uses it, so it needs no lock ------------------------------ */
-
-static struct worker worker;
-static struct waiting waiting;   /* every client, in the queue of its state */
-static struct redis_async redis; /* one connection, which all clients share */
+static struct loop loop; /* every client, in the queue of its state */
 static int epoll;
-static int listener; /* -1 once the server is stopping */
-static int signals;
-static bool accept_paused; /* no descriptors: the listener is not watched until the tick is over */
-static int64_t accept_paused_until;
+static uint32_t listener_interest; /* what the kernel was last told about the listener */
 
 /* ---- what the kernel is told --------------------------------------------------------------- */
 
@@ -71,25 +48,26 @@ static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
 }
 
 /* A client's interest follows its state. While the client waits for Redis, its interest stays as
- * it was. Most clients send nothing meanwhile, and then there is nothing to change. */
-static void watch_client(struct client *client)
+ * it was. Most clients send nothing meanwhile, and then there is nothing to change. One that has
+ * sent its FIN stays readable for ever, so it is not watched: only the clock ends its connection.
+ */
+static void watch_client(struct conn *client)
 {
-    enum conn_state state = client->conn.state;
-    if (state == CONN_ASKING || state == CONN_DONE)
+    if (client->state == CONN_ASKING || client->state == CONN_DONE)
         return;
-    uint32_t wanted = state == CONN_WRITING ? EPOLLOUT : EPOLLIN;
-    if (set_interest(client->conn.fd, client->interest, wanted, client))
+    uint32_t wanted = client->state == CONN_WRITING ? EPOLLOUT : client->ended ? 0 : EPOLLIN;
+    if (set_interest(client->fd, client->interest, wanted, client))
         client->interest = wanted;
     else
-        conn_drop(&client->conn); /* ENOMEM: without events it would be forgotten */
+        conn_drop(client); /* ENOMEM: without events it would be forgotten */
 }
 
 /* A client that waits for Redis has sent something, has left, or has room again. The kernel would
  * report this in every round, so the client is taken off the list. It is not enough to leave it
  * there with no events, because the kernel always reports errors. */
-static void unwatch_client(struct client *client)
+static void unwatch_client(struct conn *client)
 {
-    set_interest(client->conn.fd, client->interest, 0, client);
+    set_interest(client->fd, client->interest, 0, client);
     client->interest = 0;
 }
 
@@ -99,128 +77,56 @@ static void watch_redis(void)
 {
     static unsigned seen;
     static uint32_t interest;
-    if (redis.opened != seen)
+    struct redis_async *redis = &loop.redis;
+    if (redis->opened != seen)
         interest = 0;
-    seen = redis.opened;
-    if (redis.fd >= 0 && set_interest(redis.fd, interest, (uint32_t)redis.events, &redis))
-        interest = (uint32_t)redis.events;
+    seen = redis->opened;
+    if (redis->fd >= 0 && set_interest(redis->fd, interest, (uint32_t)redis->events, redis))
+        interest = (uint32_t)redis->events;
 }
 
-/* If there is no memory to watch the listener again, the next attempt is a tick later. */
-static void watch_listener(bool open)
+/* The same for the listener, which is not watched while descriptors or memory have run out. If
+ * there is no memory to watch it again, the next attempt is a tick later. */
+static void watch_listener(void)
 {
-    if (listener < 0 || set_interest(listener, open ? 0 : EPOLLIN, open ? EPOLLIN : 0, &listener))
-        accept_paused = !open;
-    accept_paused_until = clock_now_ms() + TICK_MS;
-}
-
-/* ---- clients ------------------------------------------------------------------------------- */
-
-/* The command of a client in CONN_ASKING goes into a buffer for Redis, which is sent at the end of
- * the round. The client joins the queue of its state at once, whatever that state is. */
-static void queue_client(struct conn *client)
-{
-    int why;
-    if (client->state == CONN_ASKING &&
-        (why = redis_async_ask(&redis, &client->app.ask, client)) != 0) {
-        conn_reply(client, NULL, why);
-        conn_advance(client);
-    }
-    watch_client((struct client *)client);
-    waiting_update(&waiting, client);
-}
-
-/* Something has happened on a connection: the client goes on as far as it can without waiting. */
-static void advance_client(struct conn *client)
-{
-    conn_advance(client);
-    queue_client(client);
-}
-
-/* redis_async.c calls this with the reply to a client's command, or with NULL and the reason. */
-static void on_reply(void *client, const redisReply *reply, int why)
-{
-    conn_reply(client, reply, why);
-    advance_client(client);
-}
-
-/* Accepts the clients in the accept queue. If descriptors or memory run out, the loop accepts no
- * client for a tick, because epoll_wait() would report the same client again at once. */
-static void accept_clients(void)
-{
-    for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        struct client *client = fd >= 0 ? malloc(sizeof(*client)) : NULL;
-        if (!client) {
-            if (net_out_of_resources(errno))
-                watch_listener(false);
-            if (fd >= 0)
-                close(fd);
-            return;
-        }
-        client->interest = 0;
-        conn_open(&client->conn, fd, &worker); /* owns fd now */
-        waiting_add(&waiting, &client->conn);  /* owns client now */
-        advance_client(&client->conn);         /* its request has often come already */
-    }
+    uint32_t wanted = loop_accepts(&loop) ? EPOLLIN : 0;
+    if (loop.listener < 0 || wanted == listener_interest)
+        return;
+    if (set_interest(loop.listener, listener_interest, wanted, &loop.listener))
+        listener_interest = wanted;
+    else
+        loop_pause_accepting(&loop);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* In a loop no client has to make way for another, until the server stops. Then all have to. */
-static int claim_waiting_clients(const struct worker *unused)
-{
-    (void)unused;
-    return waiting.stop_asked != 0;
-}
-
-/* After the first signal no new client is accepted. The connected ones are still served. */
-static void stop_accepting(void)
-{
-    stop_read_signalfd(signals);
-    waiting_stop(&waiting);
-    close(listener); /* this also ends the watching */
-    listener = -1;
-}
-
 /* The pointer says whose event it is. A client that has ended in this round is
- * not freed yet. It is at CONN_DONE, where advance_client() finds nothing to do. */
+ * not freed yet. It is at CONN_DONE, where loop_advance() finds nothing to do. */
 static void handle_event(const struct epoll_event *event)
 {
     void *whose = event->data.ptr;
-    if (whose == &listener)
-        accept_clients();
-    else if (whose == &signals)
-        stop_accepting();
-    else if (whose == &redis)
-        redis_async_ready(&redis, event->events);
-    else if (((struct client *)whose)->conn.state == CONN_ASKING)
-        unwatch_client(whose);
+    struct conn *client = whose;
+    if (whose == &loop.listener)
+        loop_accept(&loop);
+    else if (whose == &loop.signals)
+        loop_stop(&loop);
+    else if (whose == &loop.redis)
+        redis_async_ready(&loop.redis, event->events);
+    else if (client->state == CONN_ASKING)
+        unwatch_client(client);
     else
-        advance_client(whose);
-}
-
-/* Milliseconds until the next deadline of all; -1 means for ever, because there is none. */
-static int next_timeout(void)
-{
-    int ms = clock_earlier_timeout(waiting_timeout(&waiting), redis_async_timeout(&redis));
-    return accept_paused ? clock_earlier_timeout(ms, TICK_MS) : ms;
+        loop_advance(&loop, client);
 }
 
 static void run_once(void)
 {
     struct epoll_event events[EVENTS_A_ROUND];
     watch_redis();
-    int count = epoll_wait(epoll, events, EVENTS_A_ROUND, next_timeout());
+    watch_listener();
+    int count = epoll_wait(epoll, events, EVENTS_A_ROUND, loop_timeout(&loop));
     for (int i = 0; i < count; i++) /* -1 is EINTR: there are no events */
         handle_event(&events[i]);
-
-    if (accept_paused && clock_now_ms() >= accept_paused_until)
-        watch_listener(true);
-    waiting_expire(&waiting, advance_client);
-    redis_async_expire(&redis);
-    redis_async_flush(&redis);   /* the commands of all clients, in one write */
-    waiting_free_done(&waiting); /* until here an event could still name them */
+    loop_end_round(&loop); /* frees ended clients: until here an event could still name them */
 }
 
 int main(int argc, char **argv)
@@ -232,26 +138,21 @@ int main(int argc, char **argv)
     struct board *board =
         start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, epoll_wait()");
     epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll < 0)
-        process_die(options.name, "cannot start: %s", strerror(errno));
-    signals = stop_open_signalfd(&options);
-    listener = net_listen(&options, false);
-    if (!set_interest(signals, 0, EPOLLIN, &signals) ||
-        !set_interest(listener, 0, EPOLLIN, &listener))
-        process_die(options.name, "cannot start: epoll_ctl: %s", strerror(errno));
-    redis_async_start(&redis, &server, on_reply);
-    worker = (struct worker){
-        .options = &options,
-        .slot = board_claim(board, getpid()),
-        .claim_waiting_clients = claim_waiting_clients,
-    };
-    net_announce(&options, listener);
+    loop.signals = stop_open_signalfd(&options);
+    loop.listener = net_listen(&options, false);
+    loop.worker.options = &options;
+    loop.worker.slot = board_claim(board, getpid());
+    loop.moved = watch_client;
+    loop_start(&loop, &server);
+    if (epoll < 0 || !set_interest(loop.signals, 0, EPOLLIN, &loop.signals))
+        process_die(options.name, "cannot start: epoll: %s", strerror(errno));
+    net_announce(&options, loop.listener);
 
-    while (!waiting_is_over(&waiting))
+    while (!loop_is_over(&loop))
         run_once();
 
-    redis_async_close(&redis);
-    waiting_close(&waiting);
+    loop_close(&loop);
+    close(epoll);
     process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -1,36 +1,23 @@
 #include "app.h"
 
-#include "clock.h"
-#include "explain.h"
 #include "net.h"
-#include "options.h"
-#include "origin.h"
 #include "process.h"
 #include "status.h"
 #include "template.h"
-#include "text.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---- what all requests share: set at start, read afterwards -------------------------------- */
 
-static const char *name;    /* "epoll" */
-static int work_us;         /* of --work */
-static bool status_for_all; /* of --status */
-static char server[64];     /* "ZeroHTTPd/1.1.0 (epoll)" */
-
-const char *app_server(void)
-{
-    return server;
-}
+static const struct options *options;
+static char server[64]; /* "ZeroHTTPd/1.2.0 (epoll)" */
 
 enum { CODE = 1, REASON, EXPLANATION, SERVER };
 
@@ -42,28 +29,7 @@ static const struct template_name error_names[] = {
     {NULL, 0, 0, false},
 };
 
-static struct template guestbook_template = {
-    .file = "templates/guestbook/index.html",
-    .names = guestbook_names,
-    .lock = PTHREAD_RWLOCK_INITIALIZER,
-};
-static struct template error_template = {
-    .file = "templates/error/index.html",
-    .names = error_names,
-    .lock = PTHREAD_RWLOCK_INITIALIZER,
-};
-static struct template status_template = {
-    .file = "templates/status/index.html",
-    .names = status_names,
-    .lock = PTHREAD_RWLOCK_INITIALIZER,
-};
-
-static struct template *const templates[] = {
-    &guestbook_template,
-    &error_template,
-    &status_template,
-};
-enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
+static const struct template *guestbook_template, *error_template;
 
 /* Our pages run no script but our own files, fetch nothing from another host, and are shown in no
  * frame of another page. */
@@ -84,33 +50,22 @@ enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
 #define RETRY_AFTER      "Retry-After: 1\r\n"
 #define OF_FILES         "Accept-Ranges: bytes\r\nCache-Control: no-cache\r\n" /* ask each time */
 
-/* The fields of files in HTML. */
-static const char *const safe_fields = SAFE_FIELDS OF_FILES;
-static const char *wall_fields = WALL_FIELDS OF_FILES;
-
 void app_start(const struct options *o)
 {
-    name = o->name;
-    work_us = o->work_us;
-    status_for_all = o->status_for_all;
-    if (status_for_all)
-        wall_fields = OPEN_WALL_FIELDS OF_FILES;
-    snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, name);
+    options = o;
+    snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, o->name);
     int root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        process_die(name, "--root %s: %s", o->root, strerror(errno));
+        process_die(o->name, "--root %s: %s", o->root, strerror(errno));
     if (!files_open_root(root, "public"))
-        process_die(name, "public: %s; start it where public/ is, or use --root", strerror(errno));
+        process_die(o->name, "public: %s; start it where public/ is, or use --root",
+                    strerror(errno));
     guestbook_start();
-    for (size_t i = 0; i < TEMPLATES; i++)
-        template_load(templates[i], root, name);
+    guestbook_template =
+        template_load(root, "templates/guestbook/index.html", guestbook_names, o->name);
+    error_template = template_load(root, "templates/error/index.html", error_names, o->name);
+    close(root);
     tzset(); /* reads /etc/localtime, as each child's first gmtime_r() would do otherwise */
-}
-
-void app_check_templates(void)
-{
-    for (size_t i = 0; i < TEMPLATES; i++)
-        template_check(templates[i]);
 }
 
 /* The first route whose path and method match gives the answer. A new page is a new row. */
@@ -119,8 +74,148 @@ struct route {
     unsigned methods;
     enum effect (*request)(struct app *, const struct http_request *, const char *path);
     enum effect (*reply)(struct app *, const redisReply *, int why); /* to app.ask; NULL: none */
-    const char *const *html_fields;                                  /* of a file that is HTML */
 };
+
+/* ---- what went wrong, in words for a visitor who sees it for the first time --------------- */
+
+/* Redis may have done what was asked, though its reply was lost. */
+#define LOOK_FIRST                                                                                 \
+    " An entry just posted may or may not have been stored: look before you post it again."
+
+static const struct status {
+    int code;
+    const char *reason, *explanation;
+} statuses[] = {
+    {200, "OK", NULL},
+    {204, "No Content", NULL},
+    {206, "Partial Content", NULL},
+    {301, "Moved Permanently", NULL},
+    {303, "See Other", NULL},
+    {304, "Not Modified", NULL},
+    {400, "Bad Request",
+     "The request does not follow the rules of HTTP, so it was not understood."},
+    {403, "Forbidden",
+     "Not everybody may see this. Either it is a file that this server is not permitted to "
+     "read, or it is the scoreboard. The server shows its scoreboard to other machines only "
+     "if it was started with --status all."},
+    {404, "Not Found", "There is nothing under this address."},
+    {405, "Method Not Allowed",
+     "This address does not support that method. The Allow field of this response lists "
+     "the methods that it supports."},
+    {408, "Request Timeout", "The request did not arrive completely within the time limit."},
+    {412, "Precondition Failed",
+     "The file has changed, and the request was to be carried out only if it had not."},
+    {413, "Content Too Large", "The request's body is larger than the 64 KiB this server takes."},
+    {414, "URI Too Long", "The address is longer than the 8,000 bytes this server takes."},
+    {415, "Unsupported Media Type", "A form has to come as application/x-www-form-urlencoded."},
+    {416, "Range Not Satisfiable", "The file ends before the range that was asked for."},
+    {417, "Expectation Failed", "The only expectation this server can meet is 100-continue."},
+    {421, "Misdirected Request",
+     "The server's own status is shown only under a name that always means the machine "
+     "it runs on: localhost, or an address such as 127.0.0.1. With --status all, the server "
+     "shows it under every address of that machine, but under no other name."},
+    {431, "Request Header Fields Too Large",
+     "The request has more fields, or longer ones, than this server takes."},
+    {501, "Not Implemented",
+     "This server does not know the method, or the transfer coding, of the request."},
+    {503, "Service Unavailable",
+     "Something that this server needs is missing at the moment. For the guestbook that is "
+     "Redis: redis-server --save '' starts one." LOOK_FIRST},
+    {504, "Gateway Timeout", "Redis did not answer in time." LOOK_FIRST},
+    {505, "HTTP Version Not Supported", "This server speaks HTTP/1.1 and HTTP/1.0."},
+    {500, "Internal Server Error", "Something went wrong in the server."}, /* and all others */
+};
+
+static const struct status *find_status(int code)
+{
+    const struct status *s = statuses;
+    while (s->code != code && s->code != 500)
+        s++;
+    return s;
+}
+
+/* Redis answered with an error, which is logged. It does nothing of a command that it refuses. */
+static const char redis_refused[] =
+    "Redis refused what this server asked for. What it says is on this server's standard error.";
+static const char redis_refused_post[] =
+    "Redis refused what this server asked for, so your entry was not stored. What it says is on "
+    "this server's standard error.";
+
+/* ---- who may see what (RFC 6454): against CSRF (forged requests) and DNS rebinding ---------- */
+
+/* A server as a browser names it. */
+struct authority {
+    struct span host, port;
+};
+
+/* Under which name the server was asked. It is empty if HTTP/1.0 came without a Host field. */
+static struct authority host_of(const struct http_request *request)
+{
+    struct authority here = {0};
+    http_split_authority(request->host, &here.host, &here.port);
+    return here;
+}
+
+/* Takes an Origin field apart (RFC 6454, 7). Returns false for "null" and for another scheme. */
+static bool read_origin(struct span origin, struct authority *page)
+{
+    return span_take_prefix(&origin, "http://") &&
+           http_split_authority(origin, &page->host, &page->port);
+}
+
+static bool is_same(struct span a, struct span b)
+{
+    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
+}
+
+/* Did a page of another site make its visitor's browser send this form? Browsers say which page a
+ * form comes from. Programs such as curl do not, but no page can make them send a form. */
+static bool is_cross_site(const struct http_request *request)
+{
+    struct span origin = http_field(request, "Origin");
+    struct authority page, here = host_of(request);
+    if (span_is(http_field(request, "Sec-Fetch-Site"), "cross-site"))
+        return true;
+    return origin.at && !(read_origin(origin, &page) && is_same(page.host, here.host) &&
+                          is_same(page.port, here.port));
+}
+
+/* Under what was the server asked? The least trusted comes first. The owner of a name decides which
+ * address it stands for. That may be 127.0.0.1, too (DNS rebinding). An address stands for itself,
+ * so nobody can make a browser take another machine's page for one of this server. */
+enum origin_host {
+    ORIGIN_NAME,
+    ORIGIN_ADDRESS,
+    ORIGIN_LOOPBACK, /* localhost, 127.0.0.0/8 or ::1: always this machine */
+};
+static enum origin_host kind_of(struct span host) /* of http_split_authority() */
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in_addr ipv4;
+    struct in6_addr ipv6;
+    if (span_is_nocase(host, "localhost"))
+        return ORIGIN_LOOPBACK;
+    int bracket = host.len > 0 && host.at[0] == '[';
+    /* an address fits; a longer name, cut off, is still none */
+    snprintf(text, sizeof(text), "%.*s", (int)host.len - 2 * bracket, host.at + bracket);
+    if (bracket) {
+        inet_pton(AF_INET6, text, &ipv6);
+        return IN6_IS_ADDR_LOOPBACK(&ipv6) ? ORIGIN_LOOPBACK : ORIGIN_ADDRESS;
+    }
+    if (inet_pton(AF_INET, text, &ipv4) != 1)
+        return ORIGIN_NAME;
+    return ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET ? ORIGIN_LOOPBACK : ORIGIN_ADDRESS;
+}
+
+/* Was this sent by a page of this machine, such as the wall of another of the seven servers? Such a
+ * page was fetched from loopback, or from the host that this request names, on any port. A browser
+ * sends requests for pages of all sites. It lets them see a response only if that allows it. */
+static bool is_from_this_machine(const struct http_request *request)
+{
+    struct authority page;
+    return read_origin(http_field(request, "Origin"), &page) &&
+           (kind_of(page.host) == ORIGIN_LOOPBACK || is_same(page.host, host_of(request).host));
+}
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
@@ -131,38 +226,53 @@ static struct span error_text(void *values, int id)
     return ((const struct span *)values)[id];
 }
 
-/* Responds with the rendered page, or without content if there was no memory for it. */
-static enum effect respond_page(struct app *app, int status)
-{
-    status = app->buffer.failed ? 503 : status;
-    app->response.status = status;
-    app->response.type = html;
-    app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
-    if (!app->buffer.failed)
-        app->content = (struct span){app->buffer.bytes, app->buffer.len};
-    return RESPOND;
-}
+static const char no_room[] =
+    "This server has no room for you at the moment: no process, no thread, or no memory is left. "
+    "Your request was not carried out. Please try again in a moment.";
 
-static enum effect respond_because(struct app *app, int status, const char *explanation)
+static void render_error(struct app *app, int status, const char *explanation)
 {
     char code[16];
     snprintf(code, sizeof(code), "%d", status);
     struct span values[] = {
         [CODE] = span_of(code),
-        [REASON] = span_of(http_reason(status)),
+        [REASON] = span_of(find_status(status)->reason),
         [EXPLANATION] = span_of(explanation),
-        [SERVER] = span_of(name),
+        [SERVER] = span_of(options->name),
     };
-    app->buffer.len = 0;
-    template_render(template_acquire(&error_template),
-                    &(struct template_values){.text = error_text, .data = values}, &app->buffer);
-    template_release(&error_template);
-    return respond_page(app, status);
+    buffer_clear(&app->buffer, BUFFER_FREE);
+    template_render(error_template, &(struct template_values){.text = error_text, .data = values},
+                    &app->buffer);
 }
 
-static enum effect respond_error(struct app *app, int status)
+/* What all responses have. */
+static enum effect respond_status(struct app *app, int status)
 {
-    return respond_because(app, status, explain_status(status));
+    app->response.status = status;
+    app->response.reason = find_status(status)->reason;
+    app->response.server = server;
+    app->response.date = time(NULL);
+    return RESPOND;
+}
+
+/* Responds with the rendered page. If there is no memory for it, or not within the budget, a short
+ * page says so, for which there nearly always is. */
+static enum effect respond_page(struct app *app, int status)
+{
+    if (app->buffer.failed)
+        render_error(app, status = 503, no_room);
+    app->response.type = html;
+    app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
+    if (!app->buffer.failed)
+        app->content = (struct span){app->buffer.bytes, app->buffer.len};
+    return respond_status(app, status);
+}
+
+/* `explanation` is in place of the status' own, unless it is NULL. */
+static enum effect respond_error(struct app *app, int status, const char *explanation)
+{
+    render_error(app, status, explanation ? explanation : find_status(status)->explanation);
+    return respond_page(app, status);
 }
 
 /* Redirects the client. The address is kept in app.buffer; there is no content. */
@@ -171,19 +281,17 @@ static enum effect respond_location(struct app *app, int status)
     buffer_append(&app->buffer, "", 1); /* its NUL */
     if (app->buffer.failed)
         return respond_page(app, 503);
-    app->response.status = status;
     app->response.location = app->buffer.bytes;
-    return RESPOND;
+    return respond_status(app, status);
 }
 
 /* ---- the guestbook ------------------------------------------------------------------------- */
 
 static enum effect guestbook_page(struct app *app, int status)
 {
-    app->guestbook.server = name;
+    app->guestbook.server = options->name;
     app->buffer.len = 0;
-    guestbook_render(&app->guestbook, template_acquire(&guestbook_template), &app->buffer);
-    template_release(&guestbook_template);
+    guestbook_render(&app->guestbook, guestbook_template, &app->buffer);
     return respond_page(app, status);
 }
 
@@ -192,7 +300,7 @@ static enum effect view_guestbook(struct app *app, const struct http_request *re
 {
     (void)path;
     int refused = guestbook_view(&app->guestbook, request->query, &app->ask);
-    return refused ? respond_error(app, refused) : ASK_REDIS;
+    return refused ? respond_error(app, refused, NULL) : ASK_REDIS;
 }
 
 static enum effect post_guestbook(struct app *app, const struct http_request *request,
@@ -203,28 +311,23 @@ static enum effect post_guestbook(struct app *app, const struct http_request *re
     if (refused == 400)
         return guestbook_page(app, 400);
     if (refused || app->buffer.failed)
-        return respond_error(app, refused ? refused : 503);
+        return respond_error(app, refused ? refused : 503, NULL);
     return ASK_REDIS;
 }
 
 static enum effect answer_guestbook(struct app *app, const redisReply *reply, int why)
 {
-    char text[EXPLAIN_SIZE];
     /* If only LTRIM failed, the entry is stored. A visitor told otherwise would post it again. */
     bool is_stored = app->guestbook.step == GUESTBOOK_TRIMMING;
-    if (!reply && !is_stored) {
-        if (why == REDIS_NOT_ADMITTED)
-            return respond_because(app, 503, explain_not_admitted);
-        if (why == REDIS_NOT_READY)
-            return respond_because(app, 503, explain_not_ready);
-        return respond_error(app, why == REDIS_NO_REPLY ? 504 : 503);
-    }
+    if (!reply && !is_stored)
+        return respond_error(app, why == REDIS_NO_REPLY ? 504 : 503, NULL);
     int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask) : 303;
     switch (status) {
     case 0:
         return ASK_REDIS;
     case 200:
-        clock_burn_cpu(work_us);
+        if (options->work_us > 0)
+            clock_burn_cpu(options->work_us);
         return guestbook_page(app, 200);
     case 303:
         app->buffer.len = 0;
@@ -232,46 +335,60 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
         return respond_location(app, 303);
     default:
         if (reply->type != REDIS_REPLY_ERROR)
-            return respond_error(app, status);
-        explain_redis_error(reply->str, app->guestbook.step == GUESTBOOK_POSTING, text);
-        return respond_because(app, status, text);
+            return respond_error(app, status, NULL);
+        return respond_error(app, status,
+                             app->guestbook.step == GUESTBOOK_POSTING ? redis_refused_post
+                                                                      : redis_refused);
     }
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* Redirects to the same folder with its slash. The address is made from the decoded path, because a
- * client's own "//elsewhere" would name another host. */
+ * client's own "//elsewhere" would name another host. The query comes back as it was sent. */
 static enum effect respond_folder(struct app *app, const struct http_request *request,
                                   const char *path)
 {
     struct buffer *address = &app->buffer;
     if (buffer_reserve(address, 3 * strlen(path) + 1))
-        address->len = http_encode(span_of(path), false, address->bytes);
+        address->len = http_encode(span_of(path), address->bytes);
     buffer_append(address, "/", 1);
     if (request->query.at) {
         buffer_append(address, "?", 1);
-        if (buffer_reserve(address, 3 * request->query.len + 1))
-            address->len += http_encode(request->query, true, address->bytes + address->len);
+        buffer_append(address, request->query.at, request->query.len);
     }
     return respond_location(app, 301);
 }
 
 static enum effect send_file(struct app *app, const struct http_request *request, const char *path)
 {
-    int status = files_load(path, &app->file, &app->buffer);
+    struct file *file = &app->file;
+    struct http_response *response = &app->response;
+    int status = files_open(path, file, &app->buffer);
     if (status == 301)
         return respond_folder(app, request, path);
     if (status != 200)
-        return respond_error(app, status);
+        return respond_error(app, status, NULL);
 
-    status = files_apply_conditions(&app->file, request);
+    status = files_apply_conditions(file, request);
     if (status == 412 || status == 416)
-        respond_error(app, status);
-    files_respond(&app->file, status, &app->buffer, &app->response, &app->content);
+        respond_error(app, status, NULL);
+    response->content_range = file->range[0] ? file->range : NULL;
+    response->last_modified = file->last_modified[0] ? file->last_modified : NULL;
+    response->etag = file->etag;
+    if (status == 200 || status == 206)
+        response->type = file->type;
+    if (file->left > 0 && file->fd < 0) { /* a small one: sent from memory */
+        app->content = (struct span){app->buffer.bytes + file->at, file->left};
+        file->left = 0;
+    }
     bool is_html = app->response.type && strcmp(app->response.type, html) == 0;
-    app->response.fields = is_html ? *app->route->html_fields : NOSNIFF OF_FILES;
-    return RESPOND;
+    if (is_html && strcmp(path, "/wall.html") == 0)
+        app->response.fields =
+            options->status_for_all ? OPEN_WALL_FIELDS OF_FILES : WALL_FIELDS OF_FILES;
+    else
+        app->response.fields = is_html ? SAFE_FIELDS OF_FILES : NOSNIFF OF_FILES;
+    return respond_status(app, status);
 }
 
 /* ---- the scoreboard ------------------------------------------------------------------------ */
@@ -281,26 +398,18 @@ static enum effect send_file(struct app *app, const struct http_request *request
 static enum effect show_status(struct app *app, const struct http_request *request,
                                const char *path)
 {
-    struct status status;
-    bool as_json = strcmp(path, "/status.json") == 0;
-    if (origin_host(request) < (status_for_all ? ORIGIN_ADDRESS : ORIGIN_LOOPBACK))
-        return respond_error(app, 421);
-    if (!status_for_all && !net_peer_is_local(app->client))
-        return respond_error(app, 403);
-    if (!status_snapshot(&status))
-        return respond_error(app, 503);
-    if (as_json) {
-        status_write_json(&status, &app->buffer);
-    } else {
-        status_render(&status, template_acquire(&status_template), &app->buffer);
-        template_release(&status_template);
-    }
-    status_free(&status);
+    (void)path;
+    if (kind_of(host_of(request).host) <
+        (options->status_for_all ? ORIGIN_ADDRESS : ORIGIN_LOOPBACK))
+        return respond_error(app, 421, NULL);
+    if (!options->status_for_all && !net_peer_is_local(app->client))
+        return respond_error(app, 403, NULL);
+    status_write_json(&app->buffer);
     respond_page(app, 200);
-    if (as_json && app->response.status == 200) {
+    if (app->response.status == 200) {
         app->response.type = "application/json";
         app->response.fields =
-            origin_is_this_machine(request) ? NOSNIFF NOT_KEPT ANY_ORIGIN : NOSNIFF NOT_KEPT;
+            is_from_this_machine(request) ? NOSNIFF NOT_KEPT ANY_ORIGIN : NOSNIFF NOT_KEPT;
     }
     return RESPOND;
 }
@@ -308,12 +417,10 @@ static enum effect show_status(struct app *app, const struct http_request *reque
 /* ---- routes -------------------------------------------------------------------------------- */
 
 static const struct route routes[] = {
-    {"/guestbook", HTTP_GET | HTTP_HEAD, view_guestbook, answer_guestbook, NULL},
-    {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook, NULL},
-    {"/status", HTTP_GET | HTTP_HEAD, show_status, NULL, NULL},
-    {"/status.json", HTTP_GET | HTTP_HEAD, show_status, NULL, NULL},
-    {"/wall.html", HTTP_GET | HTTP_HEAD, send_file, NULL, &wall_fields},
-    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL, &safe_fields},
+    {"/guestbook", HTTP_GET | HTTP_HEAD, view_guestbook, answer_guestbook},
+    {"/guestbook", HTTP_POST, post_guestbook, answer_guestbook},
+    {"/status.json", HTTP_GET | HTTP_HEAD, show_status, NULL},
+    {NULL, HTTP_GET | HTTP_HEAD, send_file, NULL},
 };
 
 /* Finds the route. If the path is known, but not with this method, returns NULL and sets *allowed
@@ -341,41 +448,27 @@ enum effect app_request(struct app *app, const struct http_request *request)
     unsigned allowed = HTTP_POST; /* for OPTIONS *: the methods of all routes */
 
     if (request->method == HTTP_UNKNOWN)
-        return respond_error(app, 501);
+        return respond_error(app, 501, NULL);
     if (!span_is(request->path, "*")) {
         if (!http_decode_path(request->path, path))
-            return respond_error(app, 400);
-        app->route = find_route(path, request->method, &allowed);
-        if (app->route && request->method == HTTP_POST && origin_is_cross_site(request))
-            return respond_because(app, 403, cross_site);
-        if (app->route)
-            return app->route->request(app, request, path);
+            return respond_error(app, 400, NULL);
+        const struct route *route = find_route(path, request->method, &allowed);
+        if (route && request->method == HTTP_POST && is_cross_site(request))
+            return respond_error(app, 403, cross_site);
+        if (route) {
+            app->reply = route->reply;
+            return route->request(app, request, path);
+        }
     }
     app->response.allow = allowed & HTTP_POST ? "GET, HEAD, POST, OPTIONS" : "GET, HEAD, OPTIONS";
     if (request->method != HTTP_OPTIONS)
-        return respond_error(app, 405);
-    app->response.status = 204;
-    return RESPOND;
-}
-
-enum effect app_reply(struct app *app, const redisReply *reply, int why)
-{
-    return app->route->reply(app, reply, why);
+        return respond_error(app, 405, NULL);
+    return respond_status(app, 204);
 }
 
 void app_refuse(struct app *app, int status)
 {
-    static const char no_hands[] = "This server has no process or thread left for you. Your "
-                                   "request was not carried out. Please try again in a moment.";
-    respond_because(app, status, status == 503 ? no_hands : explain_status(status));
-}
-
-void app_refuse_for_memory(struct app *app)
-{
-    respond_because(
-        app, 503,
-        "This server is short of memory, because many clients send or ask for much at once. "
-        "Your request was not carried out. Please try again in a moment.");
+    respond_error(app, status, status == 503 ? no_room : NULL);
 }
 
 void app_clear(struct app *app, size_t keep)

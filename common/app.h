@@ -15,7 +15,7 @@
 #include "redis.h"
 
 enum effect {
-    ASK_REDIS, /* app.ask, and hand the reply to app_reply() */
+    ASK_REDIS, /* app.ask, and hand the reply to app.reply() */
     RESPOND,   /* with app.response, and app.content or app.file */
 };
 
@@ -24,10 +24,12 @@ enum effect {
 struct app {
     int client; /* the client's socket, which tells where the request comes from. The application
                    neither reads nor writes it, and app_clear() keeps it */
-    const struct route *route;
+    /* takes the reply to `ask`, or NULL if Redis did not answer; `why` is one of redis.h's reasons
+     */
+    enum effect (*reply)(struct app *, const redisReply *, int why);
     struct redis_command ask;
     struct guestbook guestbook;
-    struct http_response response; /* status, type, fields; conn.c adds the length */
+    struct http_response response; /* conn.c adds its length, and whether it is kept */
     struct span content;           /* sent from memory; points into `buffer`, or to a constant */
     struct file file;              /* sent from an open file */
     struct buffer buffer;          /* owned: a page, a small file, an address or an entry */
@@ -37,25 +39,11 @@ struct app {
  * prints one line and ends the program with status 1. */
 void app_start(const struct options *);
 
-/* Checks whether a template has changed, at most once a second. Every request does so by itself. A
- * parent that does it before it forks spares its children the check (chapter 2). */
-void app_check_templates(void);
-
-/* The value of the Server field: "ZeroHTTPd/1.1.0 (epoll)". */
-const char *app_server(void);
-
 /* Takes a whole request. Its bytes must stay in place until the response is made. */
 enum effect app_request(struct app *, const struct http_request *);
 
-/* Takes the reply to app.ask. It is NULL if Redis did not answer; then `why` is one of redis.h's
- * reasons. */
-enum effect app_reply(struct app *, const redisReply *, int why);
-
 /* Makes the error page of a status, for a request that is refused before app_request() sees it. */
 void app_refuse(struct app *, int status);
-
-/* The same with 503, if there is no memory for the rest of the request. */
-void app_refuse_for_memory(struct app *);
 
 /* Closes the file and empties the buffer of one response. A buffer larger than `keep` bytes is
  * freed. */

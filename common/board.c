@@ -1,6 +1,6 @@
 #include "board.h"
 
-#include "clock.h"
+#include "process.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -27,42 +27,37 @@ struct board *board_open(int slots)
 
 /* ---- claiming ------------------------------------------------------------------------------ */
 
-/* The slot's last owner may have been killed at any instant: everything but the counters is
- * reset. */
-static struct board_slot *take(struct board_slot *slot, int32_t owner)
-{
-    for (int state = 0; state < BOARD_STATES; state++)
-        atomic_store_explicit(&slot->connections_by_state[state], 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->since, clock_now_ms(), memory_order_relaxed);
-    atomic_store_explicit(&slot->request[0], 0, memory_order_relaxed);
-    uint32_t version = atomic_load_explicit(&slot->request_version, memory_order_relaxed);
-    atomic_store_explicit(&slot->request_version, version + version % 2, memory_order_release);
-    atomic_store(&slot->owner, owner);
-    return slot;
-}
-
-enum { LOOKS = 8 };
-
 /* Takes one of the next few slots that have been used, or else a new one. So a claim costs little
- * however many are taken, and few workers leave most of a large board's memory untouched. */
+ * however many are taken, and few workers leave most of a large board's memory untouched. The last
+ * owner may have been killed at any instant: everything but the counters is reset. */
 struct board_slot *board_claim(struct board *board, int32_t owner)
 {
+    enum { LOOKS = 8 };
+    struct board_slot *slot = NULL;
     int used = board->used;
     int looks = used < board->count && used > LOOKS ? LOOKS : used;
-    for (int i = 0; i < looks; i++) {
+    for (int i = 0; i < looks && (!slot || slot->owner != 0); i++) {
         board->next = (board->next + 1) % used;
-        if (atomic_load(&board->slots[board->next].owner) == 0)
-            return take(&board->slots[board->next], owner);
+        slot = &board->slots[board->next];
     }
-    if (used == board->count)
-        return NULL;
-    board->used = used + 1;
-    return take(&board->slots[used], owner);
+    if (!slot || slot->owner != 0) {
+        if (used == board->count)
+            return NULL;
+        slot = &board->slots[used];
+        board->used = used + 1;
+    }
+    for (int state = 0; state < CONN_STATES; state++)
+        slot->connections_by_state[state] = 0;
+    slot->since = clock_now_ms();
+    slot->request[0] = 0;
+    slot->request_version += slot->request_version % 2;
+    slot->owner = owner;
+    return slot;
 }
 
 void board_release(struct board_slot *slot)
 {
-    atomic_store(&slot->owner, 0);
+    slot->owner = 0;
 }
 
 /* ---- counting ------------------------------------------------------------------------------ */
@@ -70,42 +65,21 @@ void board_release(struct board_slot *slot)
 /* There is one writer, so a load and a store are enough. No other store can come between them, and
  * readers see the old count or the new one. An atomic addition would lock the cache line for
  * nothing. */
-static void add(_Atomic uint32_t *count, uint32_t n)
+static void add(_Atomic uint64_t *count, int n)
 {
-    uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
-    atomic_store_explicit(count, now + n, memory_order_relaxed);
-}
-
-static void add_one(_Atomic uint64_t *counter)
-{
-    uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, now + 1, memory_order_relaxed);
+    uint64_t now = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, now + (uint64_t)n, memory_order_relaxed);
 }
 
 void board_change_state(struct board_slot *slot, int from, int to, int64_t now)
 {
     if (from == to)
         return; /* `since` stays at the time when it came */
-    add(&slot->connections_by_state[to], 1);
-    if (from >= 0)
-        add(&slot->connections_by_state[from], (uint32_t)-1);
+    if (to != CONN_NONE)
+        add(&slot->connections_by_state[to], 1);
+    add(from == CONN_NONE ? &slot->connections : &slot->connections_by_state[from],
+        from == CONN_NONE ? 1 : -1);
     atomic_store_explicit(&slot->since, now, memory_order_relaxed);
-}
-
-void board_leave(struct board_slot *slot, int from)
-{
-    add(&slot->connections_by_state[from], (uint32_t)-1);
-    board_end_request(slot);
-}
-
-void board_count_connection(struct board_slot *slot)
-{
-    add_one(&slot->connections);
-}
-
-void board_count_response(struct board_slot *slot, int status)
-{
-    add_one(&slot->responses[status / 100 - 2]);
 }
 
 /* ---- the request's text -------------------------------------------------------------------- */
@@ -131,8 +105,10 @@ void board_begin_request(struct board_slot *slot, const char *request, size_t le
 }
 
 /* Needs no version, because one word makes the text empty. */
-void board_end_request(struct board_slot *slot)
+void board_end_request(struct board_slot *slot, int status)
 {
+    if (status > 0)
+        add(&slot->responses[status / 100 - 2], 1);
     atomic_store_explicit(&slot->request[0], 0, memory_order_relaxed);
 }
 
@@ -156,32 +132,12 @@ void board_read_request(const struct board_slot *slot, char request[BOARD_REQUES
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-static uint64_t look_at(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-uint64_t board_slot_requests(const struct board_slot *slot)
-{
-    uint64_t total = 0;
-    for (int i = 0; i < BOARD_CLASSES; i++)
-        total += look_at(&slot->responses[i]);
-    return total;
-}
-
-uint64_t board_responses(const struct board *board, int status_class)
-{
-    uint64_t total = 0;
-    for (int i = 0; i < board->used; i++)
-        total += look_at(&board->slots[i].responses[status_class]);
-    return total;
-}
-
 uint64_t board_requests(const struct board *board)
 {
     uint64_t total = 0;
-    for (int i = 0; i < BOARD_CLASSES; i++)
-        total += board_responses(board, i);
+    for (int i = 0; i < board->used; i++)
+        for (int kind = 0; kind < BOARD_CLASSES; kind++)
+            total += board->slots[i].responses[kind];
     return total;
 }
 
@@ -189,6 +145,6 @@ uint64_t board_connections(const struct board *board)
 {
     uint64_t total = 0;
     for (int i = 0; i < board->used; i++)
-        total += look_at(&board->slots[i].connections);
+        total += board->slots[i].connections;
     return total;
 }

@@ -18,8 +18,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a connection waits for. The board counts the states from CONN_FRESH to CONN_LINGERING. */
+enum conn_state {
+    CONN_NONE = -1, /* not opened yet */
+    CONN_FRESH,     /* accepted; waits for its very first byte */
+    CONN_IDLE,      /* between requests: waits for the next one's first byte */
+    CONN_READING,   /* waits for the rest of a request */
+    CONN_ASKING,    /* waits for Redis to answer app.ask */
+    CONN_WRITING,   /* waits for room in the socket: for the rest of a response, or for the
+                       response to a request that has come already */
+    CONN_LINGERING, /* response sent; drops what the client still sends, until it has acknowledged
+                       everything, so that no reset eats the response */
+    CONN_DONE,      /* waits for conn_close() */
+    CONN_STATES,
+};
+
 enum {
-    BOARD_STATES = 8,   /* room for enum conn_state */
     BOARD_CLASSES = 4,  /* of responses: 2xx, 3xx, 4xx, 5xx */
     BOARD_REQUEST = 60, /* bytes of a request that are shown */
     BOARD_REQUEST_WORDS = 8,
@@ -30,7 +44,7 @@ struct board_slot {
     _Alignas(64) _Atomic int32_t owner; /* process or thread id; 0: free */
     _Atomic uint32_t request_version;   /* odd while `request` is being written */
     _Atomic int64_t since; /* clock_now_ms() of the last change of state, or of the claim */
-    _Atomic uint32_t connections_by_state[BOARD_STATES];
+    _Atomic uint64_t connections_by_state[CONN_STATES];
     _Atomic uint64_t connections;              /* accepted */
     _Atomic uint64_t responses[BOARD_CLASSES]; /* sent, refusals included */
     _Atomic uint64_t request[BOARD_REQUEST_WORDS];
@@ -40,8 +54,7 @@ struct board {
     int count;        /* of slots */
     int next;         /* where board_claim() looks first; only it uses this */
     _Atomic int used; /* slots [0, used) have had an owner; the memory of the rest is untouched */
-    _Atomic int waiting; /* chapter 2: this many clients wait, and no child can be made for them.
-                            The parent sets it. It or the first child that asks resets it */
+    _Atomic int waiting; /* 02, 04: this many clients wait, and no worker can be made for them */
     struct board_slot slots[];
 };
 
@@ -54,29 +67,22 @@ struct board *board_open(int slots);
 struct board_slot *board_claim(struct board *, int32_t owner);
 void board_release(struct board_slot *);
 
-/* A connection of this slot's worker changes its state at `now` (clock_now_ms()). `from` is -1 for
- * a new connection. */
+/* A connection of this slot's worker changes its state at `now` (clock_now_ms()). From CONN_NONE it
+ * is a new one, and is counted; to CONN_NONE it is closed. */
 void board_change_state(struct board_slot *, int from, int to, int64_t now);
-/* The connection is closed. `since` stays at the time when it entered its last state. */
-void board_leave(struct board_slot *, int from);
 
 /* The worker begins to answer a request, and has answered it. `request` may hold any bytes. They
- * are shown up to the first NUL, at most BOARD_REQUEST of them. */
+ * are shown up to the first NUL, at most BOARD_REQUEST of them. `status` (200 to 599) counts a
+ * response that was sent whole; 0: it was not. */
 void board_begin_request(struct board_slot *, const char *request, size_t len);
-void board_end_request(struct board_slot *);
-
-/* Count an accepted client, and a response that was sent whole. Its status is 200 to 599. */
-void board_count_connection(struct board_slot *);
-void board_count_response(struct board_slot *, int status);
+void board_end_request(struct board_slot *, int status);
 
 /* For readers: the request as a string. It is "" if there is none, if its writer was killed in the
  * middle, or if the writer began another one during every attempt to read it. */
 void board_read_request(const struct board_slot *, char request[BOARD_REQUEST + 1]);
-uint64_t board_slot_requests(const struct board_slot *);
 
 /* Sums over all slots. */
 uint64_t board_requests(const struct board *);
 uint64_t board_connections(const struct board *);
-uint64_t board_responses(const struct board *, int status_class); /* 0 is 2xx */
 
 #endif

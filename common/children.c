@@ -1,10 +1,8 @@
 #include "children.h"
 
-#include "clock.h"
-#include "stop.h"
+#include "process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -35,31 +33,22 @@ void children_reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL); /* last, so that a pending signal finds its handler */
 }
 
-/* Without this the kernel would choose the parent, which is larger than any child. The score is
- * inherited, and a process may raise its own without a privilege. */
-void children_die_first(void)
-{
-    static const char most[] = "1000";
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return; /* no /proc here: the kernel chooses by size */
-    ssize_t n = write(fd, most, sizeof(most) - 1);
-    (void)n;
-    close(fd);
-}
-
 bool children_add(struct children *children, pid_t pid, struct board_slot *slot)
 {
     struct child *child = pid > 0 ? malloc(sizeof(*child)) : NULL;
-    if (!child)
-        return false;
-    *child = (struct child){.pid = pid, .slot = slot, .born = clock_now_ms()};
-    HASH_ADD_INT(children->by_pid, pid, child);
-    if (!child->hh.tbl) {
+    if (child) {
+        *child = (struct child){.pid = pid, .slot = slot, .born = clock_now_ms()};
+        HASH_ADD_INT(children->by_pid, pid, child);
+        if (child->hh.tbl)
+            return true;
         free(child);
-        return false;
     }
-    return true;
+    if (pid > 0) { /* kill(2) with -1 would end every process */
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    board_release(slot);
+    return false;
 }
 
 int64_t children_reap(struct children *children)

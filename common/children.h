@@ -35,13 +35,9 @@ void children_block_signal(void);
  * children. */
 void children_reset_signals(void);
 
-/* In a child: if memory runs out, the kernel shall end this process rather than its parent
- * (proc(5), oom_score_adj). The end of a child costs one client, the end of the parent costs
- * all. */
-void children_die_first(void);
-
-/* Remembers a new child. Returns false if there is no memory for that, or if the pid is not
- * positive, because fork(2) failed. (kill(2) with -1 would end every process.) */
+/* Notes a new child. Returns false if the pid is not positive, because fork(2) failed, or if there
+ * is no memory for a note: then the child is killed, because nobody would count it or stop it. The
+ * slot is given back. */
 bool children_add(struct children *, pid_t, struct board_slot *);
 
 /* Reaps every child that has ended, and releases its slot. Returns the shortest life among them in

@@ -4,7 +4,7 @@
  *    RESOLVE_BENEATH). Neither ".." nor a symbolic link leads out.
  *  - Only regular files are served. Names that begin with a dot are not.
  *  - A small file stays in memory for a second, because to open, examine and
- *    close it costs more than to send it.
+ *    close it costs more than to send it: the last 64, with paths of up to 127 bytes.
  */
 #ifndef FILES_H
 #define FILES_H
@@ -36,26 +36,15 @@ bool files_open_root(int parent, const char *name);
 
 /* Opens the file that a decoded path ("/a/b.html") names, or the index.html of the folder it names.
  * Returns 200, and the caller owns the file. Otherwise returns the status to answer with: 301 for a
- * folder without its final slash, 403, 404, or 503 (for example if there is no descriptor left). */
-int files_open(const char *path, struct file *);
-
-/* The same, but the bytes of a small file (1 byte to 16 KiB) are appended to `small`, and file->fd
- * is -1. They were read within the last second. If that fails, the file is open. */
-int files_load(const char *path, struct file *, struct buffer *small);
+ * folder without its final slash, 403, 404, or 503 (for example if there is no descriptor left).
+ * The bytes of a small file (1 byte to 16 KiB), which were read within the last second, are
+ * appended to `small`, and file->fd is -1. */
+int files_open(const char *path, struct file *, struct buffer *small);
 
 /* Applies the request's preconditions (RFC 9110, 13.2.2) and its range (14.2) to an open file.
- * Returns 200, 206 (with `at` and `left` set to the part), 304, 412 or 416. Several ranges and a
- * malformed one are ignored. So is a range whose If-Range is malformed, or a date whose second is
- * not over. */
+ * Returns 200, 206 (with `at` and `left` set to the part), 304, 412 or 416. With the last three, of
+ * which none is sent, it is closed. Several ranges and a malformed one are ignored. So is a range
+ * whose If-Range is malformed, or a date whose second is not over. */
 int files_apply_conditions(struct file *, const struct http_request *);
-
-/* Fills in the response to a request for an open file, with the status of files_apply_conditions().
- * With 200 or 206 the bytes of a small file become its content, and a larger one stays open to be
- * sent. Otherwise none of it is sent, and it is closed. */
-void files_respond(struct file *, int status, const struct buffer *small, struct http_response *,
-                   struct span *content);
-
-/* The Content-Type for the extension of the name. */
-const char *files_type(const char *path);
 
 #endif

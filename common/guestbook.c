@@ -2,6 +2,8 @@
 
 #include "text.h"
 
+#include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,21 +18,13 @@ _Static_assert(GUESTBOOK_PAGE_ENTRIES + 1 <= REDIS_MAX_ELEMENTS, "a page");
 _Static_assert(TIME_SIZE + 2 + 4 * (GUESTBOOK_MAX_NAME + GUESTBOOK_MAX_REMARKS) <= REDIS_MAX_STRING,
                "an entry");
 
-static struct redis_command command(int count, const char *const words[])
-{
-    struct redis_command c = {.count = count};
-    for (int i = 0; i < count; i++) {
-        c.words[i] = words[i];
-        c.lens[i] = strlen(words[i]);
-    }
-    return c;
-}
-
 /* ---- the page: INCR, GET, LRANGE ----------------------------------------------------------- */
 
 /* The commands of nearly every visit, and of one post in a hundred, once the list is full. Made at
  * start, read afterwards. */
-static struct redis_command count_visitor, read_count, list_newest, trim_entries;
+static struct redis_command count_visitor = {.words = {SPAN("INCR"), SPAN(VISITORS_KEY)}};
+static struct redis_command read_count = {.words = {SPAN("GET"), SPAN(VISITORS_KEY)}};
+static struct redis_command list_newest, trim_entries;
 
 /* The newest entry is the last of the list. The command asks for one more than a page holds. If
  * that comes, there is an older page. */
@@ -38,43 +32,36 @@ static struct redis_command list_entries(long page, char first[24], char last[24
 {
     snprintf(first, 24, "%ld", -page * GUESTBOOK_PAGE_ENTRIES - 1);
     snprintf(last, 24, "%ld", -(page - 1) * GUESTBOOK_PAGE_ENTRIES - 1);
-    return command(4, (const char *[]){"LRANGE", ENTRIES_KEY, first, last});
+    return (struct redis_command){
+        .words = {SPAN("LRANGE"), SPAN(ENTRIES_KEY), span_of(first), span_of(last)},
+    };
 }
 
 void guestbook_start(void)
 {
     static char first[24], last[24], oldest_kept[24];
-    count_visitor = command(2, (const char *[]){"INCR", VISITORS_KEY});
-    read_count = command(2, (const char *[]){"GET", VISITORS_KEY});
     list_newest = list_entries(1, first, last);
     snprintf(oldest_kept, sizeof(oldest_kept), "%d", -GUESTBOOK_MAX_ENTRIES);
-    trim_entries = command(4, (const char *[]){"LTRIM", ENTRIES_KEY, oldest_kept, "-1"});
+    trim_entries = (struct redis_command){
+        .words = {SPAN("LTRIM"), SPAN(ENTRIES_KEY), span_of(oldest_kept), SPAN("-1")},
+    };
     redis_prepare(&count_visitor);
     redis_prepare(&read_count);
     redis_prepare(&list_newest);
 }
 
-/* N of the first "page=N" in the query. 1 if there is none, 0 if N is not a positive number. */
-static long page_number(struct span query)
-{
-    while (query.len > 0) {
-        struct span value = span_take_until(&query, '&');
-        struct span key = span_take_until(&value, '=');
-        uint64_t page;
-        if (!span_is(key, "page") || value.at == key.at + key.len)
-            continue; /* another field, or no "=" */
-        if (!span_take_number(&value, &page) || value.len > 0)
-            return 0;
-        return page < GUESTBOOK_MAX_PAGE ? (long)page : GUESTBOOK_MAX_PAGE;
-    }
-    return 1;
-}
-
+/* The page is N of the first "page=N" in the query. */
 int guestbook_view(struct guestbook *g, struct span query, struct redis_command *ask)
 {
-    g->page = page_number(query);
-    if (g->page < 1)
-        return 400;
+    uint64_t page = 1;
+    bool is_found = false;
+    while (query.len > 0 && !is_found) {
+        struct span value = span_take_until(&query, '&');
+        is_found = span_is(span_take_until(&value, '='), "page");
+        if (is_found && (!span_take_number(&value, &page) || value.len > 0 || page == 0))
+            return 400;
+    }
+    g->page = page < GUESTBOOK_MAX_PAGE ? (long)page : GUESTBOOK_MAX_PAGE;
     g->step = GUESTBOOK_COUNTING;
     *ask = count_visitor;
     return 0;
@@ -190,6 +177,13 @@ static const char *read_form(struct guestbook *g, struct span body)
     return error;
 }
 
+static bool is_blank(struct span text)
+{
+    while (text.len > 0 && isspace((unsigned char)text.at[0]))
+        text = span_skip(text, 1);
+    return text.len == 0;
+}
+
 /* Returns what the visitor has to correct, or NULL. */
 static const char *check_entry(struct guestbook *g)
 {
@@ -200,9 +194,9 @@ static const char *check_entry(struct guestbook *g)
         error = "The name holds bytes that are not text (UTF-8), or control characters.";
     else if (remarks < 0)
         error = "The remarks hold bytes that are not text (UTF-8), or control characters.";
-    else if (text_is_blank(g->name))
+    else if (is_blank(g->name))
         error = "Please enter your name.";
-    else if (text_is_blank(g->remarks))
+    else if (is_blank(g->remarks))
         error = "Please write something into the remarks.";
     else if (name > GUESTBOOK_MAX_NAME)
         error = "The name is too long: at most 64 characters.";
@@ -214,17 +208,6 @@ static const char *check_entry(struct guestbook *g)
     if (remarks < 0)
         g->remarks = SPAN("");
     return error;
-}
-
-/* A text that is far too long is not shown again to its end. Escaped, it would be six times as
- * large as the request. The cut is in front of a whole UTF-8 character. */
-static void shorten(struct span *text)
-{
-    if (text->len <= GUESTBOOK_MAX_SHOWN)
-        return;
-    text->len = GUESTBOOK_MAX_SHOWN;
-    while (text->len > 0 && (text->at[text->len] & 0xc0) == 0x80)
-        text->len--;
 }
 
 int guestbook_post(struct guestbook *g, const struct http_request *request, time_t now,
@@ -239,11 +222,8 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
     const char *broken = read_form(g, request->body);
     const char *wrong = check_entry(g); /* also clears a field that cannot be shown */
     g->error = broken ? broken : wrong;
-    if (g->error) {
-        shorten(&g->name);
-        shorten(&g->remarks);
+    if (g->error)
         return 400;
-    }
 
     char when[TIME_SIZE + 1];
     struct tm utc;
@@ -257,154 +237,121 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
 
     g->step = GUESTBOOK_POSTING;
     *ask = (struct redis_command){
-        .count = 3,
-        .words = {"RPUSH", ENTRIES_KEY, entry->bytes},
-        .lens = {strlen("RPUSH"), strlen(ENTRIES_KEY), entry->len},
+        .words = {SPAN("RPUSH"), SPAN(ENTRIES_KEY), {entry->bytes, entry->len}},
     };
     return 0;
 }
 
 /* ---- rendering ----------------------------------------------------------------------------- */
 
-enum {
-    SERVER = 1,
-    VISITORS,
-    PAGE,
-    TYPED_NAME,
-    TYPED_REMARKS,
-    ENTRIES,
-    ENTRY_NAME,
-    ENTRY_REMARKS,
-    ENTRY_TIME,
-    ENTRY_DAY,
-    ENTRY_CLOCK,
-    NOBODY,
-    NEWER,
-    NEWER_PAGE,
-    OLDER,
-    OLDER_PAGE,
-    ERRORS,
-    ERROR,
-    COUNTED,
+/* A page while it is rendered: its texts, and how many items its lists have. */
+struct view {
+    const struct guestbook *g;
+    struct span server, page, newer_page, older_page, visitors, error, typed_name, typed_remarks;
+    struct span name, remarks, time, day, clock; /* of the entry that is being shown */
+    size_t counted, entries, is_signed, nobody, newer, older, errors;
 };
 
+#define AT(field) offsetof(struct view, field)
+
 const struct template_name guestbook_names[] = {
-    {"server", SERVER, 0, false},
-    {"page", PAGE, 0, false},
-    {"typed_name", TYPED_NAME, 0, false},
-    {"typed_remarks", TYPED_REMARKS, 0, false},
-    {"counted", COUNTED, 0, true}, /* one item if the visitor was counted */
-    {"visitors", VISITORS, COUNTED, false},
-    {"entries", ENTRIES, 0, true},
-    {"name", ENTRY_NAME, ENTRIES, false},
-    {"remarks", ENTRY_REMARKS, ENTRIES, false},
-    {"time", ENTRY_TIME, ENTRIES, false},   /* 2026-11-21T02:45:37Z */
-    {"day", ENTRY_DAY, ENTRIES, false},     /* 2026-11-21 */
-    {"clock", ENTRY_CLOCK, ENTRIES, false}, /* 02:45 */
-    {"nobody", NOBODY, 0, true},            /* one item if the page shows no entry */
-    {"newer", NEWER, 0, true},              /* one item if there is such a page */
-    {"newer_page", NEWER_PAGE, NEWER, false},
-    {"older", OLDER, 0, true},
-    {"older_page", OLDER_PAGE, OLDER, false},
-    {"errors", ERRORS, 0, true},
-    {"error", ERROR, ERRORS, false},
+    {"server", AT(server), 0, false},
+    {"page", AT(page), 0, false},
+    {"typed_name", AT(typed_name), 0, false},
+    {"typed_remarks", AT(typed_remarks), 0, false},
+    {"counted", AT(counted), 0, true}, /* one item if the visitor was counted */
+    {"visitors", AT(visitors), AT(counted), false},
+    {"entries", AT(entries), 0, true},
+    {"remarks", AT(remarks), AT(entries), false},
+    {"signed", AT(is_signed), AT(entries), true}, /* no item: another program has put it there */
+    {"name", AT(name), AT(is_signed), false},
+    {"time", AT(time), AT(is_signed), false},   /* 2026-11-21T02:45:37Z */
+    {"day", AT(day), AT(is_signed), false},     /* 2026-11-21 */
+    {"clock", AT(clock), AT(is_signed), false}, /* 02:45 */
+    {"nobody", AT(nobody), 0, true},            /* one item if the page shows no entry */
+    {"newer", AT(newer), 0, true},              /* one item if there is such a page */
+    {"newer_page", AT(newer_page), AT(newer), false},
+    {"older", AT(older), 0, true},
+    {"older_page", AT(older_page), AT(older), false},
+    {"errors", AT(errors), 0, true},
+    {"error", AT(error), AT(errors), false},
     {NULL, 0, 0, false},
 };
 
-static struct span page_link(struct guestbook *g, long page)
+/* Does it have the form of 2026-11-21T02:45:37Z and a line end? This is asked of twenty entries for
+ * each page. So the digits are not looked at: nobody has these seven in their places by accident.
+ */
+static bool is_time(const char *at)
 {
-    snprintf(g->number, sizeof(g->number), "%ld", page);
-    return span_of(g->number);
+    return at[4] == '-' && at[7] == '-' && at[10] == 'T' && at[13] == ':' && at[16] == ':' &&
+           at[19] == 'Z' && at[20] == '\n';
 }
 
-static struct span text(void *data, int id)
+/* Takes an entry apart. Newest first: the list is walked from its end. */
+static void select_entry(struct view *view, size_t index)
 {
-    struct guestbook *g = data;
-    switch (id) {
-    case SERVER:
-        return span_of(g->server);
-    case VISITORS:
-        return span_of(g->visitors);
-    case PAGE:
-        return page_link(g, g->page);
-    case NEWER_PAGE:
-        return page_link(g, g->page - 1);
-    case OLDER_PAGE:
-        return page_link(g, g->page + 1);
-    case TYPED_NAME:
-        return g->name;
-    case TYPED_REMARKS:
-        return g->remarks;
-    case ENTRY_NAME:
-        return g->entry_name;
-    case ENTRY_REMARKS:
-        return g->entry_remarks;
-    case ENTRY_TIME:
-        return g->entry_time;
-    case ENTRY_DAY: /* the first ten of 2026-11-21T02:45:37Z; none for an entry without a time */
-        return (struct span){g->entry_time.at, g->entry_time.len ? 10 : 0};
-    case ENTRY_CLOCK:
-        return g->entry_time.len ? (struct span){g->entry_time.at + 11, 5} : g->entry_time;
-    case ERROR:
-        return span_of(g->error);
-    default:
-        return (struct span){0};
-    }
-}
-
-/* How many entries the reply brought, without the one of the older page. */
-static size_t entry_count(const struct guestbook *g)
-{
-    size_t count = g->entries ? g->entries->elements : 0;
-    return count > GUESTBOOK_PAGE_ENTRIES ? GUESTBOOK_PAGE_ENTRIES : count;
-}
-
-/* Selects an entry, and takes it apart. Newest first: the list is walked from its end. */
-static bool select_entry(struct guestbook *g, size_t index)
-{
-    if (index >= entry_count(g))
-        return false;
-    const redisReply *reply = g->entries->element[g->entries->elements - 1 - index];
+    const redisReply *list = view->g->entries, *reply = list->element[list->elements - 1 - index];
     struct span entry = {reply->str, (size_t)reply->len};
-    /* If another program has put it there, in another form, all of it is shown as remarks. */
-    g->entry_time = g->entry_name = (struct span){0};
-    g->entry_remarks = entry;
-    if (entry.len <= TIME_SIZE || entry.at[TIME_SIZE] != '\n')
-        return true;
-    struct span rest = span_skip(entry, TIME_SIZE + 1), name = span_take_until(&rest, '\n');
-    if (rest.at > name.at + name.len) { /* behind a line end */
-        g->entry_time = (struct span){entry.at, TIME_SIZE};
-        g->entry_name = name;
-        g->entry_remarks = rest;
+    view->is_signed = 0;
+    if (entry.len > TIME_SIZE && is_time(entry.at)) {
+        struct span rest = span_skip(entry, TIME_SIZE + 1);
+        view->name = span_take_until(&rest, '\n');
+        view->remarks = rest;
+        view->time = (struct span){entry.at, TIME_SIZE};
+        view->day = (struct span){entry.at, 10}; /* of 2026-11-21T02:45:37Z */
+        view->clock = (struct span){entry.at + 11, 5};
+        view->is_signed = view->name.len > 0 && rest.at > view->name.at + view->name.len;
     }
-    return true;
+    /* Otherwise another program has put it there. All of it is shown as remarks. */
+    if (!view->is_signed)
+        view->remarks = text_count_characters(entry, true) >= 0
+                            ? entry
+                            : SPAN("Another program has written this, and it is no text.");
 }
 
-static bool item(void *data, int list, size_t index)
+static struct span text(void *view, int id)
 {
-    struct guestbook *g = data;
-    if (list == ENTRIES)
-        return select_entry(g, index);
-    if (index > 0)
-        return false;
-    switch (list) {
-    case COUNTED:
-        return g->visitors[0] != '\0';
-    case NOBODY:
-        return g->entries && entry_count(g) == 0;
-    case NEWER:
-        return g->page > 1;
-    case OLDER:
-        return g->entries && g->entries->elements > GUESTBOOK_PAGE_ENTRIES;
-    case ERRORS:
-        return g->error != NULL;
-    default:
-        return false;
-    }
+    return *(const struct span *)(const void *)((const char *)view + id);
 }
 
-void guestbook_render(struct guestbook *g, const struct compiled *page, struct buffer *out)
+static bool item(void *view, int list, size_t index)
 {
-    template_render(page, &(struct template_values){.text = text, .item = item, .data = g}, out);
+    bool is_there = index < *(const size_t *)(const void *)((const char *)view + list);
+    if (is_there && list == AT(entries))
+        select_entry(view, index);
+    return is_there;
+}
+
+static struct span digits(long number, char text[24])
+{
+    snprintf(text, 24, "%ld", number);
+    return span_of(text);
+}
+
+void guestbook_render(struct guestbook *g, const struct template *page, struct buffer *out)
+{
+    char this[24], newer[24], older[24];
+    size_t count = g->entries ? g->entries->elements : 0; /* one more, if there is an older page */
+    struct view view = {
+        .g = g,
+        .server = span_of(g->server),
+        .page = digits(g->page, this),
+        .visitors = span_of(g->visitors),
+        .error = span_of(g->error ? g->error : ""),
+        .typed_name = g->name,
+        .typed_remarks = g->remarks,
+        .counted = g->visitors[0] != '\0',
+        .entries = count < GUESTBOOK_PAGE_ENTRIES ? count : GUESTBOOK_PAGE_ENTRIES,
+        .nobody = g->entries && count == 0,
+        .newer = g->page > 1,
+        .older = count > GUESTBOOK_PAGE_ENTRIES,
+        .errors = g->error != NULL,
+    };
+    if (view.newer)
+        view.newer_page = digits(g->page - 1, newer);
+    if (view.older)
+        view.older_page = digits(g->page + 1, older);
+    template_render(page, &(struct template_values){.text = text, .item = item, .data = &view},
+                    out);
     g->entries = NULL; /* the reply belongs to the caller */
 }

@@ -33,7 +33,6 @@ enum {
     GUESTBOOK_PAGE_ENTRIES = 20,
     GUESTBOOK_MAX_NAME = 64,        /* characters, not bytes */
     GUESTBOOK_MAX_REMARKS = 1000,   /* a line break is one */
-    GUESTBOOK_MAX_SHOWN = 4000,     /* bytes of a field that a refused form gets back */
     GUESTBOOK_MAX_PAGE = 100000000, /* a larger number means this one: both are empty */
 };
 
@@ -53,10 +52,6 @@ struct guestbook {
     struct span name, remarks; /* what was typed */
     const char *error;         /* what is wrong with the form; NULL: nothing */
     const char *server;        /* the architecture's name, for the page */
-
-    /* While rendering: the entry, or neighbouring page, that is being shown. */
-    struct span entry_time, entry_name, entry_remarks;
-    char number[24];
 };
 
 /* The names that its template may use. */
@@ -80,6 +75,6 @@ int guestbook_post(struct guestbook *, const struct http_request *, time_t now,
 int guestbook_reply(struct guestbook *, const redisReply *, struct redis_command *ask);
 
 /* Renders the page, with the entries or with the form's error. */
-void guestbook_render(struct guestbook *, const struct compiled *, struct buffer *out);
+void guestbook_render(struct guestbook *, const struct template *, struct buffer *out);
 
 #endif

@@ -11,10 +11,9 @@
 enum {
     TOKEN = 1, /* RFC 9110, 5.6.2 */
     VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
-    URI = 4,   /* of a path or a query, "%" included (RFC 3986, 3.3 and 3.4) */
-    NAME = 8,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
-    SENT = 16, /* of a path or a query as sent: URI, and bytes that browsers do not escape (URL
-                  Standard, 1.3) */
+    NAME = 4,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
+    SENT = 8, /* of a path or a query (3.3 and 3.4), with what browsers do not escape (URL Standard,
+                 1.3) */
 };
 
 static unsigned char classes[256];
@@ -31,10 +30,8 @@ __attribute__((constructor)) static void fill_classes(void)
         if (c == '\t' || (c >= ' ' && c != 127))
             classes[c] |= VALUE;
         if (alnum || (in_text && strchr("-._~!$&'()*+,;=%", c)))
-            classes[c] |= NAME | URI | SENT;
-        if (in_text && strchr(":@/?", c))
-            classes[c] |= URI | SENT;
-        if (in_text && strchr("[]{|}^`", c)) /* no backslash: some programs take it for a slash */
+            classes[c] |= NAME | SENT;
+        if (in_text && strchr(":@/?[]{|}^`", c)) /* a backslash is taken for a slash by some */
             classes[c] |= SENT;
     }
 }
@@ -135,17 +132,13 @@ bool http_decode_path(struct span path, char *decoded)
     return resolve_dots(decoded);
 }
 
-size_t http_encode(struct span text, bool is_query, char *encoded)
+size_t http_encode(struct span path, char *encoded)
 {
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        bool stays = is((char)c, URI);
-        if (c == '%')
-            stays = is_query && escaped_byte(text.at + i, text.len - i) >= 0;
-        else if (c == '?')
-            stays = is_query;
+    for (size_t i = 0; i < path.len; i++) {
+        unsigned char c = (unsigned char)path.at[i];
+        bool stays = (is((char)c, NAME) && c != '%') || c == ':' || c == '@' || c == '/';
         encoded[n++] = stays ? (char)c : '%';
         if (!stays) {
             encoded[n++] = hex[c >> 4];
@@ -175,21 +168,19 @@ enum step {
 static int take_line(struct http_parser *p, const char *bytes, size_t len, size_t max, int too_long,
                      struct span *line)
 {
-    const char *lf = memchr(bytes + p->scanned, '\n', len - p->scanned);
+    const char *lf = memchr(bytes + p->at, '\n', len - p->at);
     size_t end = lf ? (size_t)(lf - bytes) : len;
     bool cr = end > p->at && bytes[end - 1] == '\r';
     size_t line_len = end - p->at - cr;
 
     if (line_len > max)
         return -too_long;
-    if (!lf) {
-        p->scanned = len;
-        return 0;
-    }
+    if (!lf)
+        return 0; /* the next call looks from p->at again: that is at most 16 KiB */
     if (!cr)
         return -400; /* a bare LF: a request could hide from a program that sees no line end here */
     *line = (struct span){bytes + p->at, line_len};
-    p->at = p->scanned = end + 1;
+    p->at = end + 1;
     return 1;
 }
 
@@ -302,8 +293,6 @@ static int read_request_line(struct http_parser *p, const char *bytes, size_t le
         return -505;
     p->minor = rest.at[7] - '0';
     p->keep_alive = p->minor >= 1;
-    p->target = (size_t)(target.at - bytes);
-    p->target_len = target.len;
     return split_target(target, p->method, &host, &path, &query) ? 1 : -400;
 }
 
@@ -405,32 +394,53 @@ static int read_fields(struct http_parser *p, const char *bytes, size_t len)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
-static int read_fixed_body(struct http_parser *p, size_t len)
+/* Takes a token or a quoted string off the front, and the white space behind it. */
+static bool take_word(struct span *rest, bool may_be_quoted)
 {
-    p->body_len = len - p->body < p->remaining ? len - p->body : p->remaining;
-    p->at = p->scanned = p->body + p->body_len;
-    if (p->body_len < p->remaining)
-        return 0;
-    p->step = COMPLETE;
-    return 1;
+    bool quoted = may_be_quoted && rest->len > 0 && rest->at[0] == '"';
+    size_t n = quoted;
+    while (n < rest->len && (quoted ? rest->at[n] != '"' : is(rest->at[n], TOKEN)))
+        n += quoted && rest->at[n] == '\\' ? 2 : 1;
+    n += quoted;
+    if (n == 0 || n > rest->len)
+        return false;
+    *rest = span_trim(span_skip(*rest, n));
+    return true;
+}
+
+/* A chunk's extensions, *( ";" name [ "=" value ] ), with white space around the parts. They are
+ * ignored (RFC 9112, 7.1.1). But what is none could hide a request from another program. */
+static bool is_extensions(struct span rest)
+{
+    if (!all_are(rest, VALUE) || (rest.len > 0 && strchr(" \t", rest.at[rest.len - 1])))
+        return false;
+    for (rest = span_trim(rest); rest.len > 0;) {
+        if (!span_take_prefix(&rest, ";"))
+            return false;
+        rest = span_trim(rest);
+        if (!take_word(&rest, false))
+            return false;
+        if (!span_take_prefix(&rest, "="))
+            continue;
+        rest = span_trim(rest);
+        if (!take_word(&rest, true))
+            return false;
+    }
+    return true;
 }
 
 /* The line before a chunk (RFC 9112, 7.1). */
 static int read_chunk_size(struct http_parser *p, const char *bytes, size_t len)
 {
     struct span line;
-    size_t size = 0;
+    size_t size = 0, digits = 0;
     int got = take_line(p, bytes, len, HTTP_MAX_CHUNK_LINE, 400, &line);
     if (got <= 0)
         return got;
-    for (size_t i = 0; i < line.len; i++) {
-        int digit = hex_value(line.at[i]);
-        if (digit < 0)
-            return -400;           /* an extension, too: requests have been hidden in them */
+    for (; digits < line.len && hex_value(line.at[digits]) >= 0; digits++)
         if (size <= HTTP_MAX_BODY) /* more is too much, and soon an overflow */
-            size = size * 16 + (size_t)digit;
-    }
-    if (line.len == 0)
+            size = size * 16 + (size_t)hex_value(line.at[digits]);
+    if (digits == 0 || !is_extensions(span_skip(line, digits)))
         return -400;
     if (size > HTTP_MAX_BODY - p->body_len)
         return -413;
@@ -446,7 +456,7 @@ static int read_chunk_data(struct http_parser *p, char *bytes, size_t len)
     memmove(bytes + p->body + p->body_len, bytes + p->at, n);
     p->body_len += n;
     p->remaining -= n;
-    p->at = p->scanned = p->at + n;
+    p->at += n;
     if (p->remaining > 0)
         return 0;
     p->step = CHUNK_END;
@@ -454,11 +464,6 @@ static int read_chunk_data(struct http_parser *p, char *bytes, size_t len)
 }
 
 /* ---- the parser ---------------------------------------------------------------------------- */
-
-void http_parser_reset(struct http_parser *p)
-{
-    *p = (struct http_parser){0};
-}
 
 static int next_step(struct http_parser *p, char *bytes, size_t len)
 {
@@ -470,7 +475,11 @@ static int next_step(struct http_parser *p, char *bytes, size_t len)
     case FIELD_LINES:
         return read_fields(p, bytes, len);
     case FIXED_BODY:
-        return read_fixed_body(p, len);
+        p->body_len = len - p->body < p->remaining ? len - p->body : p->remaining;
+        p->at = p->body + p->body_len;
+        got = p->body_len == p->remaining;
+        p->step = got ? COMPLETE : FIXED_BODY;
+        break;
     case CHUNK_SIZE:
         return read_chunk_size(p, bytes, len);
     case CHUNK_DATA:
@@ -502,24 +511,20 @@ int http_parse(struct http_parser *p, char *bytes, size_t *len, struct http_requ
         memmove(bytes + end, bytes + p->at, *len - p->at);
         *len -= gap;
         p->at -= gap;
-        p->scanned -= gap;
     }
     if (went < 0 || p->step == COMPLETE)
         *request = http_partial_request(p, bytes);
     if (p->step != COMPLETE)
         return went;
-    request->host = (struct span){bytes + p->host, p->host_len};
     request->fields = (struct span){bytes + p->fields, p->fields_end - p->fields};
     request->body = (struct span){bytes + p->body, p->body_len};
     request->keep_alive = p->keep_alive && !p->close;
-    split_target((struct span){bytes + p->target, p->target_len}, p->method, &request->host,
-                 &request->path, &request->query);
+    request->host = (struct span){bytes + p->host, p->host_len};
+    struct span rest = request->line;
+    span_take_until(&rest, ' '); /* the method */
+    split_target(span_take_until(&rest, ' '), p->method, &request->host, &request->path,
+                 &request->query);
     return (int)p->at;
-}
-
-size_t http_missing(const struct http_parser *p, size_t len)
-{
-    return p->step == FIXED_BODY ? p->body + p->remaining - len : 0;
 }
 
 struct http_request http_partial_request(const struct http_parser *p, const char *bytes)
@@ -551,15 +556,89 @@ struct span http_field(const struct http_request *request, const char *name)
     return value;
 }
 
-bool http_next_member(struct span *list, struct span *member)
+/* ---- response heads -------------------------------------------------------------------------- */
+
+/* Both are inline, so that the lengths of the names are known when this is compiled. */
+static inline void put(struct buffer *out, const char *text)
 {
-    if (list->len == 0)
-        return false;
-    bool quoted = false;
-    size_t len = 0;
-    while (len < list->len && (quoted || list->at[len] != ','))
-        quoted ^= list->at[len++] == '"';
-    *member = span_trim((struct span){list->at, len});
-    *list = span_skip(*list, len + (len < list->len)); /* the comma, too */
-    return true;
+    buffer_append(out, text, strlen(text));
+}
+
+/* Writes a number in digits. */
+static const char *digits_of(uint64_t number, char digits[21])
+{
+    char *at = digits + 20;
+    *at = '\0';
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    return at;
+}
+
+static inline void put_field(struct buffer *out, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    put(out, name);
+    put(out, ": ");
+    put(out, value);
+    put(out, "\r\n");
+}
+
+void http_format_head(const struct http_response *r, struct buffer *out)
+{
+    static _Thread_local time_t second = -1; /* a date is made once a second */
+    static _Thread_local char date[HTTP_DATE_SIZE];
+    char digits[21];
+    if (r->date != second)
+        http_format_date(r->date, date);
+    second = r->date;
+    put(out, "HTTP/1.1 ");
+    put(out, digits_of((uint64_t)r->status, digits));
+    put(out, " ");
+    put(out, r->reason);
+    put(out, "\r\n");
+    put_field(out, "Date", date);
+    put_field(out, "Server", r->server);
+    put_field(out, "Connection", r->keep_alive ? "keep-alive" : "close");
+    put_field(out, "Location", r->location);
+    put_field(out, "Allow", r->allow);
+    put_field(out, "Last-Modified", r->last_modified);
+    put_field(out, "ETag", r->etag);
+    put_field(out, "Content-Range", r->content_range);
+    put_field(out, "Content-Type", r->type);
+    put_field(out, "Content-Length", r->has_length ? digits_of(r->length, digits) : NULL);
+    if (r->fields)
+        put(out, r->fields);
+    put(out, "\r\n");
+}
+
+/* ---- dates --------------------------------------------------------------------------------- */
+
+void http_format_date(time_t when, char date[HTTP_DATE_SIZE])
+{
+    struct tm utc;
+    gmtime_r(&when, &utc);
+    strftime(date, HTTP_DATE_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+}
+
+time_t http_parse_date(struct span text)
+{
+    static const char *const forms[] = {
+        "%a, %d %b %Y %H:%M:%S GMT", /* IMF-fixdate, the form to be sent */
+        "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
+        "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
+    };
+    char date[40]; /* the longest is a Wednesday in RFC 850's form: 33 bytes */
+    if (text.len == 0 || text.len >= sizeof(date))
+        return -1;
+    memcpy(date, text.at, text.len);
+    date[text.len] = '\0';
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        struct tm utc = {0};
+        const char *end = strptime(date, forms[i], &utc);
+        if (end && *end == '\0' && utc.tm_sec < 60)
+            return timegm(&utc);
+    }
+    return -1;
 }

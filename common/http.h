@@ -1,7 +1,6 @@
 /* http: HTTP/1.x (RFC 9112). The parser is fed bytes as they come.
  *
- *  - No I/O and no allocation. A request points into the caller's buffer, and a
- *    response head is written into one.
+ *  - No I/O and no allocation. A request points into the caller's buffer.
  *  - The result never depends on how the bytes were cut into packets.
  *  - Strict: where the RFC leaves a choice, the parser takes the stricter one. If
  *    two programs read the same bytes differently, an attacker can make use of
@@ -23,14 +22,7 @@ enum {
     HTTP_MAX_FIELD_BYTES = 16384, /* the same lines, their ends included: else 431 */
     HTTP_MAX_BODY = 65536,        /* bytes, chunks decoded: else 413 */
     HTTP_MAX_EMPTY_LINES = 2,     /* before a request line */
-    HTTP_MAX_CHUNK_LINE = 256,    /* the digits of a chunk's size: else 400 */
-
-    /* A buffer of this size holds any request the parser does not refuse. */
-    HTTP_MAX_REQUEST = 2 * HTTP_MAX_EMPTY_LINES + HTTP_MAX_REQUEST_LINE + 2 + HTTP_MAX_FIELD_BYTES +
-                       2 + HTTP_MAX_BODY + HTTP_MAX_CHUNK_LINE + 2,
-
-    HTTP_MAX_HEAD = 1024, /* http_format_head() without `location` and `fields` */
-    HTTP_DATE_SIZE = 30,  /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
+    HTTP_MAX_CHUNK_LINE = 256,    /* a chunk's size and extensions, bytes: else 400 */
 };
 
 /* The methods that a route can have. The others of RFC 9110, and PATCH of RFC 5789, are known, and
@@ -58,14 +50,11 @@ struct http_request {
     bool keep_alive;    /* what the client wants (RFC 9112, 9.3) */
 };
 
-/* How far one request has been read. All zero before the first byte. Call http_parser_reset()
- * before the next request. */
+/* How far one request has been read. All zero before its first byte. */
 struct http_parser {
-    int step;              /* enum step in http.c */
-    size_t at;             /* bytes [0, at) have been parsed */
-    size_t scanned;        /* no line end in [at, scanned) */
-    size_t line, line_len; /* the request line */
-    size_t target, target_len;
+    int step;                /* enum step in http.c */
+    size_t at;               /* bytes [0, at) have been parsed */
+    size_t line, line_len;   /* the request line */
     size_t fields;           /* where the field lines begin */
     size_t fields_end;       /* and end; the body follows the empty line behind */
     size_t host, host_len;   /* value of the Host field */
@@ -83,8 +72,6 @@ struct http_parser {
 
 #define HTTP_CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
 
-void http_parser_reset(struct http_parser *);
-
 /* Reads on where the last call for this request stopped; bytes[0, *len) is all
  * that has come for it, and what may follow it.
  *   > 0  a whole request, filled in; that many bytes are its own, what is
@@ -95,10 +82,6 @@ void http_parser_reset(struct http_parser *);
  * The framing of a chunked body is squeezed out of the buffer as it is read,
  * so *len can shrink. */
 int http_parse(struct http_parser *, char *bytes, size_t *len, struct http_request *);
-
-/* After http_parse() has returned 0: how many bytes of the request are still to come, if `len` have
- * come. 0 if its length is not known. */
-size_t http_missing(const struct http_parser *, size_t len);
 
 /* What is known of an unfinished request: its line, method and minor version. Each is empty or
  * unknown if it has not come yet. */
@@ -112,19 +95,14 @@ struct span http_field(const struct http_request *, const char *name);
  * when there is no further line. */
 bool http_next_field(struct span *rest, const char *name, struct span *value);
 
-/* Takes the next member off the front of a comma-separated list, and trims its white space. Returns
- * false at the end of the list. A comma within quotes does not separate. */
-bool http_next_member(struct span *list, struct span *member);
-
 /* Decodes a path and resolves its dot segments (RFC 3986, 5.2.4): "/a/%2e%2e/b" gives "/b".
  * `decoded` has room for path.len + 1 bytes and gets a NUL. Returns false for a bad escape, a
  * control character, or a path that leads above the root. */
 bool http_decode_path(struct span path, char *decoded);
 
-/* Escapes the bytes that a URI may not hold. `encoded` has room for 3 * text.len + 1 bytes. Returns
- * the length. A path was decoded before, so its "%" and "?" are escaped, too. A query is as it was
- * sent, and its escapes stay. (Browsers leave bytes in it that RFC 3986, 3.4 wants escaped.) */
-size_t http_encode(struct span text, bool is_query, char *encoded);
+/* Escapes the bytes of a decoded path that a URI may not hold as they are. `encoded` has room for
+ * 3 * path.len + 1 bytes. Returns the length. */
+size_t http_encode(struct span path, char *encoded);
 
 /* Decodes "%XX" in place. Returns the new length, or -1 for a bad escape. */
 long http_decode_escapes(char *text, size_t len);
@@ -137,17 +115,27 @@ long http_decode_form(char *text, size_t len);
  * with a user name before it. */
 bool http_split_authority(struct span, struct span *host, struct span *port);
 
+/* ---- responses ------------------------------------------------------------------------------ */
+
+enum {
+    HTTP_DATE_SIZE = 30, /* "Sun, 06 Nov 1994 08:49:37 GMT" and its NUL */
+};
+
 /* Formats IMF-fixdate (RFC 9110, 5.6.7). */
 void http_format_date(time_t, char date[HTTP_DATE_SIZE]);
 
 /* Reads any of the three date forms (RFC 9110, 5.6.7); -1 if it is none of them. A date before 1970
- * is negative, too, and callers ignore it. The name of the weekday may be any; the rest must be
- * exact, and a leap second is none. */
+ * is negative, too, and callers ignore it. It is read as strptime(3) does, which takes other
+ * spaces and cases, too, and for which a year of two digits is one of 1969 to 2068. But a leap
+ * second is none. */
 time_t http_parse_date(struct span);
 
 /* One response head. Zero it, then set what applies. Strings are borrowed. */
 struct http_response {
     int status;
+    const char *reason;        /* "Not Found" */
+    const char *server;        /* Server */
+    time_t date;               /* Date */
     const char *type;          /* Content-Type, NULL: none */
     const char *location;      /* NULL: none */
     const char *allow;         /* NULL: none */
@@ -160,12 +148,7 @@ struct http_response {
     bool keep_alive;           /* send "Connection: keep-alive", else "close" */
 };
 
-const char *http_reason(int status); /* "Not Found" */
-
-/* Writes the head and its empty line into out[0, size). `date` comes from http_format_date().
- * Returns the length, or 0 if `size` is too small. HTTP_MAX_HEAD plus the lengths of location and
- * fields is always enough. */
-size_t http_format_head(const struct http_response *, const char *date, const char *server,
-                        char *out, size_t size);
+/* Appends the head and its empty line to a buffer. */
+void http_format_head(const struct http_response *, struct buffer *out);
 
 #endif

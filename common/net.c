@@ -1,6 +1,5 @@
 #include "net.h"
 
-#include "clock.h"
 #include "process.h"
 
 #include <errno.h>
@@ -12,17 +11,30 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
-/* How much a socket takes that it cannot send yet. Without this limit it is 2.5 MB on loopback.
- * Then a thousand clients that ask for a large file and do not read would use up the memory that
- * the kernel has for all connections of the machine. Bytes on their way to the client are not
- * counted, so a fast client is not slowed down. */
-enum { UNSENT_BYTES = 128 * 1024 };
+/* How much memory a page may fill in the kernel before the client has acknowledged it. The kernel
+ * doubles the number, for its own records (socket(7)). Without a limit it takes up to 4 MiB for
+ * each client that does not read. A client that is far away pays for it: of a long page it gets
+ * about so many bytes in a round trip. */
+enum { SEND_BUFFER = 32 * 1024 };
+
+/* 127.0.0.0/8, ::1, and ::ffff:127.0.0.1, which is how a socket bound to "::" sees a client of
+ * 127.0.0.1. */
+static bool is_loopback(const struct sockaddr *address)
+{
+    const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)address;
+    const struct in6_addr *ipv6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
+    if (address->sa_family == AF_INET)
+        return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (address->sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(ipv6) ||
+               (IN6_IS_ADDR_V4MAPPED(ipv6) && ipv6->s6_addr[12] == IN_LOOPBACKNET);
+    return address->sa_family == AF_UNIX;
+}
 
 int net_listen(const struct options *o, bool blocking)
 {
-    const int on = 1, unsent = UNSENT_BYTES;
+    const int on = 1, send_buffer = SEND_BUFFER;
     const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
     struct addrinfo *address, hints = {
                                   .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -41,7 +53,7 @@ int net_listen(const struct options *o, bool blocking)
      * TIME_WAIT. The others are inherited by every socket accepted here. */
     if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) < 0 ||
+        setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer)) < 0 ||
         (blocking && (setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ||
                       setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) < 0)))
         process_die(o->name, "cannot set socket options: %s", strerror(errno));
@@ -49,50 +61,27 @@ int net_listen(const struct options *o, bool blocking)
         listen(listener, o->backlog) < 0)
         process_die(o->name, "cannot listen on %s port %d: %s%s", o->bind, o->port, strerror(errno),
                     errno == EADDRINUSE ? "; choose another one with --port" : "");
-    process_leave_root(o, !net_is_loopback(address->ai_addr));
     freeaddrinfo(address);
     return listener;
 }
 
 void net_announce(const struct options *o, int listener)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_in6 address = {0}; /* IPv4 has the port in the same place */
     socklen_t size = sizeof(address);
-    char port[8] = "?";
-    if (getsockname(listener, (struct sockaddr *)&address, &size) == 0)
-        getnameinfo((struct sockaddr *)&address, size, NULL, 0, port, sizeof(port), NI_NUMERICSERV);
-    bool ipv6 = strchr(o->bind, ':') != NULL;
-    printf("%s: listening on http://%s%s%s:%s\n", o->name, ipv6 ? "[" : "", o->bind,
-           ipv6 ? "]" : "", port);
+    getsockname(listener, (struct sockaddr *)&address, &size);
+    bool ipv6 = address.sin6_family == AF_INET6;
+    printf("%s: listening on http://%s%s%s:%d\n", o->name, ipv6 ? "[" : "", o->bind,
+           ipv6 ? "]" : "", ntohs(address.sin6_port));
     fflush(stdout); /* before the first fork: a child must not find this line in its buffer */
-}
-
-/* 127.0.0.0/8, ::1, and ::ffff:127.0.0.1, which is how a socket bound to "::" sees a client of
- * 127.0.0.1. */
-bool net_is_loopback(const struct sockaddr *address)
-{
-    struct sockaddr_in ipv4;
-    struct sockaddr_in6 ipv6;
-    switch (address->sa_family) {
-    case AF_INET:
-        memcpy(&ipv4, address, sizeof(ipv4));
-        return ntohl(ipv4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    case AF_INET6:
-        memcpy(&ipv6, address, sizeof(ipv6));
-        return IN6_IS_ADDR_LOOPBACK(&ipv6.sin6_addr) ||
-               (IN6_IS_ADDR_V4MAPPED(&ipv6.sin6_addr) &&
-                ipv6.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
-    default:
-        return address->sa_family == AF_UNIX;
-    }
 }
 
 bool net_peer_is_local(int fd)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t size = sizeof(address);
     return getpeername(fd, (struct sockaddr *)&address, &size) == 0 &&
-           net_is_loopback((struct sockaddr *)&address);
+           is_loopback((struct sockaddr *)&address);
 }
 
 /* In a listening socket, this field is the length of its queue (Linux; sock_diag(7) shows the

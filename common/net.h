@@ -10,7 +10,7 @@
 #include "options.h"
 
 #include <stdbool.h>
-#include <sys/socket.h>
+#include <sys/socket.h> /* for whoever accepts from the listener */
 
 /* Opens the listening socket. A blocking one ticks: accept(2) gives EAGAIN after TICK_MS, and so do
  * recv(2) and send(2) on the accepted sockets, which inherit the times. Returns the descriptor,
@@ -20,9 +20,8 @@ int net_listen(const struct options *, bool blocking);
 /* Prints where the server listens. It is ready then. */
 void net_announce(const struct options *, int listener);
 
-/* Is this an address of the loopback interface, which only this machine has? And does the other end
- * of this socket have one, or is it a Unix socket? */
-bool net_is_loopback(const struct sockaddr *);
+/* Does the other end of this socket have an address of the loopback interface, which only this
+ * machine has, or is it a Unix socket? */
 bool net_peer_is_local(int fd);
 
 /* How many clients wait in the listener's queue, with finished handshakes? */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#define ZEROHTTPD_VERSION "1.1.0"
+#define ZEROHTTPD_VERSION "1.2.0"
 
 /* The defaults of --workers in 03 and 05, and of --redis-connections in 04. It is one number, so
  * that a table compares the models and not their constants. */
@@ -14,11 +14,10 @@ struct options {
     const char *name;    /* of this server: "epoll" */
     int port;            /* 0: a free one */
     const char *bind;    /* IPv4 or IPv6 address */
-    const char *redis;   /* host:port, redis://user:password@host:port, or unix:path */
+    const char *redis;   /* host:port, or unix:path */
     int workers;         /* processes or threads; 0: this server has no such option */
     int pool;            /* connections to Redis that threads share; 0: no such option */
     const char *root;    /* where public/ and templates/ are */
-    const char *user;    /* to become after the start; NULL: nobody else */
     int keep_alive_ms;   /* 0: close after every response */
     int timeout_ms;      /* for a whole request, and for a response without progress */
     int work_us;         /* CPU time that each guestbook page uses up, for experiments */
@@ -27,11 +26,13 @@ struct options {
     bool verbose;        /* a line for each request on standard output, if that has room */
 };
 
-/* Times that follow --timeout (10 s), so that one option makes a whole test quick. */
-int options_fresh_ms(const struct options *);   /* a half: for the first byte of a new connection */
-int options_redis_ms(const struct options *);   /* a fifth: one Redis command */
-int options_connect_ms(const struct options *); /* a tenth: connecting to Redis */
-int options_linger_ms(const struct options *);  /* a tenth: lingering, before a close */
+/* Times that are a part of --timeout (10 s), so that one option makes a whole test quick. */
+enum {
+    FRESH_PART = 2,    /* a half: for the first byte of a new connection */
+    REDIS_PART = 5,    /* a fifth: one Redis command */
+    CONNECT_PART = 10, /* a tenth: connecting to Redis */
+    LINGER_PART = 10,  /* a tenth: listening to a client that was refused, and goes on */
+};
 
 /* Reads the command line. `workers` is the default of --workers, or 0 if the server does not have
  * that option. A bad option prints one line and ends the program with status 2. --help and

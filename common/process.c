@@ -1,35 +1,98 @@
 #include "process.h"
 
+#include "app.h"
+#include "board.h"
 #include "log.h"
-#include "memory.h"
-#include "proc.h"
+#include "redis.h"
+#include "status.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <malloc.h>
-#include <pwd.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-_Noreturn void process_die(const char *name, const char *format, ...)
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* How much memory the process may use, in bytes: the smallest of the machine's memory, RLIMIT_AS,
+ * and memory.max of its control group and the groups around it (cgroups(7), version 2). In a
+ * container the group's path may be the host's, and then only the top of it can be seen. */
+static uint64_t memory_limit(void)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "%s: ", name);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(1);
+    char path[PATH_MAX], group[PATH_MAX / 2] = "";
+    struct rlimit addresses;
+    uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur < limit)
+        limit = addresses.rlim_cur;
+
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file && fgets(path, sizeof(path), file))
+        sscanf(path, "0::%2047[^\n]", group); /* the line of version 2, wherever it is */
+    if (file)
+        fclose(file);
+    for (bool is_top = false; !is_top;) {
+        unsigned long long number;
+        snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", group);
+        file = fopen(path, "re");
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel has written the number, or else "max" */
+        if (file && fscanf(file, "%llu", &number) == 1 && number < limit)
+            limit = number;
+        if (file)
+            fclose(file);
+        char *last = strrchr(group, '/');
+        is_top = !last;
+        if (last)
+            *last = '\0';
+    }
+    return limit;
 }
 
-/* ---- limits -------------------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------------------------- */
+
+static sigset_t stop_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+void process_start(void)
+{
+    /* The program that started us may have blocked them, and the mask survives execve(2). */
+    sigset_t set = stop_signals();
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+
+    /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    buffer_set_budget(memory_limit() / 8); /* the rest is for threads and sockets */
+}
+
+struct board *start_server(const struct options *options, struct redis_server *server, int slots,
+                           enum status_workers workers, const char *architecture)
+{
+    process_start();
+    app_start(options);
+    redis_find(server, options);
+    struct board *board = board_open(slots);
+    if (!board)
+        process_die(options->name, "cannot start: %s", strerror(errno));
+    status_start(options, board, workers, architecture);
+    return board;
+}
 
 /* The kernel enlarges the table for the highest number in use. So a high number is used for a
  * moment. */
@@ -45,96 +108,27 @@ void process_reserve_descriptors(int count)
         close(fd);
 }
 
-/* ---- rights -------------------------------------------------------------------------------- */
+/* ---- end ----------------------------------------------------------------------------------- */
 
-void process_leave_root(const struct options *o, bool is_public)
+/* The peak memory of this process in KiB. (ru_maxrss survives execve(2), so it may be the size of
+ * the program that started us.) */
+static long peak_kib(void)
 {
-    if (!o->user) {
-        if (is_public && geteuid() == 0)
-            fprintf(stderr, "%s: runs as root, and other machines may reach it: see --user\n",
-                    o->name);
-        return;
-    }
-    const struct passwd *user = getpwnam(o->user);
-    if (!user || user->pw_uid == 0)
-        options_bad_value(o->name, "--user", o->user, "a user of this machine, and not root");
-    if (initgroups(o->user, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-        setuid(user->pw_uid) < 0)
-        process_die(o->name, "cannot become the user %s: %s", o->user, strerror(errno));
-    if (setuid(0) == 0)
-        process_die(o->name, "cannot become the user %s: it could be root again", o->user);
-
-    /* Otherwise /proc/self would be root's now, and a child of 02 and 03 could not raise its
-     * oom_score_adj (prctl(2), PR_SET_DUMPABLE). */
-    prctl(PR_SET_DUMPABLE, 1);
+    char line[256];
+    long peak = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof(line), file))
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel has written the number */
+        sscanf(line, "VmHWM: %ld", &peak);
+    if (file)
+        fclose(file);
+    return peak;
 }
 
-/* ---- statistics ---------------------------------------------------------------------------- */
-
-/* /proc/self/status, for the statistics at the end. It is opened at the start, because a running
- * server opens only files of public/ and templates/, unless it is asked for its status. */
-static int own_status = -1;
-
-/* What this process and its children have used. Times are in seconds, sizes in KiB. */
-struct usage {
-    double user, system;
-    long voluntary, involuntary; /* context switches */
-    long own_kib, child_kib;     /* peak memory of this process, and of the largest child */
-};
-
-/* getrusage(2) also counts the time before execve(2), when the process may have been a busy
- * shell. */
-static struct usage before_start;
-
-static double seconds(struct timeval time)
+/* What both have used, in seconds. */
+static double seconds(struct timeval a, struct timeval b)
 {
-    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
-}
-
-static struct usage usage_so_far(void)
-{
-    struct rusage self, children;
-    getrusage(RUSAGE_SELF, &self);
-    getrusage(RUSAGE_CHILDREN, &children);
-    return (struct usage){
-        .user = seconds(self.ru_utime) + seconds(children.ru_utime),
-        .system = seconds(self.ru_stime) + seconds(children.ru_stime),
-        .voluntary = self.ru_nvcsw + children.ru_nvcsw,
-        .involuntary = self.ru_nivcsw + children.ru_nivcsw,
-        .own_kib = self.ru_maxrss,
-        .child_kib = children.ru_maxrss,
-    };
-}
-
-void process_start(void)
-{
-    /* The program that started us may have blocked them, and the mask survives execve(2). */
-    sigset_t stop_signals;
-    sigemptyset(&stop_signals);
-    sigaddset(&stop_signals, SIGTERM);
-    sigaddset(&stop_signals, SIGINT);
-    sigprocmask(SIG_UNBLOCK, &stop_signals, NULL);
-
-    /* SIGXFSZ would end the program when a file that it logs to has reached the limit
-     * (setrlimit(2)). Ignored, it leaves write(2) with an error. */
-    signal(SIGXFSZ, SIG_IGN);
-
-    /* glibc keeps freed chunks of up to 128 bytes apart, in fastbins, and merges them when somebody
-     * asks for a large one. In 02 the freed chunks are the parent's, which had one for each child,
-     * and each new child would merge them: it would write to all pages that hold one, and the
-     * kernel would copy these pages. Once 2,000 children had come and gone, a child had 85 page
-     * faults instead of 37. Without fastbins free() merges at once (mallopt(3), M_MXFAST). */
-    mallopt(M_MXFAST, 0);
-
-    /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    memory_start();
-    own_status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    before_start = usage_so_far();
+    return (double)(a.tv_sec + b.tv_sec) + (double)(a.tv_usec + b.tv_usec) / 1e6;
 }
 
 void process_report(const struct options *o, uint64_t requests, uint64_t connections)
@@ -143,21 +137,135 @@ void process_report(const struct options *o, uint64_t requests, uint64_t connect
     if (!log_wait_for_room(STDOUT_FILENO, PATIENCE_MS))
         return; /* a full pipe, which nobody reads: write(2) would wait for ever */
 
-    /* Without /proc the peak is ru_maxrss. That survives execve(2), so it may be the size of the
-     * program that started us. */
-    char text[PROC_TEXT];
-    ssize_t n = pread(own_status, text, sizeof(text) - 1, 0);
-    text[n > 0 ? n : 0] = '\0';
-    struct usage now = usage_so_far();
-    long peak = (long)proc_number(text, "VmHWM:");
-    if (peak == 0)
-        peak = now.own_kib;
-    if (now.child_kib > peak && now.child_kib > before_start.child_kib)
-        peak = now.child_kib;
+    struct rusage self, children;
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    long peak = peak_kib();
     printf("%s: %llu requests on %llu connections; CPU %.2f s user, %.2f s system; "
            "peak memory %ld KiB; context switches %ld voluntary, %ld involuntary\n",
            o->name, (unsigned long long)requests, (unsigned long long)connections,
-           now.user - before_start.user, now.system - before_start.system, peak,
-           now.voluntary - before_start.voluntary, now.involuntary - before_start.involuntary);
+           seconds(self.ru_utime, children.ru_utime), seconds(self.ru_stime, children.ru_stime),
+           peak > children.ru_maxrss ? peak : children.ru_maxrss, self.ru_nvcsw + children.ru_nvcsw,
+           self.ru_nivcsw + children.ru_nivcsw);
     fflush(stdout);
+}
+
+_Noreturn void process_die(const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", name);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+/* ---- the clock ----------------------------------------------------------------------------- */
+
+int64_t clock_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct timespec clock_deadline(int ms)
+{
+    struct timespec when;
+    clock_gettime(CLOCK_MONOTONIC, &when);
+    when.tv_sec += ms / 1000;
+    when.tv_nsec += ms % 1000 * 1000000L;
+    when.tv_sec += when.tv_nsec / 1000000000L;
+    when.tv_nsec %= 1000000000L;
+    return when;
+}
+
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+void clock_burn_cpu(int us)
+{
+    enum { STEPS = 2000 };  /* a few microseconds, because to read this clock is a system call */
+    volatile unsigned step; /* volatile: or the compiler removes the loop, which does nothing */
+    int64_t end = thread_cpu_ns() + us * INT64_C(1000);
+    while (thread_cpu_ns() < end)
+        for (step = 0; step < STEPS;)
+            step = step + 1;
+}
+
+/* ---- stopping ------------------------------------------------------------------------------ */
+
+/* clock_now_ms() of the first signal, 0 before: one for the whole process, set by a handler. */
+static _Atomic int64_t stop_asked;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    if (stop_asked == 0)
+        stop_asked = clock_now_ms();
+}
+
+void stop_release_signals(void)
+{
+    signal(SIGTERM, SIG_DFL); /* signal-safety(7) allows that */
+    signal(SIGINT, SIG_DFL);
+}
+
+/* The next signal, whichever of the two it is, meets the default action. */
+static void stop_once(int signal_number)
+{
+    stop(signal_number);
+    stop_release_signals();
+}
+
+void stop_catch_signals(bool once)
+{
+    /* No SA_RESTART: accept(2) is to return. */
+    struct sigaction action = {.sa_handler = once ? stop_once : stop};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+bool stop_requested(void)
+{
+    return stop_asked != 0;
+}
+
+bool stop_time_is_over(void)
+{
+    return stop_asked != 0 && clock_now_ms() - stop_asked >= STOP_MS;
+}
+
+int stop_grace_ms(const struct options *o)
+{
+    return STOP_MS + o->timeout_ms / REDIS_PART + 2 * TICK_MS;
+}
+
+int stop_open_signalfd(const struct options *o)
+{
+    sigset_t set = stop_signals();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0)
+        process_die(o->name, "signalfd: %s", strerror(errno));
+    return signals;
+}
+
+void stop_read_signalfd(int signals)
+{
+    struct signalfd_siginfo info;
+    sigset_t set = stop_signals();
+    while (read(signals, &info, sizeof(info)) > 0)
+        ; /* taken before they are unblocked, or this one would end us */
+
+    stop_release_signals(); /* the program that started us may have ignored them */
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    stop(SIGTERM);
 }

@@ -1,25 +1,35 @@
-/* process: a server's limits, its user, its statistics, and its end after an error at start. */
+/* process: what every server is besides its chapter: a start, a clock, signals that ask it to
+ * stop, limits, a user, and a last line.
+ *
+ * A function that can fail only at start-up returns no error: it prints one line and ends the
+ * program.
+ */
 #ifndef PROCESS_H
 #define PROCESS_H
 
 #include "options.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
-/* Prints "name: what" on standard error, and ends the program with status 1. */
-_Noreturn void process_die(const char *name, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* ---- start and end ------------------------------------------------------------------------- */
 
-/* Raises the descriptor limit to what the machine allows, sets the budget of memory.h, and begins
- * the count for the statistics at the end. SIGTERM and SIGINT are unblocked, and SIGXFSZ is
- * ignored. start_server() calls it, once. */
+struct board;
+struct redis_server;
+
+/* What kind of worker owns the slots of the board. */
+enum status_workers { STATUS_PROCESSES, STATUS_THREADS, STATUS_EVENT_LOOP };
+
+/* Sets the process' limits, opens public/, loads the templates, finds Redis, and prepares the
+ * status. Returns the scoreboard, which has so many slots. `architecture` is a few words for the
+ * status. What is passed must stay. To be called once, before the first fork. */
+struct board *start_server(const struct options *, struct redis_server *, int slots,
+                           enum status_workers, const char *architecture);
+
+/* The first part of that: raises the descriptor limit to what the machine allows, sets the budget
+ * of all buffers (text.h) to an eighth of the memory, and unblocks SIGTERM and SIGINT. */
 void process_start(void);
-
-/* Becomes the user of --user for good, with that user's groups. Ends the program if that fails.
- * Without --user, prints a line on standard error if the server is root's and `is_public`, that is,
- * other machines can reach it. net_listen() calls it, once: the port may need root, and what is
- * opened later must not. */
-void process_leave_root(const struct options *, bool is_public);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections, or for as many
  * as the limit allows. To be called before the first thread is created, because threads share the
@@ -31,5 +41,57 @@ void process_reserve_descriptors(int count);
 /* Prints the run's statistics on standard output: what was served, and what it cost. Children are
  * included. */
 void process_report(const struct options *, uint64_t requests, uint64_t connections);
+
+/* Prints "name: what" on standard error, and ends the program with status 1. */
+_Noreturn void process_die(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- the clock ----------------------------------------------------------------------------- */
+
+/* The longest time that a blocking accept(2), recv(2) or send(2) sleeps. So a worker wakes up often
+ * enough to notice a deadline, a signal to stop, or a client that waits. */
+enum { TICK_MS = 200 };
+
+/* Milliseconds of the monotonic clock, which is never set back. It is exact to one tick of the
+ * kernel (about 4 ms), and costs no system call. */
+int64_t clock_now_ms(void);
+
+/* What CLOCK_MONOTONIC will say in `ms` milliseconds, as pthread_cond_clockwait() takes it. */
+struct timespec clock_deadline(int ms);
+
+/* Computes until the calling thread has used `us` microseconds of CPU time, however long that takes
+ * on the wall clock. This is the work of --work. */
+void clock_burn_cpu(int us);
+
+/* ---- stopping ------------------------------------------------------------------------------ */
+
+/* How long a server that is asked to stop may take to finish what is in flight. */
+enum { STOP_MS = 5000 };
+
+/* SIGTERM and SIGINT set a flag. With `once` the second signal ends the program. That is for the
+ * process that a person started, not for its children. SIGPIPE is ignored: a write to a client that
+ * is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
+void stop_catch_signals(bool once);
+
+/* From now on either of the two ends the program. A parent that forks until it is to stop calls
+ * this, and does not use `once`. With `once` the handler might restore the default action just
+ * before a fork(2), and the child would inherit it. */
+void stop_release_signals(void);
+
+bool stop_requested(void);
+
+/* Have STOP_MS passed since the signal? Then chapters 1 to 5 do not ask Redis any more. */
+bool stop_time_is_over(void);
+
+/* How long workers may take to end, in ms: STOP_MS, the reply to a command that Redis was asked
+ * just before, and ticks to notice. So a client hears of an entry that Redis has stored, unless the
+ * connection to Redis had to be made first and all of it was slow. */
+int stop_grace_ms(const struct options *);
+
+/* The same for an event loop, which reads signals from a descriptor: blocks them, and returns a
+ * signalfd(2). When it is readable, stop_read_signalfd() takes the signal, and lets the next one
+ * end the program. */
+int stop_open_signalfd(const struct options *);
+void stop_read_signalfd(int signals);
 
 #endif

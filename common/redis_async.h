@@ -2,8 +2,6 @@
  * All clients share one connection. Redis answers commands in the order in which
  * they were sent, so a queue of askers is enough to know whose reply comes next.
  *
- *  - The queue is ours. hiredis has an asynchronous half with its own queue, but
- *    in 0.14 that half does not check what malloc(3) returns.
  *  - The chapter decides how to watch the descriptor.
  *  - Commands are collected in a buffer. redis_async_flush(), called once a
  *    round, sends the commands of all clients in one write(2).
@@ -11,12 +9,11 @@
  *    closed and forgotten, and then every asker that still waits is told that
  *    there is no reply. One that asks again within that call opens a new
  *    connection.
- *  - If there is a password, AUTH is the first command on a connection, and leaves
- *    in one write with those behind it. If Redis refuses it, the connection is lost.
+ *  - AUTH leaves in one write with the commands behind it. If Redis refuses it, they
+ *    get an error.
  *  - A command for which there is no memory is not asked. The others go on.
- *  - If the queue of Redis' Unix socket is full, redis_connect() waits for a
- *    place. Here connect(2) fails with EAGAIN at once. That is a 503, and the
- *    next command tries again.
+ *  - If the queue of Redis' Unix socket is full, connect(2) fails with EAGAIN at
+ *    once. That is a 503, and the next command tries again.
  */
 #ifndef REDIS_ASYNC_H
 #define REDIS_ASYNC_H
@@ -26,7 +23,7 @@
 
 struct redis_async {
     const struct redis_server *server;
-    /* Gets the reply for `asker`, or NULL and why there is none. The reply is freed on return. */
+    /* Gets the reply for `asker`, or NULL and why there is none. The reply is freed later. */
     void (*answered)(void *asker, const redisReply *, int why);
     unsigned opened; /* connections so far: a new one may have the same descriptor */
     bool closed;     /* for good */
@@ -35,20 +32,17 @@ struct redis_async {
     int fd;       /* to be watched; -1: no connection */
     short events; /* to watch it for: POLLIN, POLLOUT */
     bool connected;
-    int64_t connect_deadline; /* while it is not */
 
-    struct buffer out; /* commands, */
-    size_t written;    /* and how many bytes of them the socket has taken */
+    struct redis_queue {
+        struct buffer buffer;
+        size_t gone; /* so many bytes at its beginning have left the queue */
+    } out, askers;   /* commands; and pointers to those who asked them. NULL stands for AUTH */
     redisReader *reader;
-    struct redis_limits limits;
-
-    void **askers;  /* a queue in an array with `room` places. NULL stands for AUTH */
-    int first;      /* the place of the asker whose reply is next */
-    int unanswered; /* commands whose reply has not come yet, */
-    int sent;       /* and how many of them redis_async_flush() has handed over */
-    int room;
-    bool answering; /* answered() is being called with a reply */
-    int64_t heard;  /* clock_now_ms() of the last reply, or of the first command after a pause */
+    redisReplyObjectFunctions functions; /* of the reader */
+    int unanswered;                      /* commands whose reply has not come yet, */
+    int sent;         /* and how many of them redis_async_flush() has handed over */
+    bool answering;   /* answered() is being called with a reply */
+    int64_t deadline; /* clock_now_ms() by which it is connected, or completes its next reply */
 };
 
 /* Sets up the object. Opens nothing yet. */
@@ -67,16 +61,15 @@ void redis_async_flush(struct redis_async *);
  * error counts as something to read. Reads as long as replies are there, 4 MiB at most. */
 void redis_async_ready(struct redis_async *, unsigned events);
 
-/* Milliseconds until connecting, or the next reply, has taken too long; -1 if neither is
+/* clock_now_ms() when connecting, or the next reply, has taken too long; INT64_MAX if neither is
  * awaited. */
-int redis_async_timeout(const struct redis_async *);
+int64_t redis_async_deadline(const struct redis_async *);
 
-/* To be called in each round. If Redis is late, gives up the connection and answers every asker
- * that waits:
+/* To be called at the end of each round. If Redis is late, and has sent nothing while the loop was
+ * busy or stopped, gives up the connection and answers every asker that waits:
  *  - 503 if the connection was not made in time;
- *  - 504 if Redis owes a reply and has completed none for command_ms. It reads once more first,
- *    because replies may be there. An asker may wait longer, as long as those in front of it get
- *    their replies. */
+ *  - 504 if Redis owes a reply and has completed none for command_ms. An asker may wait longer, as
+ *    long as those in front of it get their replies. */
 void redis_async_expire(struct redis_async *);
 
 /* Closes the connection for good. Every asker that waits is answered, and none can ask again. */

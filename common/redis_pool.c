@@ -1,17 +1,18 @@
 #include "redis_pool.h"
 
-#include "clock.h"
+#include "process.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
 
 /* ---- one connection ------------------------------------------------------------------------ */
 
-void redis_close(struct redis *redis)
+static void redis_close(struct redis *redis)
 {
     if (redis->fd < 0)
         return;
@@ -24,119 +25,90 @@ void redis_close(struct redis *redis)
 static bool send_command(int fd, const struct redis_command *command)
 {
     struct redis_command formatted = *command;
+    size_t sent = 0;
+    ssize_t n = 0;
     if (!command->bytes)
         redis_prepare(&formatted);
-    size_t sent = 0;
-    ssize_t n = formatted.bytes ? 0 : -1;
-    errno = formatted.bytes ? 0 : ENOMEM;
     while (sent < formatted.len && (n >= 0 || errno == EINTR)) {
         n = write(fd, formatted.bytes + sent, formatted.len - sent);
         sent += n > 0 ? (size_t)n : 0;
     }
-    int reason = errno;
     if (!command->bytes)
-        redisFreeCommand((char *)formatted.bytes);
-    errno = reason;
-    return n >= 0;
+        redisFreeCommand((char *)formatted.bytes); /* errno stays */
+    return formatted.len > 0 && sent == formatted.len;
 }
 
-/* Waits for the rest of a reply that comes in pieces. If the deadline has passed, checks once. */
-static bool is_readable(int fd, int64_t deadline)
+/* Reads until a reply is whole. Returns NULL if there is none, and *why says why. The first read(2)
+ * waits by itself (SO_RCVTIMEO). The rest of a reply in pieces is waited for until the deadline. */
+static redisReply *read_reply(struct redis *redis, int64_t deadline, int *why)
 {
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
-    int ready;
-    do {
-        int64_t left = deadline - clock_now_ms();
-        ready = poll(&wanted, 1, left > 0 ? (int)left : 0);
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0)
-        errno = EAGAIN;
-    return ready > 0;
-}
-
-/* Reads until a reply is whole. Returns NULL with errno set, to EAGAIN if the time is over. */
-static redisReply *read_reply(struct redis *redis, int64_t deadline)
-{
-    char bytes[16 * 1024];
-    void *reply = NULL;
-    for (bool first = true;; first = false) {
-        if (!first && !is_readable(redis->fd, deadline))
-            return NULL;
-        ssize_t n = read(redis->fd, bytes, sizeof(bytes)); /* the first one waits (SO_RCVTIMEO) */
-        if (n == 0)
-            errno = ECONNRESET;
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return NULL;
-        if (n > 0 && redisReaderFeed(redis->reader, bytes, (size_t)n) != REDIS_OK) {
-            errno = ENOMEM;
-            return NULL;
-        }
-        bool sense = redisReaderGetReply(redis->reader, &reply) == REDIS_OK;
-        if (sense && reply)
+    char bytes[4096];
+    redisReply *reply;
+    struct pollfd rest = {.fd = redis->fd, .events = POLLIN};
+    *why = REDIS_NO_CONNECTION;
+    for (bool first = true; redis_next_reply(redis->server, redis->reader, &reply); first = false) {
+        if (reply) {
+            *why = 0;
             return reply;
-        if (!sense || redis_is_too_large(redis->reader, &redis->limits)) {
-            errno = EPROTO;
-            return NULL;
         }
+        int64_t left = deadline - clock_now_ms();
+        while (!first && poll(&rest, 1, left > 0 ? (int)left : 0) < 0 && errno == EINTR)
+            ;
+        ssize_t n = first ? read(redis->fd, bytes, sizeof(bytes))
+                          : recv(redis->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            *why = REDIS_NO_REPLY;
+        if (n <= 0 || redisReaderFeed(redis->reader, bytes, (size_t)n) != REDIS_OK)
+            return NULL;
     }
+    return NULL;
 }
 
-/* One command on an open connection. */
-static redisReply *exchange(struct redis *redis, const struct redis_command *command, int *why)
+/* One command on an open connection, behind AUTH if that is due. If Redis has hung up, it may have
+ * said why before, and that is the reply. So is what it says to AUTH if that is a farewell. */
+static redisReply *exchange(struct redis *redis, const struct redis_command *command,
+                            bool with_auth, int *why)
 {
     int64_t deadline = clock_now_ms() + redis->server->command_ms;
-    redisReply *reply = send_command(redis->fd, command) ? read_reply(redis, deadline) : NULL;
-    *why = 0;
-    if (reply && reply->type == REDIS_REPLY_ERROR)
-        redis_log(redis->server, "says", reply->str, (size_t)reply->len);
-    if (!reply) {
-        *why = errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
-        redis_log_nonsense(redis->server, redis->reader, &redis->limits);
+    redisReply *reply = NULL;
+    bool sent = true;
+    if (with_auth) {
+        struct redis_command auth = redis_auth_command(redis->server);
+        sent = send_command(redis->fd, &auth);
     }
-    if (!reply || redis_has_more(redis->reader))
-        redis_close(redis); /* a late or an extra reply must not become the next command's */
+    sent = sent && send_command(redis->fd, command);
+    *why = !sent && errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
+    if (sent || errno == EPIPE || errno == ECONNRESET)
+        reply = read_reply(redis, deadline, why);
+    bool is_last = !reply || redis_is_farewell(redis->server, reply, with_auth);
+    if (with_auth && !is_last) {
+        freeReplyObject(reply);
+        reply = read_reply(redis, deadline, why);
+        is_last = !reply || redis_is_farewell(redis->server, reply, false);
+    }
+    /* A late or an extra reply must not become the next command's. */
+    if (is_last || redis_has_more(redis->reader))
+        redis_close(redis);
     return reply;
-}
-
-/* Opens the connection, and sends the password. */
-static bool open_connection(struct redis *redis, int *why)
-{
-    const long ms = redis->server->command_ms;
-    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    *why = REDIS_NO_CONNECTION;
-    redis->fd = redis_connect(redis->server);
-    if (redis->fd < 0)
-        return false;
-    redis->reader = redisReaderCreate();
-    /* For writing, redis_connect() has set a limit already. */
-    if (!redis->reader ||
-        setsockopt(redis->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0) {
-        redis_close(redis);
-        return false;
-    }
-    redis_limit_replies(redis->reader, &redis->limits);
-    if (!*redis->server->password)
-        return true;
-
-    struct redis_command auth = redis_auth_command(redis->server);
-    redisReply *reply = exchange(redis, &auth, why);
-    int refusal = reply ? redis_auth_refusal(reply) : 0;
-    if (refusal)
-        redis_close(redis);
-    if (reply && redis->fd < 0) /* refused, or Redis sent more than the reply */
-        *why = refusal ? refusal : REDIS_NO_CONNECTION;
-    freeReplyObject(reply);
-    return redis->fd >= 0;
 }
 
 redisReply *redis_ask(struct redis *redis, const struct redis_command *command, int *why)
 {
-    redisReply *reply = NULL;
-    bool ready = redis->fd >= 0 || open_connection(redis, why);
-    if (ready)
-        reply = exchange(redis, command, why);
+    bool is_new = redis->fd < 0;
+    redis->why = *why = REDIS_NO_CONNECTION;
+    if (is_new) {
+        redis->fd = redis_connect(redis->server, 0);
+        redis->reader = redis->fd >= 0 ? redis_open_reader(&redis->functions) : NULL;
+        if (!redis->reader) {
+            redis_close(redis);
+            return NULL;
+        }
+    }
+    redisReply *reply = exchange(redis, command, is_new && *redis->server->password, why);
     /* A lost reply says something about this connection only. */
-    redis->why = ready && *why == REDIS_NO_CONNECTION ? 0 : *why;
+    redis->why = *why == REDIS_NO_CONNECTION ? 0 : *why;
     return reply;
 }
 
@@ -150,19 +122,18 @@ struct redis_waiter {
     struct redis_waiter *prev, *next;
 };
 
-bool redis_pool_open(struct redis_pool *pool, const struct redis_server *server, int size)
+void redis_pool_open(struct redis_pool *pool, const struct redis_server *server, int size)
 {
     *pool = (struct redis_pool){.size = size};
     pool->all = calloc((size_t)size, sizeof(*pool->all));
     if (!pool->all)
-        return false;
+        process_die(server->name, "cannot start: %s", strerror(errno));
     for (int i = 0; i < size; i++) {
         pool->all[i].server = server;
         pool->all[i].fd = -1;
         LL_PREPEND(pool->idle, &pool->all[i]);
     }
     pthread_mutex_init(&pool->lock, NULL);
-    return true;
 }
 
 void redis_pool_close(struct redis_pool *pool)

@@ -18,17 +18,14 @@ struct redis {
     int fd; /* -1: not open */
     redisReader *reader;
     const struct redis_server *server;
-    struct redis_limits limits;
+    redisReplyObjectFunctions functions; /* of the reader */
     int why;            /* why any other connection would fail, too; 0: not known to */
     struct redis *next; /* in its pool */
 };
 
-/* Closes the connection, if it is open. */
-void redis_close(struct redis *);
-
 /* Asks, and waits for the reply, which the caller frees (freeReplyObject()). Connects first if need
- * be. An error from Redis is a reply, and is logged. Returns NULL if there is no reply. Then *why
- * says why, and the connection is closed. */
+ * be. An error from Redis is a reply, and is logged, also one that Redis has sent before it hung
+ * up. Returns NULL if there is no reply. Then *why says why, and the connection is closed. */
 redisReply *redis_ask(struct redis *, const struct redis_command *, int *why);
 
 struct redis_pool {
@@ -40,8 +37,8 @@ struct redis_pool {
 };
 
 /* Makes `size` connections, and opens none yet. A child must not use a pool that was made before
- * the fork. Returns false if there is no memory. */
-bool redis_pool_open(struct redis_pool *, const struct redis_server *, int size);
+ * the fork. Without memory the program ends, or the child that calls this. */
+void redis_pool_open(struct redis_pool *, const struct redis_server *, int size);
 void redis_pool_close(struct redis_pool *);
 
 /* Takes a connection for one request. If all are taken, it waits in line, first come, first served,

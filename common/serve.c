@@ -1,9 +1,14 @@
 #include "serve.h"
 
-#include "clock.h"
 #include "net.h"
-#include "polite.h"
-#include "stop.h"
+#include "process.h"
+
+#include <poll.h>
+
+enum {
+    CROWD = 100,   /* so many clients at once come from one program that opens them all, */
+    NEW_MS = 2000, /* and needs so long to say something on each */
+};
 
 /* Asks the commands of one request, one after the other, and waits for each reply. */
 static void ask_redis(struct conn *conn, struct redis_pool *pool)
@@ -23,30 +28,35 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
         redis_pool_release(pool, redis);
 }
 
+/* Must this connection, which is silent and owes nothing, make way for a client that waits? */
+static bool must_make_way(const struct conn *conn)
+{
+    const struct worker *worker = conn->worker;
+    int waiting = worker->claim_waiting_clients(worker);
+    int64_t left = conn->deadline - clock_now_ms();
+    bool is_new =
+        conn->state == CONN_FRESH && left > worker->options->timeout_ms / FRESH_PART - NEW_MS;
+    return waiting > 0 && !(is_new && waiting > CROWD);
+}
+
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
 {
     struct conn conn;
     conn_open(&conn, client, worker); /* owns client now */
-    conn.dont_wait = worker->before_waiting != NULL;
-    struct pace pace = {0};
 
     /* If conn_advance() makes no progress, a tick went by. That is the time to check the clock,
      * whether other clients wait, and whether the server has to stop. */
     while (conn_advance(&conn) != CONN_DONE) {
         if (conn.state == CONN_ASKING)
             ask_redis(&conn, pool);
-        else if (conn.dont_wait && worker->before_waiting) { /* nothing more has come */
-            conn.dont_wait = false;
-            worker->before_waiting();
-        } else if (clock_now_ms() >= conn.deadline)
+        else if (conn.silent && conn_owes_nothing(&conn) && must_make_way(&conn))
+            break;
+        else if (clock_now_ms() >= conn.deadline)
             conn_expire(&conn);
-        else if (polite_is_too_slow(worker, &pace, conn_taken_by_client(&conn)))
-            conn_reset(&conn);
         else if (stop_time_is_over())
             conn_drop(&conn);
-        else if (conn_can_make_way(&conn) && polite_must_make_way(worker, conn_is_new(&conn)) &&
-                 !conn_has_input(&conn))
-            break;
+        else if (conn.ended) /* only its acknowledgements are awaited, and no call waits for them */
+            poll(NULL, 0, TICK_MS);
     }
     conn_close(&conn);
 }
@@ -65,4 +75,12 @@ void serve_unavailable(struct worker *worker, int client)
 int serve_waiting_clients(const struct worker *worker)
 {
     return stop_requested() ? 1 : net_accept_queue_length(worker->listener);
+}
+
+int serve_announced_clients(const struct worker *worker)
+{
+    if (stop_requested())
+        return 1;
+    /* a look without an exchange is cheaper, and finds 0 nearly always */
+    return worker->board->waiting ? atomic_exchange(&worker->board->waiting, 0) : 0;
 }

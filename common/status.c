@@ -1,216 +1,195 @@
 #include "status.h"
 
-#include "clock.h"
-#include "options.h"
-#include "proc.h"
-
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <time.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- the server: set at start, read afterwards --------------------------------------------- */
 
 static const struct options *options;
 static const struct board *board;
-static enum status_workers workers;
+static bool is_loop;
 static const char *architecture;
 static pid_t main_pid;
 static int64_t started; /* clock_now_ms() */
 
-void status_start(const struct options *o, const struct board *b, enum status_workers w,
+void status_start(const struct options *o, const struct board *b, enum status_workers workers,
                   const char *words)
 {
     options = o;
     board = b;
-    workers = w;
+    is_loop = workers == STATUS_EVENT_LOOP;
     architecture = words;
     main_pid = getpid();
     started = clock_now_ms();
 }
 
-/* ---- the board ----------------------------------------------------------------------------- */
+typedef unsigned long long number;
 
-static void take_slot(struct status_slot *s, int which, int32_t owner)
+/* Whose slot is it? Returns 0 if there is no worker. Sets *state to the state of the worker's one
+ * connection: the one that has a count, or CONN_DONE. While it moves from one state to another,
+ * both may have one. Then the first is as true as the second. */
+static pid_t find_worker(const struct board_slot *slot, int *state)
 {
-    const struct board_slot *slot = &board->slots[which];
-    int64_t since_ms = clock_now_ms() - atomic_load_explicit(&slot->since, memory_order_relaxed);
-    *s = (struct status_slot){
-        .state = STATUS_LOOP,
-        .slot = (uint64_t)which,
-        .id = (uint64_t)owner,
-        .since_ms = since_ms > 0 ? (uint64_t)since_ms : 0, /* `since` may just have changed */
-        .requests = board_slot_requests(slot),
-        .connections = atomic_load_explicit(&slot->connections, memory_order_relaxed),
-    };
-    for (int state = 0; state < STATUS_CONNECTION_STATES; state++)
-        s->by_state[state] =
-            atomic_load_explicit(&slot->connections_by_state[state], memory_order_relaxed);
-    board_read_request(slot, s->request);
-    if (workers == STATUS_EVENT_LOOP) {
-        s->since_ms = STATUS_NO_TIME;
-        return;
-    }
-    /* A worker with one connection at a time is in the state that has a count. While it moves from
-     * one state to another, both may have one. Then the first is as true as the second. */
-    for (s->state = 0; s->state < STATUS_CONNECTION_STATES; s->state++)
-        if (s->by_state[s->state] > 0)
+    pid_t owner = slot->owner;
+    for (*state = CONN_FRESH; *state < CONN_DONE; ++*state)
+        if (slot->connections_by_state[*state] > 0)
             break;
-    for (unsigned state = 0; state < STATUS_CONNECTION_STATES; state++)
-        s->by_state[state] = state == s->state;
+    /* the main process claims slots for workers that are not yet there */
+    return owner == main_pid && *state == CONN_DONE && !is_loop ? 0 : owner;
 }
 
-static bool take_slots(struct status *status)
-{
-    int used = board->used;
-    status->slots = calloc((size_t)used + 1, sizeof(*status->slots));
-    if (!status->slots)
-        return false;
-    for (int i = 0; i < used; i++) {
-        int32_t owner = atomic_load(&board->slots[i].owner);
-        struct status_slot *slot = &status->slots[status->workers];
-        if (owner != 0)
-            take_slot(slot, i, owner);
-        if (owner != 0 && !(owner == main_pid && slot->state == STATUS_WAITING))
-            status->workers++; /* the main process claims for workers that are not yet there */
-    }
-    return true;
-}
+/* ---- what the processes cost (proc(5)) ----------------------------------------------------- */
 
-static void take_sums(struct status *status)
-{
-    status->server = options->name;
-    status->version = ZEROHTTPD_VERSION;
-    status->architecture = architecture;
-    status->pid = (uint64_t)main_pid;
-    status->uptime_ms = (uint64_t)(clock_now_ms() - started);
-    status->workers_most = options->workers > 0 ? (uint64_t)options->workers : 1;
-    status->connections = board_connections(board);
-    for (int i = 0; i < BOARD_CLASSES; i++)
-        status->requests += status->responses[i] = board_responses(board, i);
-    for (size_t i = 0; i < status->workers; i++) {
-        status->waiting += status->slots[i].state == STATUS_WAITING;
-        for (int state = 0; state < STATUS_CONNECTION_STATES; state++)
-            status->now[state] += status->slots[i].by_state[state];
-    }
-}
-
-/* ---- the processes (proc(5)) --------------------------------------------------------------- */
-
-/* The CPU time of processes. The nanoseconds are exact, but they are the sum of user and system
- * time. The ticks tell the two apart. Ticks alone would hide the time of many processes that use a
- * little. */
-struct cpu {
-    uint64_t ns, user_ticks, system_ticks;
+struct costs {
+    number user_ms, system_ms, processes, threads, pss_kib;
 };
 
-/* `pid` is 0 for the time of processes that have ended: they have only ticks. */
-static void add_cpu(struct cpu *cpu, pid_t pid, uint64_t user, uint64_t system)
+/* Reads /proc/PID/NAME as a string. It is empty if the process has ended. */
+static void read_proc(pid_t pid, const char *name, char text[4096])
 {
-    clockid_t its_clock;
-    struct timespec used;
-    cpu->user_ticks += user;
-    cpu->system_ticks += system;
-    if (pid && clock_getcpuclockid(pid, &its_clock) == 0 && clock_gettime(its_clock, &used) == 0)
-        cpu->ns += (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-    else
-        cpu->ns += (user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+    snprintf(text, 4096, "/proc/%d/%s", (int)pid, name);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, 4095) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
 }
 
-/* Adds the figures that cost more to find out. */
-static void add_closely(struct status *status, pid_t pid)
+/* Adds one process, and its children that have ended. */
+static void add_process(struct costs *costs, pid_t pid)
 {
-    char text[PROC_TEXT];
-    if (proc_read(pid, "status", text)) {
-        status->voluntary += proc_number(text, "\nvoluntary_ctxt_switches:");
-        status->involuntary += proc_number(text, "\nnonvoluntary_ctxt_switches:");
-    }
-    if (proc_read(pid, "smaps_rollup", text))
-        status->pss_kib += proc_number(text, "\nPss:");
-    status->descriptors += proc_count_descriptors(pid);
-}
-
-/* Chapters 2 and 3: the board knows the children. Slots of ended children are left out. */
-static void take_children(struct status *status, struct cpu *cpu)
-{
-    struct status children = {0};
-    uint64_t kept = 0;
-    for (size_t i = 0; i < status->workers; i++) {
-        struct proc_stat p;
-        pid_t pid = (pid_t)status->slots[i].id;
-        if (pid != main_pid) {
-            if (!proc_read_stat(pid, &p) || (pid_t)p.fields[PROC_PARENT] != main_pid)
-                continue; /* another process has the number now */
-            add_cpu(cpu, pid, p.fields[PROC_USER_TIME], p.fields[PROC_SYSTEM_TIME]);
-            if (p.state == 'Z')
-                continue;
-            if (children.processes++ < STATUS_CLOSELY)
-                add_closely(&children, pid);
-            children.threads += p.fields[PROC_THREADS];
-        }
-        status->slots[kept++] = status->slots[i];
-    }
-    status->workers = kept;
-    status->processes += children.processes;
-    status->threads += children.threads;
-
-    /* The children that were not read closely are taken to be like the others. */
-    uint64_t all = children.processes, read = all < STATUS_CLOSELY ? all : STATUS_CLOSELY;
-    if (read == 0)
+    static const char pss[] = "\nPss:";
+    char text[4096];
+    unsigned long user, system, ended_user, ended_system, threads;
+    read_proc(pid, "stat", text);
+    const char *at = strrchr(text, ')'); /* the end of field 2, the name; then 14 to 17, and 20 */
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel has written these numbers */
+    if (!at || sscanf(at, ") %*c%*d%*d%*d%*d%*d%*u%*u%*u%*u%*u%lu%lu%lu%lu%*d%*d%lu", &user,
+                      &system, &ended_user, &ended_system, &threads) != 5)
         return;
-    status->voluntary += children.voluntary * all / read;
-    status->involuntary += children.involuntary * all / read;
-    status->pss_kib += children.pss_kib * all / read;
-    status->descriptors += children.descriptors * all / read;
+    unsigned long ticks = (unsigned long)sysconf(_SC_CLK_TCK); /* a second */
+    costs->processes++;
+    costs->threads += threads;
+    costs->user_ms += (user + ended_user) * 1000 / ticks;
+    costs->system_ms += (system + ended_system) * 1000 / ticks;
+    read_proc(pid, "smaps_rollup", text);
+    at = strstr(text, pss);
+    costs->pss_kib += at ? strtoull(at + strlen(pss), NULL, 10) : 0;
 }
 
-/* A child adds up its parent and all of the parent's children, ended ones included. */
-static void take_family(struct status *status, const struct proc_stat *parent)
+/* The main process, and its children if it has some: then one of them asks. */
+static struct costs read_costs(void)
 {
-    struct cpu cpu = {0};
-    const uint64_t *fields = parent->fields;
-    add_cpu(&cpu, main_pid, fields[PROC_USER_TIME], fields[PROC_SYSTEM_TIME]);
-    add_cpu(&cpu, 0, fields[PROC_CHILDREN_USER_TIME], fields[PROC_CHILDREN_SYSTEM_TIME]);
-    take_children(status, &cpu);
-
-    /* As long as there is no whole tick, all is taken for system time, which is mostly a fork. */
-    uint64_t ticks = cpu.user_ticks + cpu.system_ticks, ms = cpu.ns / 1000000;
-    status->cpu_user_ms = ticks > 0 ? ms * cpu.user_ticks / ticks : 0;
-    status->cpu_system_ms = ms - status->cpu_user_ms;
-}
-
-static uint64_t milliseconds(struct timeval t)
-{
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_usec / 1000;
-}
-
-bool status_snapshot(struct status *status)
-{
-    struct proc_stat p = {.fields[PROC_THREADS] = 1};
-    *status = (struct status){.processes = 1};
-    if (!board || !take_slots(status))
-        return false;
-    proc_read_stat(main_pid, &p);
-    status->threads = p.fields[PROC_THREADS];
-    add_closely(status, main_pid);
-    if (getpid() != main_pid) {
-        take_family(status, &p);
-    } else {
-        /* The server is one process: getrusage(2) has the sum of all its threads. */
-        struct rusage own;
-        getrusage(RUSAGE_SELF, &own);
-        status->cpu_user_ms = milliseconds(own.ru_utime);
-        status->cpu_system_ms = milliseconds(own.ru_stime);
-        status->voluntary = (uint64_t)own.ru_nvcsw;
-        status->involuntary = (uint64_t)own.ru_nivcsw;
+    struct costs costs = {0};
+    int state;
+    add_process(&costs, main_pid);
+    for (int i = 0; getpid() != main_pid && i < board->used; i++) {
+        pid_t child = find_worker(&board->slots[i], &state);
+        if (child != 0 && child != main_pid)
+            add_process(&costs, child);
     }
-    take_sums(status);
-    return true;
+    return costs;
 }
 
-void status_free(struct status *status)
+/* ---- the JSON (RFC 8259) ------------------------------------------------------------------- */
+
+/* The result must fit in 512 bytes. */
+__attribute__((format(printf, 2, 3))) static void put(struct buffer *out, const char *format, ...)
 {
-    free(status->slots);
-    status->slots = NULL;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int len = vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    buffer_append(out, text, (size_t)len);
+}
+
+/* In ASCII, whatever bytes a client has sent. */
+static void put_string(struct buffer *out, const char *string)
+{
+    for (; *string; string++) {
+        unsigned char byte = (unsigned char)*string;
+        bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+        put(out, plain ? "%c" : "\\u%04x", byte);
+    }
+}
+
+static const char *const states[] = {"fresh",   "idle",      "reading", "asking",
+                                     "writing", "lingering", "waiting"};
+
+static void put_slot(struct buffer *out, const struct board_slot *slot, pid_t owner, int state)
+{
+    char request[BOARD_REQUEST + 1];
+    number requests = 0;
+    int64_t since_ms = clock_now_ms() - slot->since; /* it may just have changed: then it is < 0 */
+    for (int kind = 0; kind < BOARD_CLASSES; kind++)
+        requests += slot->responses[kind];
+    board_read_request(slot, request);
+    put(out, "  {\"slot\": %d, \"id\": %d, ", (int)(slot - board->slots), (int)owner);
+    put(out, "\"state\": \"%s\", \"request\": \"", is_loop ? "loop" : states[state]);
+    put_string(out, request);
+    if (is_loop)
+        put(out, "\", \"since_ms\": null, ");
+    else
+        put(out, "\", \"since_ms\": %lld, ", (long long)(since_ms > 0 ? since_ms : 0));
+    put(out, "\"requests\": %llu, \"connections\": %llu}", requests, (number)slot->connections);
+}
+
+static void put_slots(struct buffer *out)
+{
+    const char *end = "";
+    int state;
+    for (int i = 0; i < board->used; i++) {
+        pid_t owner = find_worker(&board->slots[i], &state);
+        if (owner == 0)
+            continue;
+        put(out, "%s", end);
+        put_slot(out, &board->slots[i], owner, state);
+        end = ",\n";
+    }
+}
+
+/* The responses by class, and the connections by state. */
+static void put_sums(struct buffer *out)
+{
+    number kinds[BOARD_CLASSES] = {0}, now[CONN_STATES] = {0};
+    int state;
+    for (int i = 0; i < board->used; i++) {
+        const struct board_slot *slot = &board->slots[i];
+        for (int kind = 0; kind < BOARD_CLASSES; kind++)
+            kinds[kind] += slot->responses[kind];
+        if (!is_loop && find_worker(slot, &state) != 0)
+            now[state]++;
+        for (state = 0; is_loop && state < CONN_DONE; state++)
+            now[state] += slot->connections_by_state[state];
+    }
+    put(out, " \"responses\": {\"2xx\": %llu, \"3xx\": %llu, ", kinds[0], kinds[1]);
+    put(out, "\"4xx\": %llu, \"5xx\": %llu},\n \"now\": {", kinds[2], kinds[3]);
+    for (state = CONN_FRESH; state < CONN_DONE; state++)
+        put(out, state ? ", \"%s\": %llu" : "\"%s\": %llu", states[state], now[state]);
+    put(out, "},\n");
+}
+
+void status_write_json(struct buffer *out)
+{
+    struct costs costs = read_costs();
+    put(out, "{\n \"server\": \"%s\",\n", options->name);
+    put(out, " \"version\": \"%s\",\n", ZEROHTTPD_VERSION);
+    put(out, " \"architecture\": \"%s\",\n", architecture);
+    put(out, " \"pid\": %d,\n", (int)main_pid);
+    put(out, " \"uptime_ms\": %lld,\n", (long long)(clock_now_ms() - started));
+    put(out, " \"workers_most\": %d,\n", options->workers > 0 ? options->workers : 1);
+    put(out, " \"requests\": %llu,\n", (number)board_requests(board));
+    put(out, " \"connections\": %llu,\n", (number)board_connections(board));
+    put_sums(out);
+    put(out, " \"cpu_ms\": {\"user\": %llu, \"system\": %llu},\n", costs.user_ms, costs.system_ms);
+    put(out, " \"processes\": %llu,\n \"threads\": %llu,\n", costs.processes, costs.threads);
+    put(out, " \"pss_kib\": %llu,\n \"slots\": [\n", costs.pss_kib);
+    put_slots(out);
+    put(out, "\n ]\n}\n");
 }

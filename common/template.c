@@ -1,7 +1,5 @@
 #include "template.h"
 
-#include "clock.h"
-#include "log.h"
 #include "process.h"
 
 #include <errno.h>
@@ -9,34 +7,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- compiling ----------------------------------------------------------------------------- */
 
 enum { MAX_DEPTH = 8 }; /* sections within sections */
 
-/* A template becomes a list of steps. A SECTION knows the step behind its END, and an END knows its
- * SECTION. So rendering is a walk with two kinds of jump. */
+/* A SECTION knows the step behind its END, and an END knows its SECTION. So rendering is a walk
+ * with two kinds of jump. */
 struct step {
     enum { TEXT, VARIABLE, SECTION, END } kind;
-    struct span text; /* TEXT */
+    struct span text; /* TEXT. SECTION: its tag */
     int id;           /* VARIABLE, SECTION, END */
     size_t jump;      /* SECTION: behind its END. END: its SECTION */
 };
 
-struct compiled {
+struct template
+{
     struct step *steps;
-    size_t count, size;
+    size_t count;
     char source[]; /* the texts of the steps point into this */
 };
 
 struct compiler {
-    struct compiled *compiled;
+    struct template *template;
     const struct template_name *names;
     const char *file;
-    size_t open[MAX_DEPTH];        /* the open SECTION steps, outermost first */
-    const char *opened[MAX_DEPTH]; /* their tags */
+    size_t open[MAX_DEPTH]; /* the open SECTION steps, outermost first */
     int depth;
     const char *at; /* the tag that is being read, for a message's line number */
     char *error;
@@ -46,7 +43,7 @@ struct compiler {
 static bool fail(struct compiler *c, const char *what, struct span name)
 {
     int line = 1;
-    for (const char *at = c->compiled->source; at < c->at; at++)
+    for (const char *at = c->template->source; at < c->at; at++)
         line += *at == '\n';
     char shown[256]; /* of the name, to the end of its line */
     const char *lf = memchr(name.at, '\n', name.len);
@@ -55,19 +52,9 @@ static bool fail(struct compiler *c, const char *what, struct span name)
     return false;
 }
 
-static bool add_step(struct compiler *c, struct step step)
+static void add_step(struct compiler *c, struct step step)
 {
-    struct compiled *compiled = c->compiled;
-    if (compiled->count == compiled->size) {
-        size_t size = compiled->size ? 2 * compiled->size : 32;
-        struct step *steps = realloc(compiled->steps, size * sizeof(*steps));
-        if (!steps)
-            return fail(c, "out of memory", SPAN(""));
-        compiled->steps = steps;
-        compiled->size = size;
-    }
-    compiled->steps[compiled->count++] = step;
-    return true;
+    c->template->steps[c->template->count++] = step;
 }
 
 /* Looks a name up, and checks whether it may be used in this way in this place. */
@@ -78,7 +65,7 @@ static const struct template_name *find_name(struct compiler *c, struct span nam
         n++;
     bool in_its_list = n->in == 0;
     for (int i = 0; i < c->depth; i++)
-        in_its_list = in_its_list || c->compiled->steps[c->open[i]].id == n->in;
+        in_its_list = in_its_list || c->template->steps[c->open[i]].id == n->in;
     if (!n->name)
         fail(c, "unknown name: ", name);
     else if (n->is_list != is_list)
@@ -93,7 +80,7 @@ static const struct template_name *find_name(struct compiler *c, struct span nam
 /* One tag, without its braces. */
 static bool compile_tag(struct compiler *c, struct span tag)
 {
-    struct compiled *compiled = c->compiled;
+    struct template *template = c->template;
     char kind = tag.len > 0 ? tag.at[0] : '\0';
     bool section = kind == '#' || kind == '/';
     if (kind == '!')
@@ -105,150 +92,80 @@ static bool compile_tag(struct compiler *c, struct span tag)
     if (kind == '#') {
         if (c->depth == MAX_DEPTH)
             return fail(c, "sections too deep: ", name);
-        c->opened[c->depth] = c->at;
-        c->open[c->depth++] = compiled->count;
-        return add_step(c, (struct step){.kind = SECTION, .id = known->id});
-    }
-    if (kind == '/') {
-        if (c->depth == 0 || compiled->steps[c->open[c->depth - 1]].id != known->id)
+        c->open[c->depth++] = template->count;
+        add_step(c, (struct step){.kind = SECTION, .id = known->id, .text = tag});
+    } else if (kind == '/') {
+        if (c->depth == 0 || template->steps[c->open[c->depth - 1]].id != known->id)
             return fail(c, "closed but not open: ", name);
         size_t start = c->open[--c->depth];
-        if (!add_step(c, (struct step){.kind = END, .id = known->id, .jump = start}))
-            return false;
-        compiled->steps[start].jump = compiled->count;
-        return true;
+        add_step(c, (struct step){.kind = END, .id = known->id, .jump = start});
+        template->steps[start].jump = template->count;
+    } else {
+        add_step(c, (struct step){.kind = VARIABLE, .id = known->id});
     }
-    return add_step(c, (struct step){.kind = VARIABLE, .id = known->id});
+    return true;
 }
 
-/* If a section's tag or a comment is alone on its line, widens [*from, *to), the tag with its
- * braces, to the whole line. */
-static void widen_to_line(const char *source, const char *end, const char **from, const char **to)
+static void add_text(struct compiler *c, const char *from, const char *to)
 {
-    const char *before = *from, *after = *to;
-    while (before > source && (before[-1] == ' ' || before[-1] == '\t'))
-        before--;
-    while (after < end && (*after == ' ' || *after == '\t'))
-        after++;
-    bool alone = (before == source || before[-1] == '\n') && (after == end || *after == '\n');
-    if (alone && strchr("#/!", (*from)[2])) {
-        *from = before;
-        *to = after < end ? after + 1 : end;
-    }
-}
-
-static bool add_text(struct compiler *c, const char *from, const char *to)
-{
-    struct span text = {from, (size_t)(to - from)};
-    return from >= to || add_step(c, (struct step){.kind = TEXT, .text = text});
+    if (from < to)
+        add_step(c, (struct step){.kind = TEXT, .text = {from, (size_t)(to - from)}});
 }
 
 static bool compile(struct compiler *c, const char *end)
 {
-    const char *at = c->compiled->source;
-    const char *tag;
-    while ((tag = memmem(at, (size_t)(end - at), "{{", 2))) {
-        c->at = tag;
-        const char *close = memmem(tag, (size_t)(end - tag), "}}", 2);
+    const char *at = c->template->source;
+    while ((c->at = memmem(at, (size_t)(end - at), "{{", 2))) {
+        const char *close = memmem(c->at, (size_t)(end - c->at), "}}", 2);
         if (!close)
             return fail(c, "{{ without }}", SPAN(""));
-        const char *from = tag, *to = close + 2;
-        widen_to_line(c->compiled->source, end, &from, &to);
-        if (!add_text(c, at, from) ||
-            !compile_tag(c, (struct span){tag + 2, (size_t)(close - tag - 2)}))
+        add_text(c, at, c->at);
+        if (!compile_tag(c, (struct span){c->at + 2, (size_t)(close - c->at - 2)}))
             return false;
-        at = to;
+        at = close + 2;
     }
-    if (!add_text(c, at, end))
-        return false;
+    add_text(c, at, end);
     if (c->depth > 0) {
-        c->at = c->opened[c->depth - 1];
+        c->at = c->template->steps[c->open[c->depth - 1]].text.at;
         return fail(c, "a section is not closed", SPAN(""));
     }
     return true;
 }
 
-struct compiled *template_compile(const char *file, struct span text,
+struct template *template_compile(const char *file, struct span text,
                                   const struct template_name *names, char *error, size_t error_size)
 {
-    struct compiled *compiled = calloc(1, sizeof(*compiled) + text.len + 1);
-    if (!compiled) {
+    size_t most = 1; /* steps: one for each tag, one for the text before it, and one for the rest */
+    for (size_t i = 0; i + 1 < text.len; i++)
+        most += text.at[i] == '{' && text.at[i + 1] == '{' ? 2 : 0;
+    struct template *template = malloc(sizeof(*template) + text.len);
+    struct step *steps = malloc(most * sizeof(*steps));
+    if (!template || !steps) {
         snprintf(error, error_size, "%s: out of memory", file);
+        free(template);
+        free(steps);
         return NULL;
     }
+    *template = (struct template){.steps = steps};
     if (text.len > 0)
-        memcpy(compiled->source, text.at, text.len);
-    struct compiler c = {.compiled = compiled,
+        memcpy(template->source, text.at, text.len);
+    struct compiler c = {.template = template,
                          .names = names,
                          .file = file,
                          .error = error,
                          .error_size = error_size};
-    if (!compile(&c, compiled->source + text.len)) {
-        template_free(compiled);
+    if (!compile(&c, template->source + text.len)) {
+        template_free(template);
         return NULL;
     }
-    return compiled;
+    return template;
 }
 
-/* Reads a whole file. Returns 0, or why that failed. Does not ask for the file's size, because it
- * may grow meanwhile. */
-static int read_file(int fd, struct buffer *text)
+void template_free(struct template *template)
 {
-    while (text->len <= TEMPLATE_MAX_SIZE) {
-        if (!buffer_reserve(text, 4096))
-            return ENOMEM;
-        ssize_t n = read(fd, text->bytes + text->len, text->size - text->len);
-        if (n == 0)
-            return 0;
-        if (n > 0)
-            text->len += (size_t)n;
-        else if (errno != EINTR)
-            return errno;
-    }
-    return EFBIG;
-}
-
-struct compiled *template_read(int root, const char *file, const struct template_name *names,
-                               char *error, size_t error_size)
-{
-    struct buffer text = {0};
-    struct compiled *compiled = NULL;
-    struct stat about;
-    int fd = -1, why = 0;
-    /* Look first, because opening has effects: it wakes a program that waits to write to a FIFO.
-     * O_NONBLOCK: if a FIFO has come between, opening must not wait. */
-    bool is_there = fstatat(root, file, &about, 0) == 0;
-    if (is_there && !S_ISREG(about.st_mode))
-        why = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
-    else if (!is_there ||
-             (fd = openat(root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)
-        why = errno;
-    else
-        why = read_file(fd, &text);
-    if (why) {
-        snprintf(error, error_size, "%s: %s", file,
-                 why == EINVAL ? "not a regular file" : strerror(why));
-    } else if (text.len == 0) {
-        snprintf(error, error_size, "%s: empty", file);
-    } else {
-        errno = 0;
-        compiled =
-            template_compile(file, (struct span){text.bytes, text.len}, names, error, error_size);
-        why = errno; /* ENOMEM is not the template's fault */
-    }
-    if (fd >= 0)
-        close(fd);
-    buffer_free(&text);
-    errno = why;
-    return compiled;
-}
-
-void template_free(struct compiled *compiled)
-{
-    if (!compiled)
-        return;
-    free(compiled->steps);
-    free(compiled);
+    if (template)
+        free(template->steps);
+    free(template);
 }
 
 /* ---- rendering ----------------------------------------------------------------------------- */
@@ -271,14 +188,14 @@ static void append_escaped(struct buffer *out, struct span text)
     }
 }
 
-void template_render(const struct compiled *compiled, const struct template_values *values,
+void template_render(const struct template *template, const struct template_values *values,
                      struct buffer *out)
 {
     size_t index[MAX_DEPTH] = {0}; /* of the item each open section is at */
     int depth = 0;
 
-    for (size_t i = 0, next; i < compiled->count; i = next) {
-        const struct step *step = &compiled->steps[i];
+    for (size_t i = 0, next; i < template->count; i = next) {
+        const struct step *step = &template->steps[i];
         next = i + 1;
         switch (step->kind) {
         case TEXT:
@@ -304,68 +221,28 @@ void template_render(const struct compiled *compiled, const struct template_valu
     }
 }
 
-/* ---- templates in use ---------------------------------------------------------------------- */
+/* ---- loading ------------------------------------------------------------------------------- */
 
-enum { CHECK_EVERY_MS = 1000 };
-
-/* Compiles the file again if it has changed. If it does not compile, that is reported, and the
- * template stays as it was. At start there is none yet, and the program ends. */
-static void reload(struct template *t)
+struct template *template_load(int root, const char *file, const struct template_name *names,
+                               const char *server)
 {
+    enum { PIECE = 4096 };
     char error[256];
-    struct stat about;
-    if (fstatat(t->root, t->file, &about, 0) < 0) {
-        if (!t->compiled)
-            process_die(t->name, "%s: %s; start it where templates/ is, or use --root", t->file,
-                        strerror(errno));
-        return;
+    struct buffer text = {0};
+    int fd = openat(root, file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0 && buffer_reserve(&text, PIECE)) {
+        n = read(fd, text.bytes + text.len, PIECE);
+        text.len += n > 0 ? (size_t)n : 0;
     }
-    if (t->compiled && about.st_ctim.tv_sec == t->changed.tv_sec &&
-        about.st_ctim.tv_nsec == t->changed.tv_nsec)
-        return;
-    struct compiled *compiled = template_read(t->root, t->file, t->names, error, sizeof(error));
-    int reason = compiled ? 0 : errno; /* 0: it was read */
-    if (reason == 0)
-        t->changed = about.st_ctim; /* a file that was not read is tried again */
-    if (!compiled && !t->compiled)
-        process_die(t->name, "%s", error);
-    if (compiled) {
-        template_free(t->compiled);
-        t->compiled = compiled;
-    } else if (reason == 0 || reason != t->error) {
-        log_message(t->name, "%s", error);
-    }
-    t->error = reason;
-}
-
-void template_check(struct template *t)
-{
-    int64_t now = clock_now_ms();
-    if (now - t->checked < CHECK_EVERY_MS)
-        return;
-    pthread_rwlock_wrlock(&t->lock);
-    if (now - t->checked >= CHECK_EVERY_MS) { /* no other thread came first */
-        reload(t);
-        t->checked = now;
-    }
-    pthread_rwlock_unlock(&t->lock);
-}
-
-struct compiled *template_acquire(struct template *t)
-{
-    template_check(t);
-    pthread_rwlock_rdlock(&t->lock);
-    return t->compiled;
-}
-
-void template_release(struct template *t)
-{
-    pthread_rwlock_unlock(&t->lock);
-}
-
-void template_load(struct template *t, int root, const char *name)
-{
-    t->root = root;
-    t->name = name;
-    reload(t);
+    if (n != 0)
+        process_die(server, "%s: %s; start it where templates/ is, or use --root", file,
+                    strerror(errno));
+    close(fd);
+    struct template *template =
+        template_compile(file, (struct span){text.bytes, text.len}, names, error, sizeof(error));
+    if (!template)
+        process_die(server, "%s", error);
+    buffer_clear(&text, 0);
+    return template;
 }

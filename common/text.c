@@ -1,5 +1,6 @@
 #include "text.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,47 +90,33 @@ long text_count_characters(struct span text, bool lines)
     for (; at < end; count++) {
         long c = take_character(&at, end);
         bool control = c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
-        if (control && !(lines && (c == '\n' || c == '\t')))
+        if (c < 0 || (control && !(lines && (c == '\n' || c == '\t'))))
             return -1;
     }
     return count;
 }
 
-/* Unicode 15.1: White_Space (PropList.txt) and Default_Ignorable_Code_Point
- * (DerivedCoreProperties.txt), in order, and the empty cell of Braille. */
-static const struct {
-    long first, last;
-} blanks[] = {
-    {0x9, 0xd},       {0x20, 0x20},       {0x85, 0x85},       {0xa0, 0xa0},       {0xad, 0xad},
-    {0x34f, 0x34f},   {0x61c, 0x61c},     {0x115f, 0x1160},   {0x1680, 0x1680},   {0x17b4, 0x17b5},
-    {0x180b, 0x180f}, {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f},   {0x2800, 0x2800},
-    {0x3000, 0x3000}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
-    {0xfff0, 0xfff8}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
-};
+/* ---- buffer: the only memory that clients can make a server hold --------------------------- */
 
-bool text_is_blank(struct span text)
+static uint64_t budget = UINT64_MAX;
+static _Atomic uint64_t charged; /* a child begins with its parent's, which is 0 */
+
+static uint64_t charge_of(size_t size)
 {
-    const unsigned char *at = (const unsigned char *)text.at, *end = at + text.len;
-    while (at < end) {
-        long c = take_character(&at, end);
-        size_t i = 0;
-        while (i < sizeof(blanks) / sizeof(blanks[0]) && c > blanks[i].last)
-            i++;
-        if (i == sizeof(blanks) / sizeof(blanks[0]) || c < blanks[i].first)
-            return false;
-    }
-    return true;
+    return size > BUFFER_FREE ? size : 0;
 }
-
-/* ---- buffer -------------------------------------------------------------------------------- */
 
 bool buffer_grow(struct buffer *b, size_t more)
 {
     size_t size = b->size ? b->size : 1024;
     while (size - b->len < more)
         size *= 2;
-    char *bytes = realloc(b->bytes, size);
+    uint64_t charge = charge_of(size) - charge_of(b->size);
+    bool in_budget = charge == 0 || atomic_fetch_add(&charged, charge) + charge <= budget;
+    char *bytes = in_budget ? realloc(b->bytes, size) : NULL;
     if (!bytes) {
+        if (charge > 0)
+            atomic_fetch_sub(&charged, charge);
         b->failed = true;
         return false;
     }
@@ -138,25 +125,24 @@ bool buffer_grow(struct buffer *b, size_t more)
     return true;
 }
 
-void buffer_shrink(struct buffer *b, size_t size)
-{
-    char *bytes = realloc(b->bytes, size);
-    if (!bytes)
-        return;
-    b->bytes = bytes;
-    b->size = size;
-}
-
 void buffer_clear(struct buffer *b, size_t keep)
 {
-    if (b->size > keep)
-        buffer_free(b);
+    if (b->size > keep) {
+        if (charge_of(b->size) > 0)
+            atomic_fetch_sub(&charged, charge_of(b->size));
+        free(b->bytes);
+        *b = (struct buffer){0};
+    }
     b->len = 0;
     b->failed = false;
 }
 
-void buffer_free(struct buffer *b)
+void buffer_set_budget(uint64_t bytes)
 {
-    free(b->bytes);
-    *b = (struct buffer){0};
+    budget = bytes;
+}
+
+uint64_t buffer_charged(void)
+{
+    return charged;
 }

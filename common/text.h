@@ -1,4 +1,10 @@
-/* text: spans, which borrow their bytes, and buffers, which own them. */
+/* text: spans, which borrow their bytes, and buffers, which own them.
+ *
+ *  - All buffers of a process share one budget of memory. A client can send 64 KiB
+ *    before the server knows what it wants, or ask for a long page and not read it,
+ *    and thousands of clients can do so at once. Without a limit the kernel would
+ *    kill the process, and with it every connection.
+ */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -65,16 +71,16 @@ void text_escape(const char *text, size_t len, char *shown, size_t size);
  * two separators U+2028 and U+2029 are always refused. */
 long text_count_characters(struct span, bool lines);
 
-/* Does a UTF-8 text show nothing? Its characters are white space, or invisible. */
-bool text_is_blank(struct span);
-
 /* ---- buffer: a growing array that owns its bytes ------------------------------------------- */
+
+enum { BUFFER_FREE = 8192 }; /* bytes; a buffer that is not larger (most are not) is not charged */
 
 /* All zero is an empty buffer. It owns `bytes`. */
 struct buffer {
     char *bytes;
     size_t len, size;
-    bool failed; /* there was no memory: later bytes are lost. Check it once, at the end */
+    bool failed; /* there was no memory, or it is not in the budget: later bytes are lost. Check it
+                    once, at the end */
 };
 
 bool buffer_grow(struct buffer *, size_t more); /* for buffer_reserve() */
@@ -94,11 +100,12 @@ static inline void buffer_append(struct buffer *b, const char *bytes, size_t len
     b->len += len;
 }
 
-/* Gives back the memory above `size` bytes. That is at least `len`, and not 0. */
-void buffer_shrink(struct buffer *, size_t size);
-
-/* Empties the buffer. One of more than `keep` bytes is freed. */
+/* Empties the buffer. One of more than `keep` bytes is freed: with 0, any. */
 void buffer_clear(struct buffer *, size_t keep);
-void buffer_free(struct buffer *);
+
+/* The budget (a memory quota) of all buffers of this process, in bytes. It is set once, at start,
+ * before the first thread. Until then there is no limit. */
+void buffer_set_budget(uint64_t bytes);
+uint64_t buffer_charged(void);
 
 #endif

@@ -1,4 +1,4 @@
-// board: what the two pages that watch servers share. /status (status.js) watches the one it comes
+// board: what the two pages that watch servers share. /status/ (status.js) watches the one it comes
 // from, /wall.html (wall.js) all seven. It asks, remembers a minute, and draws; whose page it is on
 // it does not know.
 //
@@ -17,8 +17,7 @@ export const STATES = [
 
 const EVERY_MS = 1000;
 const SOON_MS = 200; // between an answer that was late and the next question
-const REFUSED_MS = 5000; // nobody listens: the browser itself complains of each attempt, so fewer ...
-const REFUSED_MOST_MS = 20000; // ... and fewer of them
+const REFUSED_MS = 5000; // nobody listens: the browser itself complains of each attempt
 const MINUTE = 60; // seconds that a chart shows
 
 // ---- asking ------------------------------------------------------------------------------------
@@ -47,7 +46,6 @@ export function watch(url, seen) {
   let looking = new AbortController();
 
   async function ask(signal) {
-    let patience = REFUSED_MS;
     while (!signal.aborted) {
       const began = performance.now();
       const waited = () => performance.now() - began;
@@ -57,8 +55,7 @@ export function watch(url, seen) {
       if (signal.aborted) return; // nobody looks any more
       if (status) seen.answered(status);
       else seen.refused();
-      const pause = status ? Math.max(SOON_MS, EVERY_MS - waited()) : patience;
-      patience = status ? REFUSED_MS : Math.min(2 * patience, REFUSED_MOST_MS);
+      const pause = status ? Math.max(SOON_MS, EVERY_MS - waited()) : REFUSED_MS;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
@@ -128,8 +125,7 @@ export class Minute {
 
   /** The most that a span came to. */
   most(value) {
-    const since = performance.now() / 1000 - MINUTE;
-    return Math.max(0, ...this.spans.filter((span) => span.to > since).map(value));
+    return Math.max(0, ...this.spans.map(value));
   }
 }
 
@@ -257,8 +253,7 @@ const LETTERED = 13; // room enough for its letter
 
 /**
  * A picture of all workers: a square for each, which stays in its place for as long as the worker
- * lives; who came or went since the last picture appears or fades. Or of an event loop: a frame,
- * which is the one worker, and in it a dot for each connection.
+ * lives. Or of an event loop: a frame, which is the one worker, and in it a dot for each connection.
  *
  * One path and one text for each state, however many are in it: 16,384 workers are a long string
  * and not 16,384 elements. Where even small cells do not fit, one stands for 2, 4, 8 ... of its state.
@@ -275,42 +270,33 @@ export class Cells {
   constructor(svg, fit = 0) {
     this.#svg = svg;
     this.#fit = fit;
-    new ResizeObserver(() => this.#draw([], [])).observe(svg);
+    new ResizeObserver(() => this.#draw()).observe(svg);
   }
 
   show(status) {
     this.#status = status;
     this.#svg.setAttribute("aria-label", sentence(status));
-    const [born, gone] = isLoop(status) ? [[], []] : this.#settle(status.slots.map((slot) => slot.id));
-    this.#draw(born, gone);
+    if (!isLoop(status)) this.#settle(status.slots.map((slot) => slot.id));
+    this.#draw();
   }
 
-  /** Gives newcomers the first free places. Returns theirs, and those that became free. */
+  /** Gives newcomers the first free places. */
   #settle(ids) {
     const alive = new Set(ids);
-    const first = this.#places.size === 0;
-    const gone = [];
-    for (const [id, place] of this.#places) {
-      if (alive.has(id)) continue;
-      gone.push(place);
-      this.#places.delete(id);
-    }
+    for (const id of this.#places.keys()) if (!alive.has(id)) this.#places.delete(id);
     const isFarApart = Math.max(0, ...this.#places.values()) > 4 * ids.length + 64;
     if (isFarApart) this.#places.clear(); // a crowd has left
     const taken = new Set(this.#places.values());
-    const born = [];
     let free = 0;
     for (const id of ids) {
       if (this.#places.has(id)) continue;
       while (taken.has(free)) free += 1;
       this.#places.set(id, free);
       taken.add(free);
-      if (!first) born.push(free);
     }
-    return [born, gone.filter((place) => !taken.has(place))];
   }
 
-  #draw(born, gone) {
+  #draw() {
     const [width, most] = [this.#svg.clientWidth, this.#fit || this.#svg.clientHeight];
     const loop = this.#status && isLoop(this.#status);
     const inset = loop ? 5 : 1;
@@ -322,14 +308,10 @@ export class Cells {
     const height = this.#fit ? Math.ceil(needed / this.each / columns) * pitch + 2 * inset : most;
     const at = (place) => [place % columns, Math.floor(place / columns)].map((n) => inset + n * pitch);
     const drawn = loop ? [frame(width, height)] : [];
-    const young = new Set(born);
     for (const [state, places] of this.#inStates(loop)) {
-      const [old, fresh] = [places.filter((p) => !young.has(p)), places.filter((p) => young.has(p))];
-      drawn.push(...cells(state.name, old.map(at), pitch, loop));
-      drawn.push(...cells(`${state.name} born`, fresh.map(at), pitch));
-      if (pitch >= LETTERED) drawn.push(...letters(state, places.map(at), pitch));
+      drawn.push(cells(state.name, places.map(at), pitch, loop));
+      if (pitch >= LETTERED) drawn.push(letters(state, places.map(at), pitch));
     }
-    if (this.each === 1) drawn.push(...cells("gone", gone.map(at), pitch));
     this.#svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     if (this.#fit) this.#svg.style.blockSize = `${height}px`;
     this.#svg.replaceChildren(...drawn);
@@ -363,57 +345,16 @@ export class Cells {
   }
 }
 
-const LANE = 8; // a lane and the gap below it, in CSS pixels
-const SECOND = 1000; // ms that a lane shows; its right end is now
-
-/**
- * The last second of each worker, as a lane. The board knows what a worker is doing and since when,
- * and not what it did before. So a lane has one bar, which ends now; the rest of it stays empty. Of an
- * event loop's connections the board keeps no times: its lane is a frame.
- */
-export class Lanes {
-  #svg;
-
-  constructor(svg) {
-    this.#svg = svg;
-  }
-
-  show(status) {
-    const [width, height] = [this.#svg.clientWidth, this.#svg.clientHeight];
-    if (!width) return; // not shown
-    const shown = status.slots.slice(0, Math.max(1, Math.floor(height / LANE)));
-    const bars = new Map(STATES.map((state) => [state.name, ""]));
-    let rest = "";
-    shown.forEach((slot, lane) => {
-      const from = width * Math.max(0, 1 - (slot.since_ms ?? SECOND) / SECOND);
-      const bar = (x, to) => `M${x.toFixed(1)} ${lane * LANE}H${to.toFixed(1)}v${LANE - 2}H${x.toFixed(1)}z`;
-      if (bars.has(slot.state)) bars.set(slot.state, bars.get(slot.state) + bar(Math.min(from, width - 1), width));
-      rest += bar(0, from);
-    });
-    const drawn = [...bars].filter(([, d]) => d).map(([state, d]) => shape("path", { class: state, d }));
-    const why = isLoop(status) ? ["A loop keeps no times", "of its connections."]
-      : status.slots.length === 1 ? ["Its worker has just", "begun to answer us."] : [];
-    drawn.push(...why.map((words, line) => shape("text", { x: 4, y: 5 * LANE + 16 * line }, words)));
-    if (isLoop(status)) drawn.push(frame(width, 3 * LANE));
-    else if (rest) drawn.unshift(shape("path", { class: "unknown", d: rest }));
-    const whose = isLoop(status) || shown.length === status.slots.length ? "" : `${shown.length} of `;
-    this.#svg.setAttribute("aria-label", `The last second of ${whose}${sentence(status)}`);
-    this.#svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.#svg.replaceChildren(...drawn);
-  }
-}
-
 const frame = (width, height) =>
   shape("rect", { class: "loop", x: 1, y: 1, width: width - 2, height: height - 2, rx: 6 });
 
-function cells(name, corners, pitch, round = false) {
-  if (!corners.length) return [];
+function cells(name, corners, pitch, round) {
   const size = pitch < 8 ? pitch - 1 : pitch * 0.86;
   const r = size / 2;
   const one = round
     ? ([x, y]) => `M${x} ${y + r}a${r} ${r} 0 1 0 ${size} 0a${r} ${r} 0 1 0 ${-size} 0`
     : ([x, y]) => `M${x} ${y}h${size}v${size}h${-size}z`;
-  return [shape("path", { class: name, d: corners.map(one).join("") })];
+  return shape("path", { class: name, d: corners.map(one).join("") });
 }
 
 /** One text for all of them: SVG takes a list of places, one for each letter. */
@@ -422,5 +363,5 @@ function letters(state, corners, pitch) {
   const xs = corners.map(([x]) => (x + middle).toFixed(1)).join(" ");
   const ys = corners.map(([, y]) => (y + middle * 1.5).toFixed(1)).join(" ");
   const text = state.letter.repeat(corners.length);
-  return [shape("text", { class: state.name, x: xs, y: ys, "font-size": (pitch * 0.58).toFixed(1) }, text)];
+  return shape("text", { class: state.name, x: xs, y: ys, "font-size": (pitch * 0.58).toFixed(1) }, text);
 }

@@ -12,7 +12,6 @@ const STOPS = { // of the sliders
   workers: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000],
   cores: [1, 2, 4, 8, 16, 32, 64],
 };
-const MOST = { clients: 20000, delay: 60000, work: 60000, workers: 20000, cores: 256 }; // of a hand-written address
 const DOING = { // what a lane shows, of workers and of clients
   running: "running", ready: "ready, waits for a core", redis: "waits for Redis", room: "waits for a connection to Redis",
   arrival: "waits for a client", bytes: "waits for its client", several: "waits for anything to happen",
@@ -26,7 +25,6 @@ let sims = [];
 const $ = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)}\u00a0ms`;
-const micros = (...numbers) => `${numbers.map((number) => number.toFixed(number < 10 ? 1 : 0)).join(" to ")} \u00b5s`;
 const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 
 const cell = (name, words, more = {}) => Object.assign(document.createElement(name), { textContent: words, ...more });
@@ -46,9 +44,7 @@ function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   for (const [name, stops] of Object.entries(STOPS)) {
     const number = Number(given.get(name) ?? SETTINGS[name]);
-    state[name] = number >= stops[0] && number <= MOST[name] ? number : SETTINGS[name];
-    if (Number.isInteger(stops[1])) state[name] = Math.round(state[name]); // half a client is none
-    if (!stops.includes(state[name])) stops.splice(stops.findLastIndex((stop) => stop < state[name]) + 1, 0, state[name]);
+    state[name] = stops.includes(number) ? number : SETTINGS[name];
   }
   for (const name of TICKS) state[name] = given.get(name) === "1";
   if (NAMES.includes(given.get("lanes"))) state.lanes = given.get("lanes");
@@ -84,7 +80,6 @@ function offerControls() {
     try {
       costs = derive(digest(await file.text()));
       $("whose").textContent = `The costs are those of your file, ${file.name}.`;
-      showCosts();
       restart();
     } catch (error) {
       $("whose").textContent = `${file.name} is not the cells.tsv of a run of make cost: ${error.message}.`;
@@ -103,8 +98,6 @@ function restart() {
   settings.relay = state.delay > 0 && !state.apart;
   const mine = NAMES.map((name) => new Sim(name, settings, costs));
   sims = mine;
-  const began = performance.now();
-  let longest = 0;
   const frame = () => {
     if (sims !== mine) return; // something has changed
     const start = performance.now();
@@ -114,11 +107,8 @@ function restart() {
       for (const sim of left) sim.isOver = sim.advance(EVENTS);
     } while (left.length && performance.now() - start < FRAME_MS);
     drawTable();
-    longest = Math.max(longest, performance.now() - start);
     if (left.length) return requestAnimationFrame(frame);
     drawLanes();
-    const [events, all, most] = [mine.reduce((sum, sim) => sum + sim.count, 0), performance.now() - began, longest].map(whole);
-    $("took").textContent = `${events} events in ${all} ms, at most ${most} ms in a frame.`;
     document.body.dataset.done = location.hash; // for those who wait for it
   };
   delete document.body.dataset.done;
@@ -129,7 +119,7 @@ function restart() {
 
 function limit({ server, other }) {
   if (other > 0.95) return state.apart ? "Redis' core" : "the other core";
-  return server.some((busy) => busy > 0.95) ? `${server.every((busy) => busy > 0.95) ? "" : "one of "}the server's cores` : "waiting";
+  return server.some((busy) => busy > 0.95) ? `${server.every((busy) => busy > 0.95) ? "" : "one of "}its cores` : "waiting";
 }
 
 function drawTable() {
@@ -140,7 +130,6 @@ function drawTable() {
   $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”. A run begins with a ` +
     "rush of all clients, which the model leaves out. So the two may differ by more than the errors below."
     : "Only computed. Nobody has measured these settings, so trust the shape more than the figure.";
-  $("known").className = stored ? "measured" : "computed";
   $("results").replaceChildren(...results.map((result, i) => {
     if (!result) return row(NAMES[i], "...");
     const rate = cell("td", `${grouped.format(result.rate)} pages/s`, { className: "rate" });
@@ -198,25 +187,10 @@ function drawLanes() {
     row(who(span), DOING[span.kind], `from ${ms(span.from / 1000)}`, `for ${ms((span.to - span.from) / 1000)}`)));
 }
 
-/** The table of what each step costs. */
-function showCosts() {
-  const side = (name, { page, wake }) => row(name, `${micros(...page)} a page`, `${micros(wake)} more if it wakes a core`);
-  const { redis, tool, rouse, round, servers } = costs;
-  $("costs").replaceChildren(
-    ...NAMES.flatMap((name) => [side(`${name}, new connection`, servers[name].new), side(`${name}, kept`, servers[name].kept)]),
-    side("clients: ab, new connections", tool.new), side("clients: wrk, kept", tool.kept),
-    row("Redis", `${micros(redis.ask)} a query`, `${micros(redis.command.kept, redis.command.new)} for one more in a batch`),
-    row("Redis, for chapter 2", `${micros(redis.connect)} a connection`, `a page needs a new one`),
-    row("event loops", `${micros(round)} a round`, "whatever happens in it"),
-    row("waking the server", micros(rouse), "if its core is idle; Redis or the clients pay for it"),
-  );
-}
-
 $("app").hidden = false;
 $("whose").textContent = `The costs are those of ${COST_RUN}.`;
 for (const kind of Object.keys(DOING).slice(0, -3)) {
   $("key").appendChild(cell("li", ` ${DOING[kind]}`)).prepend(cell("i", "", { className: `key ${kind}` }));
 }
 offerControls();
-showCosts();
 readAddress();

@@ -149,7 +149,7 @@ const share = (shares, { step, sent, opened }) =>
 
 // ---- events, cores, loops ----------------------------------------------------------------------
 
-/** First in, first out. */
+/** First in, first out. (shift() of an array of thousands would take four times as long for all.) */
 class Line {
   #items = [];
   #gone = 0;

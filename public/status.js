@@ -1,7 +1,6 @@
-// Keeps /status up to date while it is visible. Without JavaScript the page is complete as well,
-// but does not change.
+// Draws /status/, and keeps it up to date while it is visible.
 import {
-  Cells, Minute, cpu, drawChart, element, fill, lasting, offerPause, rate, tops, watch, whole,
+  Cells, Minute, cpu, drawChart, element, fill, isLoop, lasting, offerPause, rate, showCounts, tops, watch, whole,
 } from "/board.js";
 
 const MOST_ROWS = 200; // of the table: nobody could read more each second
@@ -29,7 +28,16 @@ function showCharts() {
   drawChart(at("cpu-chart"), spans, cpu, top.cpu);
 }
 
-function showCells(status) {
+function showWorkers(status) {
+  const loop = isLoop(status);
+  write({
+    who: loop ? "Connections" : "Workers",
+    workers: loop ? "All of them are in one event loop, which is the only worker. This page's own is one of them."
+      : `${whole(status.slots.length)} now, of at most ${whole(status.workers_most)}. `
+        + "This page's own request is on one of them.",
+    kind: loop ? "Loop" : "Worker",
+  });
+  showCounts(at("counts"), status);
   at("cells").removeAttribute("hidden"); // SVG has no property of that name
   cells.show(status);
   at("each").hidden = cells.each === 1;
@@ -56,9 +64,11 @@ watch("/status.json", {
   answered(status) {
     minute.add(status);
     at("charts").hidden = false;
-    write({ pace: "Kept up to date each second while you look." });
-    fill(document, { ...status, waiting: status.slots.filter((slot) => slot.state === "waiting").length });
-    showCells(status);
+    document.title = `${status.server} - ZeroHTTPd`;
+    const { architecture, version, pid, uptime_ms: uptime } = status;
+    write({ pace: `${architecture}. Version ${version}, process ${pid}, up for ${lasting(uptime)}.` });
+    fill(document, status);
+    showWorkers(status);
     showRows(status);
     showCharts();
     document.body.classList.remove("late");
@@ -68,7 +78,7 @@ watch("/status.json", {
     document.body.classList.add("late");
   },
   refused() {
-    write({ pace: "It does not answer any more. What you see is its last answer." });
+    write({ pace: "It does not answer. (It answers other machines only with --status all.)" });
     document.body.classList.add("late");
   },
 });

@@ -1,0 +1,183 @@
+#include "loop.h"
+
+#include "net.h"
+#include "options.h"
+#include "process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <utlist.h>
+
+enum {
+    ACCEPTS_A_ROUND = 64,
+    CLOCK_GRAIN_MS = 10, /* clock_now_ms() is coarse: a loop that slept exactly until a deadline
+                            might wake just before it, again and again */
+};
+
+/* ---- the queues ---------------------------------------------------------------------------- */
+
+static void join(struct loop *loop, struct conn *c)
+{
+    c->queued_as = c->state;
+    c->queued_until = c->deadline;
+    DL_APPEND(loop->queues[c->state], c);
+    loop->count++;
+}
+
+static void leave(struct loop *loop, struct conn *c)
+{
+    DL_DELETE(loop->queues[c->queued_as], c);
+    loop->count--;
+}
+
+static void requeue(struct loop *loop, struct conn *c)
+{
+    if (loop->moved)
+        loop->moved(c); /* may end it */
+    if (c->queued_as == c->state && c->queued_until == c->deadline)
+        return;
+    leave(loop, c);
+    join(loop, c);
+}
+
+/* ---- clients ------------------------------------------------------------------------------- */
+
+void loop_advance(struct loop *loop, struct conn *c)
+{
+    int why;
+    conn_advance(c);
+    if (c->state == CONN_ASKING && (why = redis_async_ask(&loop->redis, &c->app.ask, c)) != 0) {
+        conn_reply(c, NULL, why);
+        conn_advance(c);
+    }
+    requeue(loop, c);
+}
+
+/* redis_async.c calls this with the reply to a client's command, or with NULL and the reason. */
+static void on_reply(void *client, const redisReply *reply, int why)
+{
+    struct conn *c = client;
+    conn_reply(c, reply, why);
+    loop_advance((struct loop *)c->worker, c);
+}
+
+bool loop_accepts(const struct loop *loop)
+{
+    return loop->listener >= 0 && clock_now_ms() >= loop->accept_paused_until;
+}
+
+void loop_pause_accepting(struct loop *loop)
+{
+    loop->accept_paused_until = clock_now_ms() + TICK_MS;
+}
+
+void loop_accept(struct loop *loop)
+{
+    for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
+        int fd = accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct conn *c = fd >= 0 ? malloc(sizeof(*c)) : NULL;
+        if (!c) {
+            if (net_out_of_resources(errno))
+                loop_pause_accepting(loop);
+            if (fd >= 0)
+                close(fd);
+            return;
+        }
+        conn_open(c, fd, &loop->worker); /* owns fd now */
+        join(loop, c);                   /* owns c now */
+        loop_advance(loop, c);           /* its request has often come already */
+    }
+}
+
+/* In a loop no client has to make way for another, until the server stops. Then all have to. */
+static int claim_waiting_clients(const struct worker *worker)
+{
+    return ((const struct loop *)worker)->stop_asked != 0;
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+int loop_timeout(const struct loop *loop)
+{
+    int64_t next = redis_async_deadline(&loop->redis), now = clock_now_ms();
+    for (int state = 0; state < CONN_STATES; state++)
+        if (state != CONN_ASKING && loop->queues[state] && loop->queues[state]->deadline < next)
+            next = loop->queues[state]->deadline;
+    if ((loop->stop_asked || now < loop->accept_paused_until) && now + TICK_MS < next)
+        next = now + TICK_MS;
+    return next == INT64_MAX ? -1 : next < now ? 0 : (int)(next - now) + CLOCK_GRAIN_MS;
+}
+
+/* The server stops: whoever owes no response has had a tick to send another request. */
+static void give_up_silent(struct loop *loop)
+{
+    struct conn *c, *next;
+    for (enum conn_state state = 0; state < CONN_DONE; state++)
+        DL_FOREACH_SAFE (loop->queues[state], c, next)
+            if (conn_owes_nothing(c)) {
+                conn_drop(c);
+                requeue(loop, c);
+            }
+}
+
+static void free_done(struct loop *loop)
+{
+    struct conn *c;
+    while ((c = loop->queues[CONN_DONE])) {
+        leave(loop, c);
+        conn_close(c);
+        free(c);
+    }
+}
+
+void loop_end_round(struct loop *loop)
+{
+    struct conn *c;
+    for (enum conn_state state = 0; state < CONN_DONE; state++)
+        while (state != CONN_ASKING && (c = loop->queues[state]) && c->deadline <= clock_now_ms()) {
+            conn_expire(c);
+            loop_advance(loop, c);
+        }
+    if (loop->stop_asked && clock_now_ms() - loop->stop_asked >= TICK_MS)
+        give_up_silent(loop);
+    redis_async_expire(&loop->redis);
+    redis_async_flush(&loop->redis);
+    free_done(loop); /* last, because an event that was already fetched may name one until here */
+}
+
+/* ---- the beginning and the end -------------------------------------------------------------- */
+
+void loop_start(struct loop *loop, const struct redis_server *server)
+{
+    loop->worker.claim_waiting_clients = claim_waiting_clients;
+    redis_async_start(&loop->redis, server, on_reply);
+}
+
+void loop_stop(struct loop *loop)
+{
+    stop_read_signalfd(loop->signals);
+    loop->stop_asked = clock_now_ms();
+    close(loop->listener); /* this also ends the watching */
+    loop->listener = -1;
+}
+
+bool loop_is_over(const struct loop *loop)
+{
+    bool asks = loop->queues[CONN_ASKING] != NULL;
+    int ms = STOP_MS + (asks ? loop->worker.options->timeout_ms / REDIS_PART : 0);
+    return loop->stop_asked && (loop->count == 0 || clock_now_ms() - loop->stop_asked >= ms);
+}
+
+void loop_close(struct loop *loop)
+{
+    redis_async_close(&loop->redis); /* whoever asked it is answered, and asks no more */
+    struct conn *c;
+    for (enum conn_state state = 0; state < CONN_DONE; state++)
+        while ((c = loop->queues[state])) {
+            conn_drop(c);
+            requeue(loop, c);
+        }
+    free_done(loop);
+    close(loop->signals);
+}

@@ -1,0 +1,62 @@
+/* loop: what the event loops of chapters 6 and 7 have in common. It knows every
+ * connection, what each waits for, and until when. It does not know how the kernel
+ * is asked which of them are ready: that is what the chapters differ in.
+ *
+ *  - A queue for each state. All deadlines of one state are equally long, so
+ *    that whoever enters it last is due last: each queue is in order by itself,
+ *    its head is the next one due, and nothing is ever searched or sorted.
+ *  - CONN_DONE's queue holds ended connections until the round is over, because
+ *    events that were already fetched may still name them.
+ *  - One thread uses it, so nothing needs a lock.
+ */
+#ifndef LOOP_H
+#define LOOP_H
+
+#include "conn.h"
+#include "redis_async.h"
+
+struct loop {
+    struct worker worker;             /* first: a pointer to it is a pointer to the loop */
+    struct conn *queues[CONN_STATES]; /* utlist's DL; they own the connections */
+    int count;                        /* of connections */
+    struct redis_async redis;         /* one connection, which all clients share */
+    int listener;                     /* -1 once the server is stopping */
+    int signals;                      /* a signalfd(2) of SIGTERM and SIGINT */
+    int64_t accept_paused_until;      /* clock_now_ms() */
+    int64_t stop_asked;               /* clock_now_ms(); 0: the server is not to stop */
+    void (*moved)(struct conn *);     /* a connection may wait for something else now */
+};
+
+/* Makes a loop of one whose worker's options and slot, listener, signals and `moved` (or NULL) are
+ * set. The descriptors are the loop's now. */
+void loop_start(struct loop *, const struct redis_server *);
+
+/* Accepts the clients in the accept queue, 64 at most, so that a burst of new clients does not
+ * starve the others. If descriptors or memory run out, no client is accepted for a tick, because
+ * the kernel would report the same client again at once. */
+void loop_accept(struct loop *);
+bool loop_accepts(const struct loop *);
+void loop_pause_accepting(struct loop *);
+
+/* Something has happened on a connection: it goes on as far as it can without waiting. If it asks
+ * Redis, its command goes into a buffer that is sent at the end of the round. It joins the queue of
+ * its state at once, whatever that state is. */
+void loop_advance(struct loop *, struct conn *);
+
+/* Milliseconds until the next deadline of all, as poll(2) and epoll_wait(2) take them; -1: none. */
+int loop_timeout(const struct loop *);
+
+/* The end of a round: expires every connection whose deadline has passed, sends the commands of all
+ * clients in one write, and frees the connections that have ended. */
+void loop_end_round(struct loop *);
+
+/* The signalfd is readable: closes the listener. From now on a connection that owes no response is
+ * closed after a tick, and the rest after STOP_MS. If Redis still owes a reply then, they also get
+ * its time, so that a stored entry is answered. */
+void loop_stop(struct loop *);
+bool loop_is_over(const struct loop *);
+
+/* Closes everything. */
+void loop_close(struct loop *);
+
+#endif
