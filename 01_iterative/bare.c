@@ -1,6 +1,6 @@
 /* The smallest server there is: one client at a time, and the same answer for all.
  *
- *     make bare && ./bare        then, elsewhere: curl http://127.0.0.1:8000/
+ *     make bare && build/bare/01      then, elsewhere: curl http://127.0.0.1:8000/
  *
  * Four calls make a server: socket, bind, listen and accept. accept() returns a
  * descriptor. From it we read the client's bytes, and to it we write ours.
@@ -10,32 +10,26 @@
  * socket(2), bind(2), listen(2), accept(2), ip(7), tcp(7)
  */
 #include <arpa/inet.h>
-#include <stdio.h>
+#include <err.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+static const char answer[] = "HTTP/1.1 200 OK\r\n"
+                             "Content-Type: text/plain\r\nContent-Length: 15\r\n"
+                             "Connection: close\r\n\r\nHello, network\n";
+
 static void check(int result, const char *what)
 {
-    if (result < 0) {
-        perror(what);
-        exit(1);
-    }
+    if (result < 0)
+        err(1, "%s", what); /* says why, and exits */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static const char answer[] = "HTTP/1.1 200 OK\r\n"
-                                 "Content-Type: text/plain\r\n"
-                                 "Content-Length: 15\r\n"
-                                 "Connection: close\r\n"
-                                 "\r\n"
-                                 "Hello, network\n";
-    struct sockaddr_in here = {
-        .sin_family = AF_INET,
-        .sin_port = htons(8000), /* network byte order: most significant byte first */
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
+    in_port_t port = argc > 1 ? (in_port_t)strtol(argv[1], NULL, 10) : 8000;
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(port)};
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK); /* no other machine can reach us */
     char request[4096];
 
     int listener = socket(AF_INET, SOCK_STREAM, 0);

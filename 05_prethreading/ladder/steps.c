@@ -11,11 +11,10 @@
  *     mutex      only one thread of a process at a time may be in accept(2)
  *     queue      one thread accepts for all, and hands clients over in a queue of its own
  *     herd       all workers sleep in poll(2) on the listening socket, and all wake for one client
- *     reuseport  each worker has a listening socket of its own on the same port (SO_REUSEPORT)
  *
  *  - These servers are for measuring only. With `queue`, a server that is asked to stop forgets the
- *    clients in that queue. With `queue` or `reuseport`, it does not see that clients wait, and so
- *    it never makes an idle client give up its place.
+ *    clients in that queue. It does not see that clients wait, and so it never makes an idle client
+ *    give up its place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +46,7 @@ static bool takes(const char *step)
     return false;
 }
 
-static bool nagle, pieces, copy, counter, mutex, queue, herd, reuseport;
+static bool nagle, pieces, copy, counter, mutex, queue, herd;
 
 __attribute__((constructor)) static void look_up(void)
 {
@@ -58,7 +57,6 @@ __attribute__((constructor)) static void look_up(void)
     mutex = takes("mutex");
     queue = takes("queue");
     herd = takes("herd");
-    reuseport = takes("reuseport");
 }
 
 /* ---- a response leaves --------------------------------------------------------------------- */
@@ -206,50 +204,6 @@ static int take_from_queue(int listener)
     return client;
 }
 
-/* ---- a listening socket for each worker ---------------------------------------------------- */
-
-int bind(int fd, const struct sockaddr *address, socklen_t size)
-{
-    const int on = 1;
-    if (reuseport)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
-    return (int)syscall(SYS_bind, fd, address, size);
-}
-
-/* The socket that the program opens only keeps the port. It never listens, so it has no queue. */
-int listen(int fd, int backlog)
-{
-    return reuseport ? 0 : (int)syscall(SYS_listen, fd, backlog);
-}
-
-static int open_own(int listener)
-{
-    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
-    const int on = 1;
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
-    if (getsockname(listener, (struct sockaddr *)&address, &size) < 0)
-        return -1;
-    int own = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(own, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    setsockopt(own, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick));
-    setsockopt(own, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick));
-    if (bind(own, (struct sockaddr *)&address, size) < 0 || syscall(SYS_listen, own, BACKLOG) < 0) {
-        close(own);
-        return -1;
-    }
-    return own;
-}
-
-static int accept_alone(int listener)
-{
-    static __thread int own = -1; /* this worker's, be it a process or a thread */
-    if (own < 0)
-        own = open_own(listener);
-    return plain_accept(own);
-}
-
 int accept4(int listener, struct sockaddr *address, socklen_t *size, int flags)
 {
     (void)address, (void)size, (void)flags;
@@ -259,7 +213,5 @@ int accept4(int listener, struct sockaddr *address, socklen_t *size, int flags)
         return take_from_queue(listener);
     if (herd)
         return accept_in_a_herd(listener);
-    if (reuseport)
-        return accept_alone(listener);
     return plain_accept(listener);
 }
