@@ -1,14 +1,7 @@
 /* Exercise 01/attacker: stop the iterative server, with a handful of connections.
- *
- * The program connects to a server on this machine, whose port it is given, says
- * "ready", and sleeps until it is killed. So far it is one client that says nothing.
- * A visitor that comes behind it is served all the same.
- *
- * Here: keep the visitor waiting, for at least five times the server's --timeout.
- * You may have eight descriptors beside the first three, so eight connections. Attack
- * only servers of your own, on your own machine.
- *
- * connect(2), send(2), pause(2)
+ * It connects to a server of yours on this machine, whose port it is given, says "ready",
+ * and sleeps until it is killed.
+ * The task is in 01_iterative/exercises/attacker.md. Manual pages: connect(2), send(2), pause(2)
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

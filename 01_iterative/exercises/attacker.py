@@ -6,9 +6,9 @@ at least so long, however busy the machine is.
 
 import time
 
-import diag
+import proc
 from client import asking
-from lib.subjects import servers
+import top
 
 REASON = "stopped"
 
@@ -23,7 +23,7 @@ def check(ex):
     ex.expect("stopped", "a visitor without an answer for %d s" % PATIENCE,
               lambda: waited is None, saw=lambda: "an answer after %.1f s" % waited,
               hint=2 if waited and waited > TIMEOUT / 2 else 1, read="listen(2)")
-    for name in servers.NAMES[1:]:
+    for name in top.NAMES[1:]:
         waited = attack(ex, name)
         ex.did("%s: %s" % (name, "the visitor waited, too" if waited is None
                            else "the visitor was answered after %.3f s" % waited))
@@ -48,7 +48,7 @@ def attack(ex, name):
 
 def expect_few(ex, server, most):
     """The limit is each process's own, and the program may have children. Says so only if it is not so."""
-    number = sum(each.state == diag.ESTABLISHED for each in diag.connections(server.port))
+    number = sum(each.state == proc.ESTABLISHED for each in proc.connections(server.port))
     if number > most:
         ex.expect("rules", "at most %d connections at a time" % most, lambda: False,
                   saw=lambda: number, hint=2, read="getrlimit(2)")

@@ -1,24 +1,8 @@
 /* Exercise 01/deadline: patience has an end.
- *
- * If a request's head does not arrive within --timeout seconds, the client gets 408
- * and is sent away. While one client takes its time, all others wait. Without such a
- * limit a single client could hold the server for as long as it likes.
- *
- * Some clients can hold it nevertheless. Find out how, and stop them.
- *
- * recv(2), socket(7), clock_gettime(2)
+ * The task is in 01_iterative/exercises/deadline.md.
+ * Manual pages: recv(2), socket(7), clock_gettime(2)
  */
-#include "clock.h"
-#include "net.h"
-#include "options.h"
-#include "stop.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "classroom/exercises/plain.h"
 
 enum { HEAD_MAX = 4096 };
 
@@ -44,29 +28,21 @@ static ssize_t receive(struct visitor *visitor)
     return -1;
 }
 
-/* Reads up to the empty line. Returns the status to answer with. 0: the visitor has left. */
-static int read_head(struct visitor *visitor)
+/* Reads up to the empty line. Returns the status to answer with. NULL: the visitor has left. */
+static const char *read_head(struct visitor *visitor)
 {
     visitor->len = 0;
     while (!memmem(visitor->head, visitor->len, "\r\n\r\n", 4)) {
         if (visitor->len == sizeof(visitor->head))
-            return 431;
+            return "431 Request Header Fields Too Large";
         ssize_t n = receive(visitor);
         if (n == 0)
-            return 0;
+            return NULL;
         if (n < 0)
-            return 408;
+            return "408 Request Timeout";
         visitor->len += (size_t)n;
     }
-    return 200;
-}
-
-static void answer(int client, int status)
-{
-    char bytes[128];
-    int len = snprintf(bytes, sizeof(bytes),
-                       "HTTP/1.1 %d \r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status);
-    send(client, bytes, (size_t)len, MSG_NOSIGNAL);
+    return "200 OK";
 }
 
 int main(int argc, char **argv)
@@ -84,9 +60,9 @@ int main(int argc, char **argv)
             net_handle_accept_error();
             continue;
         }
-        int status = read_head(&visitor);
+        const char *status = read_head(&visitor);
         if (status)
-            answer(visitor.fd, status);
+            plain_send(visitor.fd, status, "");
         close(visitor.fd);
     }
     close(listener);

@@ -2,7 +2,8 @@
 
 import time
 
-from outcome import clock, schedule
+from proc import schedule
+from waiting import clock
 
 REASON = "total"
 

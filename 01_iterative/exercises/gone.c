@@ -1,35 +1,12 @@
 /* Exercise 01/gone: a visitor closes the window.
- *
- * Sends every client the same long page: its head, and then a mebibyte of it. Clients
- * leave when they like, and the result of every call that may fail is checked. Still,
- * the server is gone now and then, and has printed nothing.
- *
- * write(2), send(2), pipe(7), signal(7)
+ * The task is in 01_iterative/exercises/gone.md.
+ * Manual pages: write(2), send(2), pipe(7), signal(7)
  */
-#include "net.h"
-#include "options.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "classroom/exercises/plain.h"
 
 enum { PAGE_SIZE = 1 << 20 };
 
 static char page[PAGE_SIZE];
-
-/* Takes the first bytes for the whole request. How requests are cut is not our subject here. */
-static bool has_asked(int client)
-{
-    char request[4096];
-    ssize_t n;
-    do
-        n = recv(client, request, sizeof(request), 0);
-    while (n < 0 && errno == EAGAIN); /* a tick, see net_listen() */
-    return n > 0;
-}
 
 /* Sends all bytes, however few of them the socket takes at a time. False: the client is gone. */
 static bool send_all(int client, const char *bytes, size_t len)
@@ -46,12 +23,12 @@ static bool send_all(int client, const char *bytes, size_t len)
 
 static void serve(int client)
 {
-    char head[128];
+    char request[4096], head[128];
     int len = snprintf(head, sizeof(head),
                        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
                        "Content-Length: %d\r\nConnection: close\r\n\r\n",
                        PAGE_SIZE);
-    if (has_asked(client) && send_all(client, head, (size_t)len))
+    if (plain_read(client, request, sizeof(request)) && send_all(client, head, (size_t)len))
         send_all(client, page, sizeof(page));
     close(client);
 }

@@ -1,13 +1,8 @@
 /* Exercise 01/queue: how many wait in the accept queue?
  *
- *     queue BACKLOG SOMAXCONN HELD
+ *     queue BACKLOG SOMAXCONN HELD      prints a number
  *
- * prints what ss(8) will show as Recv-Q of the iterative server's listening socket.
- * The server was started with --backlog BACKLOG on a machine whose
- * /proc/sys/net/core/somaxconn is SOMAXCONN. It serves a client that has stopped in the
- * middle of a request, and HELD more clients have tried to connect behind that one.
- *
- * listen(2), ss(8)
+ * The task is in 01_iterative/exercises/queue.md. Manual pages: listen(2), ss(8)
  */
 #include <stdio.h>
 #include <stdlib.h>

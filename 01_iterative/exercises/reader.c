@@ -1,19 +1,7 @@
 /* Exercise 01/reader: a head in a few reads.
- *
- * Reads the head of a request, and answers with its length. It reads one byte at a
- * time. That is simple and correct, and costs a system call for each byte.
- *
- * recv(2), memmem(3), tcp(7)
+ * The task is in 01_iterative/exercises/reader.md. Manual pages: recv(2), memmem(3), tcp(7)
  */
-#include "net.h"
-#include "options.h"
-#include "stop.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "classroom/exercises/plain.h"
 
 enum { HEAD_MAX = 4096 };
 
@@ -44,21 +32,6 @@ static long read_head(int client)
     return -1;
 }
 
-static void answer(int client, const char *status, long head_len)
-{
-    char body[64], bytes[256];
-    int body_len = snprintf(body, sizeof(body), "%ld\n", head_len);
-    int len = snprintf(bytes, sizeof(bytes),
-                       "HTTP/1.1 %s\r\n"
-                       "Content-Type: text/plain\r\n"
-                       "Content-Length: %d\r\n"
-                       "Connection: close\r\n"
-                       "\r\n"
-                       "%s",
-                       status, body_len, body);
-    send(client, bytes, (size_t)len, MSG_NOSIGNAL);
-}
-
 int main(int argc, char **argv)
 {
     struct options options;
@@ -73,11 +46,13 @@ int main(int argc, char **argv)
             net_handle_accept_error();
             continue;
         }
+        char body[24];
         long bytes = read_head(client);
+        snprintf(body, sizeof(body), "%ld\n", bytes);
         if (bytes > 0)
-            answer(client, "200 OK", bytes);
+            plain_send(client, "200 OK", body);
         else if (bytes < 0)
-            answer(client, "431 Request Header Fields Too Large", HEAD_MAX);
+            plain_send(client, "431 Request Header Fields Too Large", "");
         close(client);
     }
     close(listener);

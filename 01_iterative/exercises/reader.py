@@ -7,7 +7,7 @@ for others.
 import re
 import string
 
-from idle import Ticks
+from sleeps import expect_ticks
 from words import how_many
 
 REASON = "few"
@@ -97,9 +97,7 @@ def sleeps(ex, server, head):
     client = visitor(ex, server)
     client.say(head[:50])
     expect_taken(ex, server)
-    ticks = Ticks(server)
-    ex.expect("sleeps", "a server that sleeps until the rest of a head comes", ticks, within=2,
-              saw=ticks.saw, hint=1, read="recv(2)")
+    expect_ticks(ex, "sleeps", server, "a server that sleeps until the rest of a head comes", 1)
     client.close()
 
 

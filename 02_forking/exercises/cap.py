@@ -1,12 +1,14 @@
 """02/cap: whether a client beyond the limit is told so at once, and only while there is no room."""
 
+from sleeps import expect_ticks
+
 REASON = "told"
 FEWEST, MOST = 2, 6
 OTHERS, MOST_OTHERS = 10, 40
 IN_TIME = 3  # of them, who come before the parent's next tick: it has not looked yet
 REFUSED = 100  # one after the other, which takes a tenth of
 REFUSED_SECONDS = 2
-IDLE, IDLE_CPU = 0.5, 0.03  # seconds: so long, and what a loop without sleep uses by far
+IDLE = 0.5  # seconds
 REST = b"Host: here\r\n\r\n"
 
 
@@ -25,7 +27,7 @@ def check(ex):
               saw=lambda: "more, for a while", hint=1)
     expect_503(ex, "told again", "503 for that one, too", behind)
     silent.close()
-    sleeps(ex, server)
+    expect_ticks(ex, "sleeps", server, "a parent that only looks up at each tick meanwhile", 1)
     refuses_at_once(ex, server)
     has_room_again(ex, server, inside, limit)
 
@@ -47,14 +49,6 @@ def ask(ex, server):
     client = ex.client(server)
     client.say(b"GET / HTTP/1.1\r\n" + REST)
     return client
-
-
-def sleeps(ex, server):
-    before = server.cpu_seconds()
-    ex.expect("sleeps", "a parent that only looks up at each tick meanwhile",
-              lambda: not ex.wait(lambda: server.cpu_seconds() - before > IDLE_CPU, IDLE),
-              saw=lambda: "%.2f s of a core" % (server.cpu_seconds() - before), hint=1,
-              read="accept(2)")
 
 
 def refuses_at_once(ex, server):

@@ -6,7 +6,7 @@ import signal
 import socket
 
 from client import REST
-from lib.measuring import meter
+import proc
 from words import how_many
 
 REASON = "free"
@@ -58,10 +58,9 @@ def outlives_its_parent(ex, server, counter, visitors):
 def opened_by(pid):
     """What of pipes and sockets it has open, in words."""
     found = []
-    for number in os.listdir("/proc/%d/fd" % pid):
-        link = os.readlink("/proc/%d/fd/%s" % (pid, number))
-        with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:
-            flags = int(re.search(r"^flags:\s*(\d+)", file.read(), re.MULTILINE).group(1), 8)
+    for number, link in proc.descriptors(pid).items():
+        info = proc.read("/proc/%d/fdinfo/%d" % (pid, number))
+        flags = int(re.search(r"^flags:\s*(\d+)", info, re.MULTILINE).group(1), 8)
         if link.startswith("pipe:"):
             end = "writing" if flags & os.O_ACCMODE else "reading"
             found.append("the %s end of a pipe" % end)
@@ -81,4 +80,4 @@ def can_listen(server):
 
 def has_ended(pid):
     """It is gone, or a zombie that its new parent has not reaped yet."""
-    return all(stat.state == "Z" for stat in meter.everybody(pids=[pid]))
+    return all(stat.state == "Z" for stat in proc.everybody(pids=[pid]))

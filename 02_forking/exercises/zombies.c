@@ -1,37 +1,15 @@
 /* Exercise 02/zombies: a process for every connection, and a table of them.
- *
- * The parent writes each child into a table. When a child ends, the kernel sends
- * SIGCHLD. The handler goes through the whole table and reaps every child in it
- * that has ended, whether there is one or two hundred of them. Yet ps(1) shows a
- * zombie now and then, and it stays until another visitor leaves.
- *
- * fork(2), waitpid(2), sigaction(2), sigprocmask(2)
+ * The task is in 02_forking/exercises/zombies.md.
+ * Manual pages: fork(2), waitpid(2), sigaction(2)
  */
-#include "net.h"
-#include "options.h"
-#include "process.h"
-#include "redis_pool.h"
-#include "serve.h"
-#include "stop.h"
+#include "classroom/exercises/plain.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-static struct board_slot slot; /* each child has a copy of its own */
 
 static volatile pid_t *children; /* the table: --workers places; 0: a free one */
 static int places;
-
-static int claim_waiting_clients(const struct worker *worker)
-{
-    (void)worker;
-    return stop_requested(); /* no child gives its client up for another */
-}
 
 /* Reaps the children that have ended. One signal may stand for many of them, so it asks for each.
  * WNOHANG: a handler must not sleep. The call that it interrupted finds its errno as it was. */
@@ -54,26 +32,21 @@ static int free_place(void)
     return -1;
 }
 
-static _Noreturn void serve_in_child(struct worker *worker, int client,
-                                     const struct redis_server *server)
+static _Noreturn void serve_in_child(int listener, int client)
 {
-    struct redis_pool redis;
-    close(worker->listener); /* only the parent accepts */
-    if (redis_pool_open(&redis, server, 1)) {
-        serve_client(worker, client, &redis); /* owns client now, closes it */
-        redis_pool_close(&redis);
-    }
+    close(listener);     /* only the parent accepts */
+    plain_serve(client); /* owns client now, closes it */
     _exit(0);
 }
 
-static void fork_child(struct worker *worker, int client, const struct redis_server *server)
+static void fork_child(int listener, int client)
 {
     int place = free_place();
     pid_t pid = place < 0 ? -1 : fork();
     if (pid == 0)
-        serve_in_child(worker, client, server);
+        serve_in_child(listener, client);
     if (pid < 0) {
-        serve_unavailable(worker, client); /* no room, or no process: 503; owns client now */
+        plain_refuse(client); /* no room, or no process: 503; owns client now */
         return;
     }
     children[place] = pid; /* the handler will reap it */
@@ -83,22 +56,13 @@ static void fork_child(struct worker *worker, int client, const struct redis_ser
 int main(int argc, char **argv)
 {
     struct options options;
-    struct redis_server server;
     options_parse(&options, argc, argv, "zombies", 256);
     process_start();
-    app_start(&options);
-    redis_find(&server, &options);
     places = options.workers;
     children = calloc((size_t)places, sizeof(*children));
     if (!children)
         process_die(options.name, "cannot start: %s", strerror(errno));
     int listener = net_listen(&options, true);
-    struct worker worker = {
-        .options = &options,
-        .slot = &slot,
-        .claim_waiting_clients = claim_waiting_clients,
-        .listener = listener,
-    };
 
     struct sigaction ended = {.sa_handler = reap, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     sigaction(SIGCHLD, &ended, NULL);
@@ -107,7 +71,7 @@ int main(int argc, char **argv)
     while (!stop_requested()) {
         int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
-            fork_child(&worker, client, &server);
+            fork_child(listener, client);
         else
             net_handle_accept_error();
     }

@@ -8,7 +8,7 @@ import signal
 import time
 
 from client import WHOLE
-from outcome import schedule
+from proc import schedule
 from words import how_many
 
 REASON = "reaped in time"
@@ -52,7 +52,7 @@ def still_accepts(ex, server):
         client.say(WHOLE)
         ex.expect_status("answered", visitor, client, 200, read="waitpid(2)")
         client.close()
-        expect_reaped(ex, "reaped again", "its child reaped, and the silent client's alive", server, 1, 1,
+        expect_reaped(ex, REASON, "its child reaped, and the silent client's alive", server, 1, 1, hint=1,
                       read="waitpid(2)")
 
 
@@ -61,7 +61,7 @@ def before_the_parent_knows(ex):
     under = ex.traced(FORKS)
     under += ["-e", "inject=%s:delay_exit=%d" % (FORKS, HELD_SECONDS * 1000000)]
     server = ex.serve("--timeout", "60", "--workers", "1", under=under)
-    ex.did("had strace hold the parent for %d seconds in each fork" % HELD_SECONDS)
+    ex.did("had strace make each fork last %d seconds in the parent" % HELD_SECONDS)
     for number in range(1, QUICK + 1):
         client = ex.client(server)
         begun = time.monotonic()
@@ -74,8 +74,8 @@ def before_the_parent_knows(ex):
                   lambda: lived < MOST_SECONDS, saw=lambda: "%.1f s until then" % lived, hint=2,
                   read="fork(2)")
         time.sleep(max(0, begun + HELD_SECONDS - time.monotonic()))  # strace waits, whatever has happened
-        expect_reaped(ex, "reaped in time", "its child reaped, though it ended before fork had returned",
-                      server, 0, 2, hint=1)
+        expect_reaped(ex, REASON, "its child reaped, before the next one comes", server, 0, 2, hint=1,
+                      read="fork(2)")
 
 
 def after_a_refusal(ex):

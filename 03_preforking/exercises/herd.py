@@ -1,4 +1,4 @@
-"""03/herd: four ways to wait for a client. How many workers wake for one, and how many clients wait
+"""03/herd: three ways to wait for a client. How many workers wake for one, and how many clients wait
 behind one?"""
 
 import re
@@ -7,15 +7,14 @@ from client import WHOLE
 from words import how_many
 
 REASON = "accept: woken"
-STARTING = "build/exercises/03_preforking/herd"  # the learner's ways may not be the four
+STARTING = "build/exercises/03_preforking/herd"  # the learner's ways may not be the three
 TEAMS = [2, 3], [6, 7, 8]  # numbers of workers, of which one each is tried: no mean is near both
 CROWD = 100
 BY_CHANCE = "reuseport"  # the kernel chooses a queue for each: the mean of some crowds is measured
 CROWDS = 12
 CHANCE = 6  # a prediction may be so far from that
-HINTS = {"accept": 1, "flock": 2, "reuseport": 2, "poll": 3}
-MANUAL = {"accept": "accept(2)", "flock": "flock(2)", "reuseport": "socket(7)",
-          "poll": "poll(2)"}
+HINTS = {"accept": 1, "reuseport": 2, "poll": 3}
+MANUAL = {"accept": "accept(2)", "reuseport": "socket(7)", "poll": "poll(2)"}
 
 
 def check(ex):

@@ -4,7 +4,7 @@ import os
 import re
 import signal
 
-import diag
+import proc
 from client import WHOLE
 from words import how_many
 
@@ -23,43 +23,32 @@ def check(ex):
     held.pop().close()
     expect_busy(ex, "less", server, 2, "when one of them has left", hint=1, read="mmap(2)")
 
-    kill(ex, server, idle_workers(server)[:1], "an idle worker")
-    expect_workers(ex, server)
-    expect_busy(ex, "an idle one dies", server, 2, "when one of the idle workers has died", hint=3)
-    held += ex.hold(server, 3)
-    expect_busy(ex, "all", server, 5, "with all five workers held")
-    kill(ex, server, server.children()[:1], "a busy worker")
-    expect_busy(ex, "a busy one dies", server, 4, "when one of the busy workers has died", hint=2)
-    held += ex.hold(server, 1)
-    expect_busy(ex, "its successor", server, 5, "with a client for its successor", hint=3)
+    by_chance(ex, server, chance, held)
+    ex.hold(server, WORKERS)
+    expect_busy(ex, "all", server, WORKERS, "with all five workers held")
     kill(ex, server, server.children(), "all of them, while the parent was stopped")
     expect_busy(ex, "all die", server, 0, "when all workers have died", hint=2)
-
     expect_workers(ex, server)
-    by_chance(ex, server, chance)
     crowd(ex, server)
     expect_busy(ex, "after a crowd", server, 0, "when %d visitors have come and gone" % VISITORS,
                 hint=2, read="mmap(2)")
 
 
-def by_chance(ex, server, chance):
+def by_chance(ex, server, chance, held):
     """Clients come and go, and workers are killed. In the end all have gone."""
-    held = []
-    for _ in range(STEPS):
+    for step in ["busy", "idle", *chance.choices(["come", "come", "go", "busy", "idle"], k=STEPS)]:
         busy = len(held)
-        step = chance.choice(["come"] * 3 * (busy < WORKERS) + ["go"] * (busy > 0)
-                             + ["busy"] * (busy > 0) + ["idle"] * 2 * (busy < WORKERS))
-        if step == "come":
+        if step == "idle" and busy < WORKERS:
+            kill(ex, server, idle_workers(server)[:1], "an idle worker")
+        elif step == "come" and busy < WORKERS or not busy:
             held += ex.hold(server, 1)
         elif step == "go":
             held.pop(chance.randrange(busy)).close()
-        elif step == "busy":
-            kill(ex, server, busy_workers(server)[:1], "a busy worker")
-            held = [client for client in held if not client.is_closed()]
         else:
-            kill(ex, server, idle_workers(server)[:1], "an idle worker")
+            kill(ex, server, chance.sample(busy_workers(server), 1), "a busy worker")
+            held[:] = [client for client in held if not client.is_closed()]
         expect_workers(ex, server)
-        expect_busy(ex, "by chance", server, len(held), "after that", hint=3)
+        expect_busy(ex, "by chance", server, len(held), "after that", hint=2 if step == "busy" else 3)
     for client in held:
         client.close()
     expect_busy(ex, "by chance", server, 0, "when all have left", hint=3)
@@ -67,9 +56,9 @@ def by_chance(ex, server, chance):
 
 def busy_workers(server):
     """Those that have a client."""
-    clients = {"socket:[%d]" % each.inode for each in diag.connections(server.port)
-               if each.state == diag.ESTABLISHED and each.inode}
-    return [pid for pid in server.children() if clients & set(opened_by(pid))]
+    clients = {"socket:[%d]" % each.inode for each in proc.connections(server.port)
+               if each.state == proc.ESTABLISHED and each.inode}
+    return [pid for pid in server.children() if clients & {*proc.descriptors(pid).values()}]
 
 
 def idle_workers(server):
@@ -77,17 +66,10 @@ def idle_workers(server):
     return [pid for pid in server.children() if pid not in busy]
 
 
-def opened_by(pid):
-    for number in os.listdir("/proc/%d/fd" % pid):
-        try:
-            yield os.readlink("/proc/%d/fd/%s" % (pid, number))
-        except FileNotFoundError:
-            pass  # closed since
-
-
 def expect_busy(ex, key, server, number, when, hint=None, read="waitpid(2)"):
     ex.expect(key, "busy: %d, %s" % (number, when), lambda: last_said(server) == number,
-              saw=lambda: "busy: %s" % last_said(server), within=2, hint=hint, read=read)
+              within=2, hint=hint, read=read,
+              saw=lambda: "no number" if last_said(server) is None else "busy: %d" % last_said(server))
 
 
 def expect_workers(ex, server):

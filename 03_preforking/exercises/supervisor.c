@@ -1,51 +1,37 @@
 /* Exercise 03/supervisor: workers made beforehand, and a parent that looks away.
- *
- * Each worker is chapter 1's server. The parent does not notice when one is
- * killed, and in the end none is left. Make the parent replace them, but not
- * as fast as it can if they die at once.
- *
- * fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG
+ * The task is in 03_preforking/exercises/supervisor.md.
+ * Manual pages: fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG
  */
 #include "children.h"
-#include "clock.h"
-#include "net.h"
-#include "options.h"
-#include "process.h"
-#include "redis_pool.h"
-#include "serve.h"
-#include "stop.h"
+#include "classroom/exercises/plain.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-static struct board_slot slot; /* each worker has a copy of its own */
-
-/* What a worker needs before it can serve: here a file, if PLUGIN in the environment names one. */
-static bool prepare(void)
+/* What the worker in a place needs before it can serve: here the file PLUGIN.3, in place 3, if
+ * PLUGIN is in the environment. */
+static bool prepare(int place)
 {
+    char path[4096];
     const char *plugin = getenv("PLUGIN");
-    return !plugin || access(plugin, R_OK) == 0;
+    snprintf(path, sizeof(path), "%s.%d", plugin ? plugin : "", place);
+    return !plugin || access(path, R_OK) == 0;
 }
 
 /* A worker's whole life. The check counts its first line. */
-static _Noreturn void serve_clients(struct worker *worker, const struct redis_server *server,
-                                    pid_t parent)
+static _Noreturn void serve_clients(int listener, pid_t parent, int place)
 {
-    struct redis_pool redis;
-    printf("worker %d begins\n", (int)getpid());
+    printf("worker %d begins in place %d\n", (int)getpid(), place);
     fflush(stdout);
     children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
-    if (getppid() != parent || !prepare() || !redis_pool_open(&redis, server, 1))
+    if (getppid() != parent || !prepare(place))
         _exit(1);
     while (!stop_requested()) {
-        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
+        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
-            serve_client(worker, client, &redis); /* owns client now, closes it */
+            plain_serve(client); /* owns client now, closes it */
         else
             net_handle_accept_error();
     }
@@ -53,20 +39,20 @@ static _Noreturn void serve_clients(struct worker *worker, const struct redis_se
 }
 
 /* Returns its process number; -1 if the machine has no process for it right now. */
-static pid_t start_worker(struct worker *worker, const struct redis_server *server)
+static pid_t start_worker(int listener, int place)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        serve_clients(worker, server, parent);
+        serve_clients(listener, parent, place);
     return pid;
 }
 
 /* The parent's whole life. As it is, children end and the parent never looks. */
-static void supervise(struct worker *worker, const struct redis_server *server)
+static void supervise(int listener, int count)
 {
-    for (int i = 0; i < worker->options->workers; i++)
-        start_worker(worker, server);
+    for (int i = 0; i < count; i++)
+        start_worker(listener, i);
     while (!stop_requested())
         children_wait(TICK_MS);
 }
@@ -74,22 +60,13 @@ static void supervise(struct worker *worker, const struct redis_server *server)
 int main(int argc, char **argv)
 {
     struct options options;
-    struct redis_server server;
     options_parse(&options, argc, argv, "supervisor", 4);
     process_start();
-    app_start(&options);
-    redis_find(&server, &options);
     int listener = net_listen(&options, true);
-    struct worker worker = {
-        .options = &options,
-        .slot = &slot,
-        .claim_waiting_clients = serve_waiting_clients,
-        .listener = listener,
-    };
 
     stop_catch_signals(true);
     children_block_signal();
     net_announce(&options, listener);
-    supervise(&worker, &server); /* the workers end when the parent does */
+    supervise(listener, options.workers); /* the workers end when the parent does */
     return 0;
 }

@@ -1,11 +1,6 @@
 /* Exercise 04/flag: visitors wait until the door is open, and a thread serves each of them.
- *
- * GET /open/42 writes the number 42 on the door, and opens it. GET / waits until the
- * door is open, and answers with the number on it. A visitor who comes when the door is
- * open is answered at once. But visitors who have come before wait for ever, and each of
- * them keeps a core busy.
- *
- * pthread_mutex_lock(3), pthread_cond_wait(3)
+ * The task is in 04_threading/exercises/flag.md.
+ * Manual pages: pthread_mutex_lock(3), pthread_cond_wait(3)
  */
 #include "classroom/exercises/each.h"
 #include "options.h"
@@ -40,7 +35,7 @@ static void answer(int client, const char *request)
     else
         number = wait_at_door();
     snprintf(body, sizeof(body), "%d\n", number);
-    each_send(client, "200 OK", body);
+    plain_send(client, "200 OK", body);
 }
 
 int main(int argc, char **argv)

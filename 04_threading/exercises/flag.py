@@ -4,7 +4,7 @@ The program is built with the thread sanitizer.
 """
 
 from client import WHOLE, asking
-from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
+from sleeps import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "seen"

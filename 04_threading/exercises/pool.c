@@ -1,13 +1,6 @@
 /* Exercise 04/pool: a thread for every client, and one Redis connection for them all.
- *
- * The server counts each visitor in Redis with INCR, and tells the visitor the
- * number in the reply. A visitor who comes alone always gets the right number.
- * When many come at once, they get wrong numbers or none, or the server ends.
- *
- * A hiredis context is not thread-safe, as its manual says. It has one buffer for
- * the bytes that have been received and not been read yet, and all threads use it.
- *
- * pthread_mutex_lock(3), pthread_cond_wait(3)
+ * The task is in 04_threading/exercises/pool.md.
+ * Manual pages: pthread_mutex_lock(3), pthread_cond_wait(3)
  */
 #include "classroom/exercises/each.h"
 #include "options.h"
@@ -25,7 +18,7 @@ static redisContext *redis; /* all threads send their commands over it */
 
 static void connect_to(const struct redis_server *server, const char *name)
 {
-    int fd = redis_connect(server);
+    int fd = redis_connect(server, 0);
     redis = fd < 0 ? NULL : redisConnectFd(fd);
     if (!redis || redis->err)
         process_die(name, "Redis: %s", redis ? redis->errstr : strerror(errno));
@@ -46,7 +39,7 @@ static void answer(int client, const char *request)
     long long number = count_visitor();
     (void)request; /* whatever was asked for */
     snprintf(body, sizeof(body), "You are visitor %lld.\n", number);
-    each_send(client, number < 0 ? "503 Service Unavailable" : "200 OK", body);
+    plain_send(client, number < 0 ? "503 Service Unavailable" : "200 OK", body);
 }
 
 int main(int argc, char **argv)

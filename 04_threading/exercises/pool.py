@@ -8,7 +8,7 @@ pthread_cond_wait(3) returns for nothing at first (unlucky.c).
 import re
 
 from client import WHOLE
-from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
+from sleeps import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "own"
@@ -21,7 +21,7 @@ MORE = 3 * CONNECTIONS
 
 def check(ex):
     redis = ex.counting_redis()
-    server = ex.serve(redis=redis, env=ex.unlucky())
+    server = ex.serve("--timeout", "500", redis=redis, env=ex.unlucky())  # a fifth of it is Redis' time
     asking = all_at_once(ex, server, redis)
     ex.expect("together", "%d visitors whose threads ask Redis at the same time" % CONNECTIONS,
               lambda: asking == CONNECTIONS, saw=lambda: asking, hint=2,

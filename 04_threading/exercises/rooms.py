@@ -7,7 +7,7 @@ elsewhere happens each time. All of a crowd come at once: the server is stopped 
 import re
 
 from client import asking
-from idle import expect_no_race
+from sleeps import expect_no_race
 
 REASON = "together"
 SAN = "thread"

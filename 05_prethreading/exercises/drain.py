@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from client import HALF, REST, WHOLE, count
+from client import HALF, REST, WHOLE
 from words import how_many
 
 REASON = "queue"
@@ -44,12 +44,8 @@ def check(ex):
     for client in holding:
         client.say(REST)
     ex.did("finished the requests of the four")
-    ex.expect("finished", "a page for each of the four", lambda: count(holding) == WORKERS,
-              saw=lambda: "%d of %d" % (count(holding), WORKERS), within=3, hint=1,
-              read="pthread_join(3)")
-    ex.expect("queue", "a page for each of the %d in the queue" % number,
-              lambda: count(waiting) == number, saw=lambda: "%d of %d" % (count(waiting), number),
-              within=2, hint=1, read="pthread_cond_wait(3)")
+    ex.expect_pages("finished", "a page for each of the four", holding, hint=1, read="pthread_join(3)")
+    ex.expect_pages("queue", "a page for each of the %d in the queue" % number, waiting, hint=1, read="pthread_cond_wait(3)")
     ex.expect_end("ends", server, None, hint=3, read="pthread_cond_broadcast(3)")
     ends_when_idle(ex)
 

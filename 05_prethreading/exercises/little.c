@@ -2,10 +2,7 @@
  *
  *     little WORKERS MS CLIENTS PAUSE      prints a number
  *
- * ./prethreading has WORKERS threads, and Redis takes MS milliseconds for every command. Each
- * of CLIENTS clients waits for PAUSE milliseconds when it has its page, and then opens a new
- * connection and asks again. The number is a prediction: the check measures, this program
- * does not.
+ * The task is in 05_prethreading/exercises/little.md.
  */
 #include <stdio.h>
 #include <stdlib.h>

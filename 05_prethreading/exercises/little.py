@@ -5,11 +5,12 @@ clients. Other work on the machine can only make a round slower. So there are se
 if PATIENCE is larger), and the best one counts.
 """
 
+import re
 import threading
 import time
 
 from client import Client
-from outcome import Missed, patient
+from waiting import Missed, patient
 
 REASON = "many"
 
@@ -52,16 +53,9 @@ def prediction(ex, *arguments):
     """The number that the learner's program prints."""
     run = ex.run(*arguments)
     ex.expect("prints", "a number for %d workers, %d ms, %d clients, %d ms" % arguments,
-              lambda: run.status == 0 and is_number(run.stdout),
+              lambda: run.status == 0 and re.fullmatch(r"\d{1,9}(\.\d+)?", run.stdout.strip()),
               saw=lambda: "status %d, and %r" % (run.status, run.stdout), read="printf(3)")
     return float(run.stdout)
-
-
-def is_number(text):
-    try:
-        return float(text) >= 0
-    except ValueError:
-        return False
 
 
 def is_near(predicted, measured):

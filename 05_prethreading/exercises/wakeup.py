@@ -6,7 +6,7 @@ begin late, and wake up for nothing once before they sleep (unlucky.c).
 """
 
 from client import HALF, REST, WHOLE, count
-from idle import WOKEN_SECONDS, expect_no_race, expect_sleep
+from sleeps import WOKEN_SECONDS, expect_no_race, expect_sleep
 from words import how_many
 
 REASON = "woken"
@@ -20,23 +20,24 @@ QUIET_SECONDS = 0.3  # longer than unlucky.c lets anybody sleep for nothing
 
 def check(ex):
     server = ex.serve("--timeout", "60", env=ex.unlucky())
-    expect_pages(ex, "late", "a page for each of %d clients of workers that begin late" % CROWD,
-                 ex.hold(server, CROWD, WHOLE))
+    ex.expect_pages("late", "a page for each of %d clients of workers that begin late" % CROWD,
+                    ex.hold(server, CROWD, WHOLE), hint=2)
     for _ in range(TRIES):
         expect_rest(ex, "asleep", server)
         looks = together(ex, server)
         if looks <= 1:
             break
-    ex.expect("by whom", "that the main thread has not looked again by then", lambda: looks <= 1,
-              saw=lambda: "that it has, %s" % how_many(looks - 1, "time"), hint=2)
+    ex.expect("without a tick", "that page while the main thread slept in accept4(2)", lambda: looks <= 1,
+              saw=lambda: "that the main thread has woken up first, %s, as at a tick" % how_many(looks - 1, "time"),
+              hint=2)
 
     with server.frozen():
         crowd = ex.hold(server, CROWD, WHOLE)
-    expect_pages(ex, "crowd", "a page for each of %d clients" % CROWD, crowd)
-    expect_pages(ex, "alone", "a page for a client that comes alone", ex.hold(server, 1, WHOLE))
+    ex.expect_pages("crowd", "a page for each of %d clients" % CROWD, crowd, hint=2)
+    ex.expect_pages("alone", "a page for a client that comes alone", ex.hold(server, 1, WHOLE), hint=2)
     expect_rest(ex, "rest", server)
     expect_sleep(ex, server, "workers that sleep until there is work", 3)
-    expect_pages(ex, "next", "a page for the next client", ex.hold(server, 1, WHOLE))
+    ex.expect_pages("next", "a page for the next client", ex.hold(server, 1, WHOLE), hint=2)
     expect_no_race(ex, server, 3)
 
 
@@ -56,8 +57,7 @@ def together(ex, server):
     looks = server.status("voluntary_ctxt_switches") - before
     for client in slow:
         client.say(REST)
-    ex.expect("slow", "a page for each of the slow clients, too", lambda: count(slow) == len(slow),
-              saw=lambda: "%d of %d" % (count(slow), len(slow)), within=3, hint=1)
+    ex.expect_pages("slow", "a page for each of the slow clients, too", slow, hint=1)
     return looks
 
 
@@ -65,12 +65,6 @@ def expect_rest(ex, key, server):
     ex.expect(key, "%d workers and the main thread, all asleep" % WORKERS,
               lambda: server.threads() == WORKERS + 1 and server.wakeups(QUIET_SECONDS) == 0,
               saw=lambda: how_many(server.threads() - 1, "worker"), within=3, hint=3,
-              read="pthread_cond_wait(3)")
-
-
-def expect_pages(ex, key, expected, clients):
-    ex.expect(key, expected, lambda: count(clients) == len(clients),
-              saw=lambda: "%d of %d" % (count(clients), len(clients)), within=3, hint=2,
               read="pthread_cond_wait(3)")
 
 

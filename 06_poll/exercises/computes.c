@@ -1,13 +1,6 @@
 /* Exercise 06/computes: who waits while a page computes?
- *
- * This is no server. It holds your guesses about the seven. One visitor asks for
- * a page that computes for a fifth of a second, and in which nothing sleeps.
- * Meanwhile another visitor asks for a small file.
- *
- * Here: write 1 for a server if this visitor has to wait until a page is ready.
- * Leave 0 if the file comes first.
- *
- * fork(2), pthread_create(3), poll(2), epoll(7)
+ * The task is in 06_poll/exercises/computes.md.
+ * Manual pages: fork(2), pthread_create(3), poll(2), epoll(7)
  */
 #include <stdio.h>
 

@@ -4,14 +4,13 @@ import os
 import select
 import signal
 
-from lib.subjects import servers
-from loop import DEPTH, ENTRIES, FILE, PAGE, computing_redis, computing_root
+import top
+from sleeps import DEPTH, ENTRIES, FILE, computing_redis, computing_root, let_compute
 
 REASON = "one page"
 
 WITH_WORKERS = ["forking", "preforking", "threading", "prethreading"]
 WALKS = 1  # of the page: 0.2 s
-AT_WORK = 0.02  # seconds of CPU time: more than to begin with a page takes, far less than the page
 LOOKS = {0: 5, 1: 2}  # by the guess
 
 
@@ -20,9 +19,9 @@ def check(ex):
     root = computing_root(ex.folder, WALKS)
     redis = computing_redis(ex)
     ex.did("made a page of {:,} steps that waits for nothing".format(WALKS * ENTRIES ** DEPTH))
-    for name in servers.NAMES:
+    for name in top.NAMES:
         compare(ex, "one page", name, guesses[name][0], lambda: waits(ex, root, redis, name, 1))
-    for name in servers.NAMES:
+    for name in top.NAMES:
         workers = ["--workers", "2"] if name in WITH_WORKERS else []
         compare(ex, "two pages", name, guesses[name][1],
                 lambda: waits(ex, root, redis, name, 2, *workers))
@@ -35,7 +34,7 @@ def read(ex):
     guesses = {row[0]: [int(word) for word in row[1:]] for row in rows
                if len(row) == 3 and set(row[1:]) <= {"0", "1"}}
     ex.expect("prints", "a line for each of the seven servers: its name, and two numbers, 0 or 1",
-              lambda: sorted(guesses) == sorted(servers.NAMES), saw=lambda: repr(printed))
+              lambda: sorted(guesses) == sorted(top.NAMES), saw=lambda: repr(printed))
     return guesses
 
 
@@ -54,9 +53,7 @@ def waits(ex, root, redis, name, pages, *options):
     """So many pages are being computed, and a file is asked for. Does the file come after the first
     of them? No clock decides that: a page is a thousand times as much work as a file."""
     server = ex.project(name, "--root", root, "--timeout", "60", *options, redis=redis)
-    begun = server.cpu_seconds()
-    clients = ex.hold(server, pages, PAGE)
-    ex.wait(lambda: server.cpu_seconds() - begun > AT_WORK)
+    clients = let_compute(ex, server, pages)
     file = ex.client(server)
     file.say(FILE)
     first = select.select([each.socket for each in [*clients, file]], [], [], 60)[0]

@@ -1,6 +1,6 @@
 """06/deaf: does the loop sleep while clients do not read what they have asked for?"""
 
-from loop import expect_asleep, expect_no_naps
+from sleeps import expect_asleep, expect_no_naps
 
 REASON = "sleeps"
 

@@ -4,13 +4,13 @@ import os
 import signal
 import socket
 
-from loop import Sleeps
+from sleeps import Sleeps
 
-REASON = "waits"
+REASON = "answered"
 
 PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
-ASKING = 100
-QUEUED = 100  # more than the loop accepts in a round
+ASKING = 50
+QUEUED = 150  # more than the loop accepts in two rounds
 MUSES_SECONDS = 1.5  # that Redis takes to answer: longer than a server that has nothing to do
 AT_ONCE_SECONDS = 1  # may take to end
 SILENT = 20
@@ -54,7 +54,9 @@ def waits_for_redis(ex):
               lambda: all(answer and answer.status == 200 for answer in answers),
               saw=lambda: "%d of them" % sum(
                   bool(answer) and answer.status == 200 for answer in answers),
-              hint=3, read="accept(2)")
+              hint=1, read="accept(2)")
+    ex.expect("asked", "that Redis was asked for each of them", lambda: redis.asked() == len(asking),
+              saw=lambda: "INCR, %d times" % redis.asked(), hint=3)
     ex.expect("closed", "Connection: close in each of them", lambda: all(
         answer.fields.get("connection") == "close" for answer in answers), hint=3)
     ex.expect_end("ends", server, None, hint=3)

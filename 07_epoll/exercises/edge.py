@@ -2,8 +2,8 @@
 
 import time
 
-from loop import expect_asleep
-from outcome import Missed, patient
+from sleeps import expect_asleep
+from waiting import Missed, patient
 from words import how_many
 
 REASON = "burst"
@@ -26,7 +26,7 @@ def check(ex):
     goes_to_sleep(ex, server)
     asks_and_ends(ex, server)
     crowd(ex, server)
-    ex.expect_end("ends", server)
+    server.end()
     stays_edge_triggered(ex, server, 1 + 1 + CROWD)
 
 

@@ -1,25 +1,6 @@
 /* Exercise 07/uring: the eighth way, io_uring.
- *
- * The model: the program makes hardly any system calls. It writes what is to be
- * done into a queue that the kernel reads, and the kernel writes what it has done
- * into a second queue. Not "tell me when I could accept", but "accept, and tell me
- * when you have".
- *
- * So far it is the slowest server of all. It starts one operation at a time and
- * waits for it, serves one client after the other, and answers everybody with the
- * same page.
- *
- * Here: make it a server like the other seven, with one process, one thread, and
- * one place where it sleeps. The operations of all clients are under way at the
- * same time, and a number in each (its user data) says whose completion it is.
- *
- * One thing does not fit: conn.c reads and writes by itself, so it only needs to
- * hear "you could". The ring can do that, too: IORING_OP_POLL_ADD gives one
- * completion for one question. With it, conn.h, waiting.h and redis_async.h serve
- * as in chapters 6 and 7. (To read and write through the ring would be the whole
- * way. It would take another conn.c.)
- *
- * io_uring(7), io_uring_prep_accept(3), io_uring_prep_poll_add(3)
+ * The task is in 07_epoll/exercises/uring.md.
+ * Manual pages: io_uring(7), io_uring_prep_recv(3), io_uring_sqe_set_data(3)
  */
 #include "net.h"
 #include "options.h"
@@ -29,15 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ENTRIES = 256, ROOM = 4096 };
+enum { ENTRIES = 256, ROOM = 4096, PAGE_SIZE = 1 << 20 };
 
-static const char page[] = "HTTP/1.1 200 OK\r\n"
-                           "Connection: close\r\n"
-                           "Content-Length: 13\r\n"
-                           "\r\n"
-                           "Hello, uring\n";
-
+static const char head[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+static char page[PAGE_SIZE]; /* the whole response, more than a socket's buffer takes */
 static struct io_uring ring;
+
+static void write_page(void)
+{
+    memset(page, '.', sizeof(page));
+    memcpy(page, head, strlen(head));
+}
 
 /* Hands over the one operation that has been prepared, and waits for it. Returns what the system
  * call of that name would return; an error is -errno. */
@@ -65,7 +48,7 @@ static void serve_client(int client)
     char request[ROOM];
     io_uring_prep_recv(io_uring_get_sqe(&ring), client, request, sizeof(request), 0);
     if (done() > 0) {
-        io_uring_prep_send(io_uring_get_sqe(&ring), client, page, strlen(page), MSG_NOSIGNAL);
+        io_uring_prep_send(io_uring_get_sqe(&ring), client, page, PAGE_SIZE, MSG_NOSIGNAL);
         done();
     }
     close(client);
@@ -78,7 +61,8 @@ int main(int argc, char **argv)
     int error = io_uring_queue_init(ENTRIES, &ring, 0);
     if (error < 0)
         process_die(options.name, "io_uring: %s", strerror(-error));
-    int listener = net_listen(&options, false);
+    write_page();
+    int listener = net_listen(&options, true);
     net_announce(&options, listener);
     for (;;) {
         int client = accept_client(listener);

@@ -5,7 +5,7 @@ a replacement for a loop that dies.
 import os
 import signal
 
-from loop import FILE, computing_redis, computing_root, descriptors_named, let_compute
+from sleeps import FILE, computing_redis, computing_root, descriptors_named, let_compute
 
 REASON = "loops"
 
@@ -73,7 +73,7 @@ def one_by_one(ex, server):
 
 def one_computes(ex, server):
     """New clients have one queue, so none of them has to wait for the loop that computes."""
-    page = let_compute(ex, server)
+    page, = let_compute(ex, server)
     ex.did("let one loop compute a page for a second")
     crowd = ex.hold(server, CROWD, FILE)
 

@@ -1,35 +1,33 @@
 # What a class needs: exercises, copies, grades. The Makefile includes this file.
 
-## exercises    all of them, by chapter, and which are done; HTML=1: build/exercises.html, too
-exercises: $(NEED)-build
-	@common/classroom/exercises/list $(if $(HTML),'$(BUILD)/exercises.html')
+## exercises    all of them, by chapter, and which are done
+#  JSON=1: checks those that were begun, or EX='01/reader 02/cap', and prints a line of JSON for each.
+exercises: $(NEED)-$(if $(JSON),exercise,build)
+	@common/classroom/exercises/run $(if $(JSON),--json $(EX),--list)
 
 ## exercise     checks one: EX=03/supervisor. The first time, you get a copy to work on, in .mine/
 exercise: $(NEED)-exercise $(if $($(notdir $(EX))_LIBS),$(NEED)-$(notdir $(EX)))
-	@common/classroom/exercises/run '$(EX)'
+	@common/classroom/exercises/run '$(EX)' || { [ $$? != 2 ] && [ -t 1 ]; } # on a terminal, the verdict is the last line
+
+## lab          your own server: CH=3 tries .mine/bare.c; without CH: how far it is, and at the end all seven
+lab: $(NEED)-compare instruments
+	@common/classroom/lab/lab '$(CH)' || { [ $$? != 2 ] && [ -t 1 ]; }
 
 ## course       a copy of the project for a class, without the solutions: DIR=../course
 course:
-	@common/classroom/course/course '$(DIR)'
+	@common/classroom/course '$(DIR)'
 
-## collect      checks what students have handed in, under limits: FROM=handed-in/ EX=01/reader JSON=1
-#  FROM holds a `.mine` or a .tar.gz of it for each student. EX: only this exercise. CLASS=class.csv
-#  says who is who. The results stay in collected/, a folder for each run. MODEL=epoll: servers, graded.
-collect: $(NEED)-$(if $(MODEL),test,exercise)
-	@common/classroom/course/collect $(if $(JSON),--json) $(if $(EX),--only '$(EX)') \
-	    $(if $(CLASS),--class '$(CLASS)') $(if $(MODEL),--model '$(MODEL)') '$(FROM)'
-
-## grade        any server as one of the seven, on 100 points: SERVER=./mine MODEL=epoll SEED=1 JSON=1
+## grade        any server: how many cases of the suite hold, and what `make which` says: SERVER=./mine
 grade: $(NEED)-test
-	@common/classroom/grader/grade $(if $(JSON),--json) $(if $(SEED),--seed '$(SEED)') \
-	    --lanes build/lanes '$(SERVER)' '$(MODEL)'
+	@common/classroom/grade '$(SERVER)' || { [ $$? != 2 ] && [ -t 1 ]; }
 
 # ---- the programs of exercises -------------------------------------------------------------
 
 # An exercise is a whole program, linked with what its chapter's server uses. It is built from three
 # files: the starting file, the learner's copy of it, and the solution, which a patch makes of it.
 # A starting file is plain C; or a patch makes it of the chapter's main.c without its first comment,
-# so that a change of the chapter reaches the exercise or stops make.
+# so that a change of the chapter reaches the exercise or stops make. Where an exercise changes loop.c,
+# that stands before it.
 PATCHED   = $(patsubst %.patch,%,$(subst exercises/,,$(wildcard 0*/exercises/*.patch)))
 WHOLE     = $(patsubst %.c,%,$(subst exercises/,,$(wildcard 0*/exercises/*.c)))
 EXERCISES = $(PATCHED) $(WHOLE)
@@ -44,32 +42,35 @@ MINE      = $(LEARNERS:%=$(BUILD)/mine/%)
 03_preforking_USES   = $(BLOCKING) $(CHILDREN)
 04_threading_USES    = $(BLOCKING)
 05_prethreading_USES = $(BLOCKING)
-06_poll_USES         = $(LOOP) $(OUT)/common/redis_pool.o # one exercise asks as chapter 5 does
+06_poll_USES         = $(LOOP)
 07_epoll_USES        = $(LOOP)
+WITH_LOOP = 06_poll/limit 07_epoll/drain 07_epoll/workers
+uses = $(filter-out $(if $(filter $1/$2,$(WITH_LOOP)),%/loop.o),$($1_USES))
 
 # An exercise that takes a library of its own names it, and is skipped where the library is missing;
 # deps has a group of its name.
 uring_LIBS  = -luring
 uring_LACKS = $(if $(wildcard /usr/include/liburing.h /usr/local/include/liburing.h),,uring-lacks)
 uring-lacks:
-	@echo 'skipped: liburing.h is missing; make deps installs it'; false
+	@echo 'skipped: liburing.h is missing; make deps-uring installs it'; false
 
 # Expanded a second time for each target, prerequisites may use its name: of build/mine/01_iterative/queue,
 # *D is 01_iterative and *F is queue.
-.SECONDEXPANSION:
 $(WHOLE:%=$(BUILD)/exercises/%): $(BUILD)/exercises/%: \
     $$($$(*F)_LACKS) $(OUT)/$$(*D)/exercises/$$(*F).o $$($$(*D)_USES)
-$(MADE): $(BUILD)/%: $$($$(*F)_LACKS) $(BUILD)/%.o $$($$(notdir $$(*D))_USES)
-$(MINE): $(BUILD)/mine/%: $$($$(*F)_LACKS) $(OUT)/.mine/%.o $$($$(*D)_USES)
+$(MADE): $(BUILD)/%: $$($$(*F)_LACKS) $(BUILD)/%.o $$(call uses,$$(notdir $$(*D)),$$(*F))
+$(MINE): $(BUILD)/mine/%: $$($$(*F)_LACKS) $(OUT)/.mine/%.o $$(call uses,$$(*D),$$(*F))
 $(STARTING) $(SOLUTIONS) $(MINE):
 	@mkdir -p $(@D)
-	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $($(@F)_LIBS) $(LDLIBS) -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $($(@F)_LIBS) $(LDLIBS) $(PUT)
 
-$(BUILD)/exercises/%/main.c: %/main.c
+$(BUILD)/exercises/%/server.c: %/main.c
 	@mkdir -p $(@D)
 	sed '1,/\*\//d' $< >$@
+$(BUILD)/exercises/%/whole.c: common/loop.c $(BUILD)/exercises/%/server.c
+	cat $^ >$@
 $(PATCHED:%=$(BUILD)/exercises/%.c): $(BUILD)/exercises/%.c: \
-    $(BUILD)/exercises/$$(*D)/main.c $$(*D)/exercises/$$(*F).patch
+    $(BUILD)/exercises/$$(*D)/$$(if $$(filter $$*,$(WITH_LOOP)),whole,server).c $$(*D)/exercises/$$(*F).patch
 $(PATCHED:%=$(BUILD)/solutions/%.c): $(BUILD)/solutions/%.c: \
     $(BUILD)/exercises/%.c $$(*D)/exercises/solutions/$$(*F).patch
 $(WHOLE:%=$(BUILD)/solutions/%.c): $(BUILD)/solutions/%.c: \
@@ -77,9 +78,9 @@ $(WHOLE:%=$(BUILD)/solutions/%.c): $(BUILD)/solutions/%.c: \
 $(MADE:%=%.c):
 	@mkdir -p $(@D)
 	patch --silent --fuzz=0 --read-only=ignore --output=$@ $^ || \
-	    { echo '$(lastword $^) does not fit $(<:$(BUILD)/exercises/%/main.c=%/main.c)'; false; }
+	    { echo '$(lastword $^) does not fit $(<:$(BUILD)/exercises/%/server.c=%/main.c)'; false; }
 $(MADE:%=%.o): %.o: %.c | $(NEED)-build
-	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $(@:o=d) -MT $@ -c $< $(PUT)
 -include $(wildcard $(OUT)/.mine/*/*.d $(BUILD)/exercises/*/*.d $(BUILD)/solutions/*/*.d)
 
 # All starting files and solutions, for their tests. A course's copy has no solutions.
@@ -88,9 +89,9 @@ SOLVED    = $(patsubst %.patch,%,$(subst exercises/solutions/,,$(wildcard 0*/exe
 exercise-programs: $(BUILDABLE:%=$(BUILD)/exercises/%) \
     $(patsubst %,$(BUILD)/solutions/%,$(filter $(SOLVED),$(BUILDABLE)))
 
-# How an exercise is compiled whose SOURCE lies elsewhere, for `make collect`, which sets limits to it.
+# How an exercise is compiled whose SOURCE lies elsewhere.
 compile-command: $($(notdir $(EX))_LACKS)
-	@echo $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SOURCE) $($(subst /,,$(dir $(EX)))_USES) \
+	@echo $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SOURCE) $(call uses,$(subst /,,$(dir $(EX))),$(notdir $(EX))) \
 	    $($(notdir $(EX))_LIBS) $(LDLIBS) -o $(PROGRAM)
 
-.PHONY: exercises exercise course collect grade exercise-programs compile-command uring-lacks
+.PHONY: exercises exercise lab course grade exercise-programs compile-command uring-lacks

@@ -19,6 +19,7 @@ after two minutes, that is one. Whatever it starts ends with it, however it ends
 """
 
 import contextlib
+import glob
 import importlib.util
 import os
 import random
@@ -26,22 +27,19 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 from collections import namedtuple
+from pathlib import Path
 
-import exercises
-
-sys.path.insert(0, os.path.join(exercises.TOP, "loadtest"))
-
+import exercises  # first: it says where the shared library is
 import client
+import processes
+import redis
 import served
-from counting_redis import CountingRedis
-from lib import Trouble
-from lib.measuring import machine, processes
-from lib.subjects import relay, redis, servers
-from held_redis import HeldRedis
-from outcome import Missed, Skipped, clock, patient, until
+import top
+from redises import CountingRedis, HeldRedis
+from top import Trouble
+from waiting import Missed, Skipped, clock, patient, until
 from words import how_many
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -60,8 +58,6 @@ Finished = namedtuple("Finished", "status stdout stderr")  # of a program's run;
 
 class Exercise:
     """One check of one program, for the time of a `with`."""
-
-    cage = ()  # what comes right before the learner's program: another user and limits, if at all
 
     def __init__(self, program, say=print):
         self.program = program  # the path of the learner's program, built
@@ -92,13 +88,12 @@ class Exercise:
     def project(self, name, *options, redis=None, under=(), env=None):
         """The same for one of the project's seven servers."""
         make(name)
-        return self._serve(servers.path_of(name), options, redis, under, env)
+        return self._serve(top.path_of(name), options, redis, under, env)
 
     def _serve(self, program, options, redis, under, env):
         variables = ["%s=%s" % pair for pair in (env or {}).items()]
         self.did("started %s" % " ".join([*variables, os.path.basename(program), *options]))
-        prefix = [*(["env", *variables] if variables else []), *for_races(program), *under,
-                  *(self.cage if program == self.program else [])]
+        prefix = [*(["env", *variables] if variables else []), *for_races(program), *under]
         log = os.path.join(self.folder, "server-%d" % len(self._servers))
         server = served.Server(program, redis.where if redis else NOBODY, log, options, prefix,
                                getattr(under, "trace", None))
@@ -108,7 +103,6 @@ class Exercise:
     def traced(self, calls):
         """For `under`: strace writes down these system calls, "accept4,recvfrom"; server.calls has
         them when it has ended."""
-        served.need_strace()
         return served.Traced(calls, os.path.join(self.folder, "trace-%d" % len(self._servers)))
 
     def unlucky(self):
@@ -157,8 +151,8 @@ class Exercise:
 
     def _start(self, arguments, descriptors, out, errors):
         limit = ["prlimit", "--nofile=%d" % descriptors] if descriptors else []
-        return processes.start([*self.cage, *limit, self.program, *map(str, arguments)],
-                               cwd=machine.TOP, stdin=subprocess.DEVNULL, stdout=out,
+        return processes.start([*limit, self.program, *map(str, arguments)],
+                               cwd=top.TOP, stdin=subprocess.DEVNULL, stdout=out,
                                stderr=errors)
 
     # ---- Redis ---------------------------------------------------------------------------
@@ -166,16 +160,13 @@ class Exercise:
     def redis(self):
         """A HeldRedis for this check alone; the same each time."""
         if not self._redis:
-            self._redis = HeldRedis(self._start_redis(os.path.join(self.folder, "redis")).where)
+            self._redis = HeldRedis(redis.start_private(os.path.join(self.folder, "redis")).where)
         return self._redis
-
-    def _start_redis(self, folder):
-        return redis.start_private(folder, None)
 
     def slow_redis(self, ms):
         """The same Redis, each answer so many ms later."""
         make("instruments")
-        return self._stack.enter_context(relay.SlowRedis(self.redis(), ms, None, self.folder))
+        return self._stack.enter_context(redis.SlowRedis(self.redis(), ms, self.folder))
 
     def counting_redis(self):
         """A CountingRedis for this check alone; one is all it may have."""
@@ -263,6 +254,11 @@ class Exercise:
         self.expect(key, expected, lambda: client.status() == status, within=within, hint=hint,
                     saw=lambda: client.first() or "no answer", read=read)
 
+    def expect_pages(self, key, expected, clients, within=3, hint=None, read=None):
+        """Each of so many clients is answered with 200."""
+        self.expect(key, expected, lambda: client.count(clients) == len(clients), within=within, hint=hint, read=read,
+                    saw=lambda: "%d of %d" % (client.count(clients), len(clients)))
+
     def expect_refused(self, key, server, number, seconds, hint=None, read=None):
         """503 for so many clients, one after the other, each at once. If the server sleeps first, all
         others wait. Its sleep is measured."""
@@ -322,23 +318,35 @@ def read_all(file):
 
 
 def make(target, san="", anew=()):
-    """Builds what make knows by that name, if it is not there or too old. Returns its path. `anew`:
-    files that make shall take for new, whatever their dates say.
-    Skipped, if it takes a library that is not there; Trouble, with the compiler's words, if it
-    cannot be built."""
-    environment = {name: value for name, value in os.environ.items()
-                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}  # of the make around us
-    done = subprocess.run(["make", "--no-print-directory", "-s", "-j%d" % (os.cpu_count() or 1),
-                           *("--what-if=" + path for path in anew), "SAN=" + san, target],
-                          cwd=exercises.TOP, env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-                          errors="replace", check=False)
-    lacking = re.search(r"^skipped: (.*)$|(cannot find \S*[at]san.*)", done.stdout, re.MULTILINE)
-    if done.returncode and lacking:
-        raise Skipped(lacking.group(1) or lacking.group(2))
+    """As top.make(). Skipped, if it takes a library that is not there."""
+    try:
+        return top.make(target, san, anew)
+    except top.Lacking as lacking:
+        raise Skipped(str(lacking)) from lacking
+
+
+# What switches a sanitizer off, or is only good for that. Looked for in the preprocessed source, where no macro can hide it.
+IN_SOURCE = re.compile(r"\w*sanitize\w*|\b__[a-z]+san_\w+|\bAnnotate[A-Z]\w+|\w+SAN_OPTIONS\b")
+ASSEMBLY = re.compile(r"\b(?:__)?asm(?:__)?\b")  # no sanitizer looks into it, and it can give a function any name
+
+
+def build(exercise, source, san, folder):
+    """Compiles a source of this exercise into a folder, where make has built what it is linked with. Returns the
+    program. Trouble, with the compiler's words; Missed, if it would switch a sanitizer off."""
+    program = os.path.join(folder, exercise.name)
+    words = top.make_prints("compile-command", "SAN=" + san, "EX=%s/%s" % (exercise.chapter, exercise.name),
+                            "SOURCE=" + source, "PROGRAM=" + program)
+    done = subprocess.run([*shlex.split(words), "-save-temps=obj"], cwd=top.TOP, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     if done.returncode:
-        raise Trouble(done.stdout.strip() or "make %s: status %d" % (target, done.returncode))
-    return os.path.join(exercises.TOP, target)
+        raise Trouble(done.stdout.strip())
+    if san:
+        text = "\n".join(Path(path).read_text("utf-8", "replace") for path in glob.glob(os.path.join(folder, "*.i")))
+        own = "".join(re.findall(r'^# \d+ "%s"[^\n]*\n((?:[^#\n][^\n]*\n|\n)*)' % re.escape(source), text, re.MULTILINE))
+        off = IN_SOURCE.search(text) or ASSEMBLY.search(own)
+        if off:
+            raise Missed("sanitizer", "a program that leaves the sanitizer on", off[0])
+    return program
 
 
 def for_races(program):

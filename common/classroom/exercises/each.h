@@ -1,52 +1,26 @@
 /* each: how some exercises of chapter 4 begin. Each client gets a thread, which reads its request
- * and answers it. As in 01_iterative/bare.c, one recv() is taken to be a whole request. What the
- * answer is, and what the threads share, is the exercise itself.
+ * and answers it. What the answer is, and what the threads share, is the exercise itself.
  *
  * An exercise is one file, so it includes the code along with the declarations.
  */
 #ifndef EXERCISES_EACH_H
 #define EXERCISES_EACH_H
 
-#include "net.h"
-#include "options.h"
-#include "stop.h"
+#include "plain.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* What a thread does with its client's request. It is set before there are any threads. */
 static void (*each_answer)(int client, const char *request);
-
-/* Sends a whole response, of such a status: "200 OK". */
-static inline void each_send(int client, const char *status, const char *body)
-{
-    char text[512];
-    int len = snprintf(text, sizeof(text),
-                       "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
-                       "Connection: close\r\n\r\n%s",
-                       status, strlen(body), body);
-    send(client, text, (size_t)len, MSG_NOSIGNAL);
-}
 
 /* A thread's whole life. */
 static inline void *each_serve(void *argument)
 {
     int client = (int)(intptr_t)argument; /* the descriptor itself, which fits into a pointer */
     char request[4096];
-    ssize_t n;
-    do
-        n = recv(client, request, sizeof(request) - 1, 0);
-    while (n < 0 && errno == EAGAIN && !stop_requested()); /* a tick */
-    if (n > 0) {
-        request[n] = '\0';
+    if (plain_read(client, request, sizeof(request)))
         each_answer(client, request);
-    }
     close(client);
     return NULL;
 }

@@ -8,20 +8,20 @@ An exercise NAME of a chapter 0N_name is four files:
     0N_name/exercises/NAME.py                 the check
     0N_name/exercises/solutions/NAME.patch    from the starting file to a solution
 
-What make builds of it lies in build/, in a folder for each Origin. The learner works on a copy, in
-.mine/0N_name/NAME.c; beside it lies NAME.done, which holds the hash of the copy that passed, or
-NAME.missed, with the hash of the copy that did not, and what was expected of it.
+What make builds of it lies in build/, in a folder for each origin. The learner works on a copy, in
+.mine/0N_name/NAME.c; beside it lies NAME.done, which holds the hash of the copy that passed.
 """
 
-import difflib
 import glob
 import hashlib
 import os
 import re
+import sys
 from collections import namedtuple
 from pathlib import Path
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(1, os.path.join(TOP, "common", "tools", "lib"))
 KINDS = ["find the bug", "predict", "change a policy", "build", "build it all"]
 ORIGINS = ["mine", "exercises", "solutions"]  # the learner's copy, the starting file, the solution
 
@@ -30,7 +30,6 @@ Heading = namedtuple("Heading", "title chapter kind minutes stars")  # stars: 1 
 HEADING = re.compile(r"# (?P<title>[^\n]+)\n\n"
                      r"Chapter (?P<chapter>\d) · (?P<kind>[a-z ]+) · (?P<minutes>\d+) minutes"
                      r" · (?P<stars>★☆☆|★★☆|★★★)\n")
-LESSON = re.compile(r"\*\*What it teaches\.\*\* (.+?[.?!])\s", re.DOTALL)  # its first sentence
 
 
 class Exercise:
@@ -62,6 +61,10 @@ class Exercise:
         built = "build/san-" + san.replace(",", "-") if san else "build"
         return "/".join([built, origin, self.chapter, self.name])
 
+    def source_of(self, origin):
+        """The C file of an origin."""
+        return {"mine": self.mine, "exercises": self.start}.get(origin, self.program(origin) + ".c")
+
     def heading(self):
         """The title, and the line below it; None if the file does not begin so."""
         found = HEADING.match(self._read(self.task))
@@ -80,38 +83,17 @@ class Exercise:
             mine.write(text)
         return True
 
-    def lesson(self):
-        """What it teaches, in a sentence; "" if the task does not say."""
-        found = LESSON.search(self._read(self.task))
-        return " ".join(found[1].split()) if found else ""
-
     def mark_done(self):
-        self._mark("done", "")
-
-    def mark_missed(self, expected):
-        self._mark("missed", " ".join(expected.split()) + "\n")
+        Path(self.at(self.mine[:-1] + "done")).write_text(self.hash() + "\n", "utf-8")
 
     def state(self):
         """How far the learner is: "done", "begun", or "" for not yet. Who changes a file that has
         passed has begun again."""
         if not os.path.exists(self.at(self.mine)):
             return ""
-        return "begun" if self._marked("done") is None else "done"
-
-    def missed(self):
-        """What the check expected of the learner's copy, as it is now, in vain; or ""."""
-        return self._marked("missed") or "" if self.state() == "begun" else ""
-
-    def _mark(self, kind, text):
-        Path(self.at(self.mine[:-1] + kind)).write_text("%s\n%s" % (self.hash(), text), "utf-8")
-
-    def _marked(self, kind):
-        """The text of such a mark; None if there is none, or the copy has changed since."""
-        path = self.mine[:-1] + kind
-        if not os.path.exists(self.at(path)):
-            return None
-        hash, _, text = self._read(path).partition("\n")
-        return text.strip() if hash == self.hash() else None
+        done = self.mine[:-1] + "done"
+        is_done = os.path.exists(self.at(done)) and self._read(done).strip() == self.hash()
+        return "done" if is_done else "begun"
 
     def hash(self):
         with open(self.at(self.mine), "rb") as mine:
@@ -142,23 +124,3 @@ def order(exercise):
 def chapter_title(exercise):
     number, _, server = exercise.chapter.partition("_")
     return "Chapter %d: %s" % (int(number), server)
-
-
-def following(known):
-    """The next one to do, in that order; None if all are done."""
-    return next((each for each in known if each.state() != "done"), None)
-
-
-def find(word, known):
-    """Those that a word may mean: 03/supervisor, 03_preforking/supervisor, or the name alone."""
-    chapter, _, name = word.rpartition("/")
-    return [each for each in known
-            if each.name == name and chapter in ("", each.chapter, each.chapter[:2])]
-
-
-def near(word, known):
-    """The keys of those whose names are like it, or else of those in the chapter it names."""
-    chapter, _, name = word.rpartition("/")
-    alike = difflib.get_close_matches(name, {each.name for each in known}, 3, 0.5)
-    return ([each.key for each in known if each.name in alike]
-            or [each.key for each in known if chapter and each.chapter.startswith(chapter[:2])])
