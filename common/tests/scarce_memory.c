@@ -1,10 +1,11 @@
 /* A library to be preloaded (ld.so(8)) into a server under test: while there is a file of the name
- * in the environment variable SCARCE, every seventh allocation fails (SCARCE_EVERY=7).
- * servers/faults.c compiles it.
+ * in the environment variable SCARCE, one allocation in thirteen fails, in no order: a request that
+ * takes thirteen would else fail each time, or never. servers/faults.c has it loaded.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,11 +19,11 @@ static bool fails(void)
 {
     static _Atomic size_t calls;
     const char *scarce = getenv("SCARCE");
-    const char *text = getenv("SCARCE_EVERY");
-    size_t every = text ? strtoul(text, NULL, 10) : 0;
     int reason = errno;
-    bool now = scarce && every && access(scarce, F_OK) == 0 &&
-               (atomic_fetch_add(&calls, 1) + (size_t)getpid()) % every == 0;
+    uint32_t x = (uint32_t)atomic_fetch_add(&calls, 1) * 0x9e3779b9u + (uint32_t)getpid();
+    x = (x ^ x >> 16) * 0x85ebca6bu; /* mixes the bits, as MurmurHash3 does */
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    bool now = scarce && x % 13 == 0 && access(scarce, F_OK) == 0;
     errno = now ? ENOMEM : reason;
     return now;
 }

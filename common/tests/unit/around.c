@@ -3,10 +3,6 @@
 
 #include <criterion/hooks.h>
 #include <glob.h>
-#include <linux/sockios.h>
-#include <stdarg.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 /* A test that crashes cannot tidy up after itself: the runner does. */
 ReportHook(POST_ALL)(struct criterion_global_stats *stats)
@@ -19,39 +15,6 @@ ReportHook(POST_ALL)(struct criterion_global_stats *stats)
         for (size_t i = 0; i < left.gl_pathc; i++)
             nftw(left.gl_pathv[i], scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
     globfree(&left);
-}
-
-/* ---- the kernel's account of a socket ------------------------------------------------------ */
-
-int unit_in_flight; /* bytes that the peer of a Unix socket has not acknowledged; TCP's are real */
-
-/* SIOCOUTQ on a Unix socket would count what its peer has not read. */
-int ioctl(int fd, unsigned long request, ...)
-{
-    va_list rest;
-    int domain = 0;
-    va_start(rest, request);
-    int *bytes = va_arg(rest, int *);
-    va_end(rest);
-    if (request == SIOCOUTQ)
-        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &(socklen_t){sizeof(domain)});
-    if (domain != AF_UNIX)
-        return (int)syscall(SYS_ioctl, fd, request, bytes);
-    *bytes = unit_in_flight;
-    return 0;
-}
-
-/* ---- a signal ------------------------------------------------------------------------------ */
-
-int unit_interruptions; /* so many calls of read(2) from now on are interrupted */
-
-ssize_t read(int fd, void *bytes, size_t size)
-{
-    if (unit_interruptions == 0)
-        return syscall(SYS_read, fd, bytes, size);
-    unit_interruptions--;
-    errno = EINTR;
-    return -1;
 }
 
 /* ---- sanitizers, if there are any ---------------------------------------------------------- */

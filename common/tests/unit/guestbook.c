@@ -10,11 +10,7 @@ static struct redis_command ask;
 static void expect_command(const char *about, const char *const words[4])
 {
     for (int i = 0; i < 4; i++)
-        if (i < ask.count)
-            expect_span(about, ((struct span){ask.words[i], ask.lens[i]}),
-                        words[i] ? words[i] : "(no more)");
-        else
-            cr_expect(!words[i], "%s: no \"%s\"", about, words[i]);
+        expect_span(about, ask.words[i], words[i]);
 }
 
 #define EXPECT_COMMAND(about, ...) expect_command(about, (const char *const[4]){__VA_ARGS__})
@@ -52,7 +48,6 @@ Test(guestbook, pages_count_from_the_newest_entry)
         {"x=1&page=2", "-41", "-21"},
         {"page=2&page=3", "-41", "-21"},
         {"pages=9&xpage=8", "-21", "-1"},
-        {"page", "-21", "-1"},
         {"&&", "-21", "-1"},
         {"Page=2", "-21", "-1"},
     };
@@ -87,7 +82,7 @@ static int post(const char *body)
     return guestbook_post(&book, &request, 1795229137, &entry, &ask);
 }
 
-/* What it makes of each text is in servers/entries.c. */
+/* What it makes of each text is in servers/guestbook.c. */
 Test(guestbook, stores_what_was_typed_and_nothing_else)
 {
     static const struct {
@@ -130,9 +125,6 @@ Test(guestbook, refuses_a_form_that_a_person_can_mend)
         {"an empty name", "guest-name=&guest-remarks=hi", "enter your name"},
         {"a name without a value", "guest-name&guest-remarks=hi", "enter your name"},
         {"a blank name", "guest-name=++&guest-remarks=hi", "enter your name"},
-        {"an override", "guest-name=%E2%80%AE&guest-remarks=hi", "enter your name"},
-        {"invisible remarks", "guest-name=Ada&guest-remarks=%0A%C2%AD%E2%81%A0",
-         "into the remarks"},
         {"empty remarks", "guest-name=Ada&guest-remarks=", "into the remarks"},
         {"blank remarks", "guest-name=Ada&guest-remarks=+%0D%0A%09%0A", "into the remarks"},
         {"a line feed in the name", "guest-name=A%0Ab&guest-remarks=hi", "name holds"},
@@ -172,45 +164,6 @@ Test(guestbook, as_many_texts_are_utf_8_as_unicode_says)
                       i == 1 || i == 2 ? 0x100000 >> 6 : 0);
 }
 
-/* In Unicode 15.1, White_Space are 25 characters, and Default_Ignorable_Code_Point are 4174. */
-Test(guestbook, as_many_characters_are_blank_as_unicode_says)
-{
-    const int letter[] = {0, 0xc0, 0xe0, 0xf0}, most[] = {0x7f, 0x7ff, 0xffff, 0x10ffff};
-    long blank = 0;
-    for (int c = 0, more = 0; c <= 0x10ffff; c++) {
-        char text[4];
-        more += c > most[more];
-        text[0] = (char)(letter[more] | c >> 6 * more);
-        for (int i = 1; i <= more; i++)
-            text[i] = (char)(0x80 | (c >> 6 * (more - i) & 0x3f));
-        blank += text_is_blank((struct span){text, (size_t)more + 1});
-    }
-    expect_number("and the empty cell of Braille", blank, 25 + 4174 + 1);
-}
-
-/* A form with a name and remarks of so many times `one`. */
-static int post_many(const char *one, int names, int remarks)
-{
-    static char form[HTTP_MAX_BODY];
-    size_t len = (size_t)sprintf(form, "guest-name=");
-    for (int i = 0; i < names; i++)
-        len += (size_t)sprintf(form + len, "%s", one);
-    len += (size_t)sprintf(form + len, "&guest-remarks=");
-    for (int i = 0; i < remarks; i++)
-        len += (size_t)sprintf(form + len, "%s", one);
-    return post(form);
-}
-
-/* Otherwise a page could be six times as large as the request. */
-Test(guestbook, gives_back_no_more_than_4000_bytes_of_a_field_and_no_part_of_a_character)
-{
-    expect_number("letters", post_many("a", 65, 5000), 400);
-    expect_number("of the name", (long)book.name.len, 65);
-    expect_number("of the remarks", (long)book.remarks.len, GUESTBOOK_MAX_SHOWN);
-    expect_number("three bytes each", post_many("\xe2\x82\xac", 1400, 1), 400);
-    expect_number("of the name", (long)book.name.len, 3999);
-}
-
 Test(guestbook, counts_a_line_break_as_one)
 {
     static char form[10000];
@@ -229,7 +182,8 @@ static const char template[] =
     "{{#errors}}! {{error}}\n{{/errors}}"
     "<{{typed_name}}|{{typed_remarks}}>\n"
     "{{#nobody}}nobody\n{{/nobody}}"
-    "{{#entries}}[{{time}} {{day}} {{clock}}] {{name}}: {{remarks}}\n{{/entries}}"
+    "{{#entries}}{{#signed}}[{{time}} {{day}} {{clock}}] {{name}}{{/signed}}: "
+    "{{remarks}}\n{{/entries}}"
     "{{#newer}}newer {{newer_page}}\n{{/newer}}{{#older}}older {{older_page}}\n{{/older}}";
 
 /* Renders what the last reply brought. The caller frees nothing: each test is a process. */
@@ -237,7 +191,7 @@ static const char *rendered(void)
 {
     static struct buffer out;
     char error[200];
-    struct compiled *page =
+    struct template *page =
         template_compile("template", SPAN(template), guestbook_names, error, sizeof(error));
     cr_assert(page, "%s", error);
     book.server = "unit";
@@ -268,35 +222,26 @@ Test(guestbook, shows_foreign_entries_as_remarks_of_nobody)
     static const struct {
         const char *about, *bytes, *line;
     } rows[] = {
-        {"no line break", "*1\r\n$5\r\nhello\r\n", "[  ] : hello\n"},
-        {"empty", "*1\r\n$0\r\n\r\n", "[  ] : \n"},
+        {"one of ours", "*1\r\n$27\r\n2026-11-21T02:45:37Z\nAda\nhi\r\n",
+         "[2026-11-21T02:45:37Z 2026-11-21 02:45] Ada: hi\n"},
+        {"no line break", "*1\r\n$5\r\nhello\r\n", "\n: hello\n"},
+        {"empty", "*1\r\n$0\r\n\r\n", "\n: \n"},
         {"older than one of ours", "*2\r\n$5\r\nhello\r\n$27\r\n2026-11-21T02:45:37Z\nAda\nhi\r\n",
-         "[  ] : hello\n"},
-        {"short", "*1\r\n$3\r\na\nb\r\n", "[  ] : a\nb\n"},
-        {"a time only", "*1\r\n$20\r\n2026-11-21T02:45:37Z\r\n", "[  ] : 2026-11-21T02:45:37Z\n"},
+         "\n: hello\n"},
+        {"short", "*1\r\n$3\r\na\nb\r\n", "\n: a\nb\n"},
+        {"a time only", "*1\r\n$20\r\n2026-11-21T02:45:37Z\r\n", "\n: 2026-11-21T02:45:37Z\n"},
         {"a time and its end", "*1\r\n$21\r\n2026-11-21T02:45:37Z\n\r\n",
-         "[  ] : 2026-11-21T02:45:37Z\n\n"},
+         "\n: 2026-11-21T02:45:37Z\n\n"},
         {"no remarks", "*1\r\n$24\r\n2026-11-21T02:45:37Z\nAda\r\n",
-         "[  ] : 2026-11-21T02:45:37Z\nAda\n"},
+         "\n: 2026-11-21T02:45:37Z\nAda\n"},
         {"all of it empty", "*1\r\n$22\r\n2026-11-21T02:45:37Z\n\n\r\n",
-         "[2026-11-21T02:45:37Z 2026-11-21 02:45] : \n"},
+         "\n: 2026-11-21T02:45:37Z\n\n\n"},
         {"markup for a time", "*1\r\n$24\r\n\"><b>6789012345678\">\nA\nB\r\n",
-         "[&quot;&gt;&lt;b&gt;6789012345678&quot;&gt; &quot;&gt;&lt;b&gt;67890 23456] A: B\n"},
+         "\n: &quot;&gt;&lt;b&gt;6789012345678&quot;&gt;\nA\nB\n"},
+        {"another time", "*1\r\n$24\r\n2026-11-21 02:45:37Z\nA\nB\r\n",
+         "\n: 2026-11-21 02:45:37Z\nA\nB\n"},
+        {"bytes", "*1\r\n$1\r\n\xff\r\n", "\n: Another program has written this"},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         expect_part(rows[i].about, page_of(rows[i].bytes), rows[i].line);
-}
-
-Test(guestbook, shows_entries_with_a_NUL_to_their_end)
-{
-    static const char entry_with_nul[] = "*1\r\n$3\r\na\0b\r\n";
-    redisReply *reply = reply_of(entry_with_nul, sizeof(entry_with_nul) - 1);
-    book = (struct guestbook){0};
-    view(NULL);
-    FEED(":1\r\n");
-    FEED("$1\r\n1\r\n");
-    cr_assert_eq(guestbook_reply(&book, reply, &ask), 200);
-    const char *page = rendered();
-    cr_expect(memcmp(strstr(page, "[  ] : ") + 7, "a\0b\n", 4) == 0);
-    freeReplyObject(reply);
 }

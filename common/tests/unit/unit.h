@@ -12,10 +12,10 @@
 
 #include "app.h"
 #include "board.h"
+#include "conn.h"
 #include "http.h"
 #include "options.h"
 #include "process.h"
-#include "worker.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -153,11 +153,9 @@ static inline void scratch_site(void)
     scratch_file("templates/guestbook/index.html",
                  "{{server}}{{#counted}} {{visitors}}{{/counted}}"
                  "{{#errors}} error: {{error}}{{/errors}}"
-                 "{{#entries}} [{{name}}: {{remarks}}]{{/entries}}"
+                 "{{#entries}} [{{#signed}}{{name}}{{/signed}}: {{remarks}}]{{/entries}}"
                  "{{#nobody}} nobody{{/nobody}} typed: {{typed_name}}, {{typed_remarks}}\n");
     scratch_file("templates/error/index.html", "{{code}} {{reason}} {{explanation}}\n");
-    scratch_file("templates/status/index.html",
-                 "{{server}}{{#slots}} {{slots.slot}}: {{slots.state}}{{/slots}}\n");
 }
 
 static inline struct options unit_options(void)
@@ -215,8 +213,6 @@ static inline int wait_for(pid_t pid)
 }
 
 extern int unit_is_apart; /* see around.c */
-extern int unit_in_flight;
-extern int unit_interruptions;
 
 /* Runs act(with) in a child, which exits with 0 if act() returns. */
 static inline struct ending run_apart(void (*act)(const void *), const void *with)
@@ -301,7 +297,7 @@ static inline redisReply *reply_of(const char *bytes, size_t len)
 }
 
 /* Where a stand-in for Redis listens, as --redis has it: a Unix socket in the scratch folder. */
-static inline const char *stand_in_where(void)
+static inline char *stand_in_where(void)
 {
     static char where[64];
     snprintf(where, sizeof(where), "unix:%s/redis", scratch);
