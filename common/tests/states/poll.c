@@ -5,15 +5,10 @@ int main(int, char **);
 #undef main
 
 #define LOOP_NAME "poll"
-#include "loop.h"
+#define MOVED     NULL
+#include "tested.h"
 
 static void open_loop(void)
 {
     grow_arrays(CLIENTS);
-    accept_paused_until = 0;
-}
-
-static void mix_loop(void)
-{
-    mix(accept_paused_until > world_now ? accept_paused_until - world_now : 0);
 }

@@ -1,6 +1,6 @@
 /* states: an event loop in a made-up world, in which everything happens in every order.
  *
- *  - loop.h has the loop of chapter 6 or 7 as it is, and says what must be true of it whenever it
+ *  - tested.h has the loop of chapter 6 or 7 as it is, and says what must be true of it whenever it
  *    sleeps.
  *  - kernel.c is what the loop calls: the clock, descriptors, poll(2) and epoll(7). Nothing is
  *    ever sent.
@@ -26,13 +26,11 @@ _Noreturn void search_found(const char *wrong);
 /* ---- search.c ------------------------------------------------------------------------------ */
 
 /* Which of `count` things happens? All but the first `usual` ones are mishaps. At the end of the
- * sequence nothing happens, and it is over. */
-int search_choose(int usual, int count);
-/* The same while the loop sleeps: if it was in this state before, no longer sequence is needed. */
-int search_choose_asleep(int usual, int count);
-void search_let_go(void); /* from here on there is no choice, always 0 */
-void search_stop(void);
-bool search_is_over(void); /* the loop shall end, and it does not matter how */
+ * sequence nothing happens, and it is over. If the loop sleeps, and was in this state before, no
+ * longer sequence is needed. */
+int search_choose(int usual, int count, bool asleep);
+extern bool search_is_free; /* from here on there is no choice, always 0 */
+extern bool search_is_over; /* the loop shall end, and it does not matter how */
 
 /* Adds a sentence to the story. `who` is for its "%s". */
 void search_tell(const char *sentence, const char *who);
@@ -55,7 +53,6 @@ struct peer {
     bool ended, reset;  /* it has sent its last byte; it is gone */
     bool shut, dropped; /* so has the server; the server has closed, */
     bool forgotten;     /* and does not care for what is unsent (SO_LINGER) */
-    bool news;          /* something has happened since epoll_wait(2) has reported it */
 };
 extern struct peer world_peers[PEERS];
 extern int64_t world_now; /* ms */
@@ -68,26 +65,26 @@ void world_mix(void);
 
 void world_calls_redis(void);                              /* connect(2) */
 void world_hears(int peer, const char *bytes, size_t len); /* NULL: those of a file */
+void world_gives_up(int client);                           /* there is no room for 100 Continue */
 void world_is_dropped(int peer);                           /* close(2) */
 void world_goes_on(int timeout, bool (*is_ready)(void));   /* until the loop wakes up */
 
 /* ---- kernel.c ------------------------------------------------------------------------------ */
 
-enum { KERNEL_LISTENER = 500, KERNEL_SIGNALS, KERNEL_EPOLL }; /* descriptors there at start */
+/* Descriptors. A peer's is KERNEL_PEER and its number, each time. */
+enum { KERNEL_LISTENER = 500, KERNEL_SIGNALS, KERNEL_EPOLL, KERNEL_PEER };
 void kernel_begin(void);
 void kernel_mix(void);
 int kernel_connections(void); /* open descriptors, of clients and to Redis */
 short kernel_watches(int fd); /* what the loop listens for: POLLIN, POLLOUT */
 
-/* ---- loop.h -------------------------------------------------------------------------------- */
+/* ---- tested.h -------------------------------------------------------------------------------- */
 
-extern const char *const loop_name;
-void loop_begin(const char *password); /* of Redis; "": none */
-void loop_round(void);
-bool loop_is_over(void);
-void loop_end(void);
-void loop_check(int timeout); /* it is about to sleep for so many ms, or for ever (-1) */
-bool loop_has_work(void);
-void loop_mix(void);
+extern const char *const tested_name;
+void tested_begin(const char *password); /* of Redis; "": none */
+void tested_play(void);         /* round after round, until the loop or the search is over */
+void tested_check(int timeout); /* it is about to sleep for so many ms, or for ever (-1) */
+bool tested_has_work(void);
+void tested_mix(void);
 
 #endif

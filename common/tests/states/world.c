@@ -67,40 +67,37 @@ bool world_signal;
 
 enum { HEARD = 128 * 1024 };
 static struct client {
-    const struct talk *talk;
     int said, answered; /* pieces, and requests */
     bool harmed;        /* it has itself to blame if a request is not answered */
     bool told_close;
-    char heard[HEARD]; /* the beginning of the next response */
-    size_t heard_len;
+    size_t heard_len; /* bytes of the beginning of the next response */
 } clients[CLIENTS_THERE];
+static char heard[CLIENTS_THERE][HEARD];
+static const struct scene *scene;
 
-static redisReader *reader;                 /* Redis reads commands with it */
-static char replies[CLIENTS_THERE + 1][80]; /* what it is going to say */
-static int replies_count;
-static bool half_said;     /* of the first one */
-static int asked, askable; /* commands; each may be asked once */
+static redisReader *reader; /* Redis reads commands with it */
+static struct {
+    char replies[CLIENTS_THERE + 1][80]; /* what it is going to say */
+    int count;
+    int asked; /* commands; each may be asked once */
+    bool failed;
+} redis;
 
 static bool time_is_up; /* the loop has slept as long as it wanted to */
-static bool stop_sent, time_passed, redis_failed;
+static bool stop_sent, time_passed;
 static enum { NO_ENDING, SILENCE, GOOD_WILL } ending;
 static int events_to_the_end;
 
-void world_begin(const struct scene *scene)
+void world_begin(const struct scene *played)
 {
     memset(world_peers, 0, sizeof(world_peers));
+    memset(clients, 0, sizeof(clients));
+    memset(&redis, 0, sizeof(redis));
     world_peers[REDIS_THERE].here = world_peers[REDIS_THERE].dropped = true; /* nobody has called */
-    askable = 0;
-    for (int i = 0; i < CLIENTS_THERE; i++) {
-        memset(&clients[i], 0, offsetof(struct client, heard));
-        clients[i].heard_len = 0;
-        clients[i].talk = &scene->talks[i];
-        for (const struct answer *a = scene->talks[i].answers; a->status; a++)
-            askable += a->commands;
-    }
+    scene = played;
     world_now = 1000000;
-    world_signal = half_said = time_is_up = stop_sent = time_passed = redis_failed = false;
-    replies_count = asked = events_to_the_end = 0;
+    world_signal = time_is_up = stop_sent = time_passed = false;
+    events_to_the_end = 0;
     ending = NO_ENDING;
 }
 
@@ -114,11 +111,11 @@ void world_mix(void)
         mix(c->heard_len), mix(c->said), mix(c->answered);
         mix(c->harmed), mix(c->told_close);
     }
-    for (int i = 0; i < replies_count; i++)
-        for (const char *at = replies[i]; *at; at++)
+    for (int i = 0; i < redis.count; i++)
+        for (const char *at = redis.replies[i]; *at; at++)
             mix(*at);
-    mix(asked), mix(half_said), mix(time_is_up), mix(world_signal);
-    mix(stop_sent), mix(time_passed), mix(redis_failed);
+    mix(redis.asked), mix(redis.failed);
+    mix(time_is_up), mix(world_signal), mix(stop_sent), mix(time_passed);
 }
 
 /* ---- what the clients hear ----------------------------------------------------------------- */
@@ -136,57 +133,68 @@ static bool is_right(const struct answer *wanted, const char *response, size_t l
         return memmem(response, len, wanted->part, strlen(wanted->part)) != NULL;
     if (starts_with(status, "408"))
         return time_passed;
-    return wanted->commands > 0 && redis_failed && starts_with(status, "50");
+    return wanted->commands > 0 && redis.failed && starts_with(status, "50");
 }
 
-static void take_response(struct client *c, size_t len)
+static void take_response(int i, size_t len)
 {
-    const struct answer *wanted = &c->talk->answers[c->answered];
+    struct client *c = &clients[i];
+    const struct answer *wanted = &scene->talks[i].answers[c->answered++];
     must(!c->told_close, "a response follows one that says: Connection: close");
     must(wanted->status, "a response to no request");
-    must(is_right(wanted, c->heard, len), "a wrong response, or the one to another request");
-    c->told_close = memmem(c->heard, len, "Connection: close", 17) != NULL;
-    c->answered++;
+    must(is_right(wanted, heard[i], len), "a wrong response, or the one to another request");
+    c->told_close = memmem(heard[i], len, "Connection: close", 17) != NULL;
 }
 
 /* The length of the next response; 0 if it is not there in full. */
-static size_t response_len(const struct client *c)
+static size_t response_len(const char *response, size_t so_far)
 {
-    const char *end = memmem(c->heard, c->heard_len, "\r\n\r\n", 4);
+    const char *end = memmem(response, so_far, "\r\n\r\n", 4);
     if (!end)
         return 0;
-    size_t len = (size_t)(end + 4 - c->heard);
-    const char *content = memmem(c->heard, len, "Content-Length: ", 16);
+    size_t len = (size_t)(end + 4 - response);
+    const char *content = memmem(response, len, "Content-Length: ", 16);
     len += content ? strtoul(content + 16, NULL, 10) : 0;
-    return len <= c->heard_len ? len : 0;
+    return len <= so_far ? len : 0;
 }
 
-static void client_hears(struct client *c, const char *bytes, size_t len)
+static void client_hears(int i, const char *bytes, size_t len)
 {
-    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct client *c = &clients[i];
     must(c->heard_len + len <= HEARD, "a response is too long");
     if (bytes)
-        memcpy(c->heard + c->heard_len, bytes, len);
+        memcpy(heard[i] + c->heard_len, bytes, len);
     else
-        memset(c->heard + c->heard_len, '.', len);
+        memset(heard[i] + c->heard_len, '.', len);
     c->heard_len += len;
-    while ((len = response_len(c)) > 0) {
-        if (len != strlen(go_on) || memcmp(c->heard, go_on, len) != 0)
-            take_response(c, len);
+    while ((len = response_len(heard[i], c->heard_len)) > 0) {
+        if (!starts_with(heard[i], "HTTP/1.1 100 "))
+            take_response(i, len);
         c->heard_len -= len;
-        memmove(c->heard, c->heard + len, c->heard_len);
+        memmove(heard[i], heard[i] + len, c->heard_len);
     }
+}
+
+/* It expects 100 Continue, and does not read its responses. Then the server may end the connection.
+ */
+void world_gives_up(int client)
+{
+    clients[client].harmed = true;
 }
 
 /* ---- what Redis hears ---------------------------------------------------------------------- */
 
 static void answer_command(const redisReply *command)
 {
-    must(replies_count <= CLIENTS_THERE, "a client asks twice at once"); /* AUTH is one more */
-    char *reply = replies[replies_count++];
+    must(redis.count <= CLIENTS_THERE, "a client asks twice at once"); /* AUTH is one more */
+    char *reply = redis.replies[redis.count++];
     const char *name = command->element[0]->str;
-    asked += !starts_with(name, "AUTH");
-    must(asked <= askable, "a command is sent again");
+    int askable = 0;
+    for (int i = 0; i < CLIENTS_THERE; i++)
+        for (const struct answer *a = scene->talks[i].answers; a->status; a++)
+            askable += a->commands;
+    redis.asked += !starts_with(name, "AUTH");
+    must(redis.asked <= askable, "a command is sent again");
     if (starts_with(name, "LRANGE")) {
         const char *first = command->element[2]->str;
         sprintf(reply, "*1\r\n$%zu\r\nfrom %s\r\n", strlen("from ") + strlen(first), first);
@@ -209,39 +217,39 @@ static void redis_hears(const char *bytes, size_t len)
 
 void world_hears(int peer, const char *bytes, size_t len)
 {
-    if (search_is_over())
+    if (search_is_over)
         return;
     must(!world_peers[peer].shut, "bytes are sent behind the end");
     if (peer == REDIS_THERE)
         redis_hears(bytes, len);
     else
-        client_hears(&clients[peer], bytes, len);
+        client_hears(peer, bytes, len);
 }
 
 void world_calls_redis(void)
 {
-    bool refused = search_choose(1, 2);
+    bool refused = search_choose(1, 2, false);
     if (refused)
         search_tell("connect() fails at once.", "");
-    redis_failed = redis_failed || refused;
+    redis.failed = redis.failed || refused;
     world_peers[REDIS_THERE] = (struct peer){.refused = refused};
     if (reader)
         redisReaderFree(reader);
     reader = redisReaderCreate();
-    replies_count = half_said = 0;
+    redis.count = 0;
 }
 
 /* If bytes are unread, close() sends a reset, which may destroy the response (lingering). */
 void world_is_dropped(int peer)
 {
     struct peer *p = &world_peers[peer];
-    must(peer == REDIS_THERE || !p->full || p->reset || p->forgotten || search_is_over(),
+    must(peer == REDIS_THERE || !p->full || p->reset || p->forgotten || search_is_over,
          "closed, and the kernel goes on with what the client does not take");
-    bool well = !p->ended && !p->reset && !time_passed && !stop_sent && !search_is_over();
+    bool well = !p->ended && !p->reset && !time_passed && !stop_sent && !search_is_over;
     must(peer == REDIS_THERE || !well || p->len == 0,
          "closed with bytes unread: the client may lose the response");
     if (peer == REDIS_THERE)
-        replies_count = half_said = 0;
+        redis.count = 0;
     *p = (struct peer){.here = true, .dropped = true};
 }
 
@@ -259,7 +267,6 @@ enum act {
     END,         /* from here on these are mishaps */
     RESET,
     REFUSE,
-    STUTTER,
     FAIL,
     TIME,
     STOP,
@@ -274,7 +281,6 @@ static const char *const sentences[] = {
     [END] = "%s sends no more.",
     [RESET] = "%s resets its connection.",
     [REFUSE] = "%s refuses the connection.",
-    [STUTTER] = "%s sends half of its answer.",
     [FAIL] = "%s answers with an error.",
     [TIME] = "Time passes, as much as the loop wants to sleep.",
     [STOP] = "SIGTERM comes.",
@@ -306,15 +312,15 @@ static bool is_open(const struct peer *p)
 
 static void list_good_events(struct events *e, bool redis_is_called)
 {
-    const struct peer *redis = &world_peers[REDIS_THERE];
+    const struct peer *there = &world_peers[REDIS_THERE];
     for (int i = 0; i < PEERS; i++)
         may(e, is_open(&world_peers[i]) && world_peers[i].full, TAKE, i);
     may(e, redis_is_called, ACCEPT, REDIS_THERE);
-    may(e, is_open(redis) && !redis->ended && replies_count > 0, ANSWER, REDIS_THERE);
+    may(e, is_open(there) && !there->ended && redis.count > 0, ANSWER, REDIS_THERE);
     for (int i = 0; i < CLIENTS_THERE; i++) {
         const struct peer *p = &world_peers[i];
         const struct client *c = &clients[i];
-        bool more = c->talk->pieces[c->said] != NULL;
+        bool more = scene->talks[i].pieces[c->said] != NULL;
         may(e, more && !p->here, CALL, i);
         may(e, more && is_open(p) && !p->ended, SAY, i);
     }
@@ -322,8 +328,8 @@ static void list_good_events(struct events *e, bool redis_is_called)
 
 static void list_events(struct events *e, bool ready, int timeout)
 {
-    const struct peer *redis = &world_peers[REDIS_THERE];
-    bool called = !redis->here && !redis->refused;
+    const struct peer *there = &world_peers[REDIS_THERE];
+    bool called = !there->here && !there->refused;
     may(e, ready, WAKE_UP, NOBODY);
     list_good_events(e, called);
     may(e, true, FALL_SILENT, NOBODY);
@@ -333,9 +339,8 @@ static void list_events(struct events *e, bool ready, int timeout)
         may(e, is_open(&world_peers[i]) && !world_peers[i].ended, END, i);
     for (int i = 0; i < CLIENTS_THERE; i++)
         may(e, is_open(&world_peers[i]), RESET, i);
-    bool can_answer = is_open(redis) && !redis->ended && replies_count > 0 && !half_said;
+    bool can_answer = is_open(there) && !there->ended && redis.count > 0;
     may(e, called, REFUSE, REDIS_THERE);
-    may(e, can_answer, STUTTER, REDIS_THERE);
     may(e, can_answer, FAIL, REDIS_THERE);
     may(e, timeout > 0, TIME, NOBODY);
     may(e, !stop_sent, STOP, NOBODY);
@@ -347,21 +352,11 @@ static void arrive(struct peer *p, const char *bytes, size_t len)
     p->len += len;
 }
 
-/* The first of the replies, or the half of it that is still to come. */
-static void answer(struct peer *p, enum act how)
+static void client_does(enum act act, int i)
 {
-    if (how == FAIL)
-        strcpy(replies[0], "-ERR no\r\n");
-    size_t len = strlen(replies[0]), from = half_said ? len / 2 : 0;
-    half_said = how == STUTTER;
-    arrive(p, replies[0] + from, (half_said ? len / 2 : len) - from);
-    if (!half_said)
-        memmove(replies[0], replies[1], (size_t)--replies_count * sizeof(replies[0]));
-}
-
-static void client_does(enum act act, struct peer *p, struct client *c)
-{
-    const char *piece = c->talk->pieces[c->said];
+    struct peer *p = &world_peers[i];
+    struct client *c = &clients[i];
+    const char *piece = scene->talks[i].pieces[c->said];
     if (act == SAY) {
         arrive(p, piece, strlen(piece));
         c->said++;
@@ -379,9 +374,13 @@ static void redis_does(enum act act, struct peer *p)
     p->refused = act == REFUSE;
     p->full = p->full && act != TAKE;
     p->ended = p->ended || act == END;
-    redis_failed = redis_failed || act == REFUSE || act == FAIL || act == END;
-    if (act == ANSWER || act == STUTTER || act == FAIL)
-        answer(p, act);
+    redis.failed = redis.failed || act == REFUSE || act == FAIL || act == END;
+    if (act == ANSWER || act == FAIL) {
+        const char *reply = act == FAIL ? "-ERR no\r\n" : redis.replies[0];
+        arrive(p, reply, strlen(reply));
+        memmove(redis.replies[0], redis.replies[1],
+                (size_t)--redis.count * sizeof(redis.replies[0]));
+    }
 }
 
 /* If everybody does what they can, nothing may come too late. */
@@ -390,25 +389,23 @@ static void time_passes(int timeout)
     world_now += timeout;
     time_is_up = true;
     time_passed = time_passed || ending != GOOD_WILL;
-    redis_failed = redis_failed || time_passed;
+    redis.failed = redis.failed || time_passed;
 }
 
 static void happen(struct event event, int timeout)
 {
     search_tell(sentences[event.act], names[event.peer]);
     if (event.peer < CLIENTS_THERE)
-        client_does(event.act, &world_peers[event.peer], &clients[event.peer]);
+        client_does(event.act, event.peer);
     else if (event.peer == REDIS_THERE)
         redis_does(event.act, &world_peers[REDIS_THERE]);
-    if (event.peer < PEERS)
-        world_peers[event.peer].news = true;
     if (event.act == TIME)
         time_passes(timeout);
     if (event.act == STOP)
         stop_sent = world_signal = true;
     if (event.act == FALL_SILENT || event.act == BE_GOOD) {
         ending = event.act == BE_GOOD ? GOOD_WILL : SILENCE;
-        search_let_go();
+        search_is_free = true;
     }
 }
 
@@ -416,53 +413,51 @@ static void happen(struct event event, int timeout)
 
 static void check_answers(void)
 {
-    for (const struct client *c = clients; c < clients + CLIENTS_THERE; c++)
-        must(!c->talk->answers[c->answered].status || c->harmed || time_passed || stop_sent,
+    for (int i = 0; i < CLIENTS_THERE; i++)
+        must(!scene->talks[i].answers[clients[i].answered].status || clients[i].harmed ||
+                 time_passed || stop_sent,
              "a request has no response");
 }
 
 /* Does somebody wait for something? */
 static bool has_work(void)
 {
-    bool work = loop_has_work();
+    bool work = tested_has_work();
     for (int i = 0; i < CLIENTS_THERE; i++)
         work = work || (world_peers[i].here && !world_peers[i].dropped);
     return work;
 }
 
-/* At the end of a sequence there is no choice any more. Returns false if nothing can happen. */
-static bool next_to_the_end(const struct events *e, struct event *next)
+/* At the end of a sequence there is no choice any more. NULL: nothing can happen. */
+static const struct event *next_to_the_end(const struct events *e)
 {
     enum { MOST = 200 };
     must(++events_to_the_end <= MOST, "there is no end to it");
-    *next = e->all[0];
-    if (next->act == WAKE_UP || (ending == GOOD_WILL && next->act <= ANSWER))
-        return true;
+    if (e->all[0].act == WAKE_UP || (ending == GOOD_WILL && e->all[0].act <= ANSWER))
+        return &e->all[0];
     for (int i = 0; i < e->count && has_work(); i++)
-        if (e->all[i].act == TIME) {
-            *next = e->all[i];
-            return true;
-        }
+        if (e->all[i].act == TIME)
+            return &e->all[i];
     must(!has_work(), "a state without a way out");
     if (ending == GOOD_WILL)
         check_answers();
-    return false;
+    return NULL;
 }
 
 void world_goes_on(int timeout, bool (*is_ready)(void))
 {
-    struct event next = {.act = STOP};
-    if (!search_is_over())
-        loop_check(timeout);
+    const struct event *next = NULL;
+    if (!search_is_over)
+        tested_check(timeout);
     time_is_up = timeout == 0;
-    while (!search_is_over() && next.act != WAKE_UP) {
-        struct events e = {.count = 0};
+    while (!search_is_over && !(next && next->act == WAKE_UP)) {
+        static struct events e;
+        e.count = 0;
         list_events(&e, time_is_up || is_ready(), time_is_up ? 0 : timeout);
-        if (ending == NO_ENDING)
-            next = e.all[search_choose_asleep(e.usual, e.count)];
-        else if (!next_to_the_end(&e, &next))
-            search_stop();
-        if (!search_is_over())
-            happen(next, timeout);
+        next = ending == NO_ENDING ? &e.all[search_choose(e.usual, e.count, true)]
+                                   : next_to_the_end(&e);
+        search_is_over = search_is_over || !next;
+        if (!search_is_over)
+            happen(*next, timeout);
     }
 }
