@@ -9,8 +9,7 @@
 #include <sys/syscall.h>
 
 static char folder[64];
-static int folder_lease = -1; /* while this is open, the folder stays */
-static pid_t janitor;
+static FILE *folder_lease; /* while this is open, the folder stays */
 static pid_t redis_pid;
 static redisContext *redis_context; /* the test's own connection */
 
@@ -20,35 +19,18 @@ static redisContext *redis_context; /* the test's own connection */
  * crashes or is killed. */
 void make_folder(void)
 {
-    const char *parent = getenv("FOLDERS"); /* a short one: a socket's path holds 107 bytes */
-    int ends[2];
-    snprintf(folder, sizeof(folder), "%s/zerohttpd-XXXXXX", parent ? parent : "/tmp");
-    /* Redis may be another user, of the folder's group. It may remove its own files alone. */
-    check(mkdtemp(folder) && chmod(folder, parent ? 01771 : 0700) == 0, "%s: %s", folder,
-          strerror(errno));
-    check(pipe2(ends, O_CLOEXEC) == 0, "%s", strerror(errno));
-    janitor = fork();
-    check(janitor >= 0, "%s", strerror(errno));
-    if (janitor == 0) {
-        char byte;
-        signal(SIGINT, SIG_IGN);
-        dup2(ends[0], STDIN_FILENO);
-        closefrom(STDERR_FILENO + 1);
-        while (read(STDIN_FILENO, &byte, 1) > 0)
-            ;
-        execlp("rm", "rm", "-rf", folder, (char *)NULL);
-        _exit(1);
-    }
-    close(ends[0]);
-    folder_lease = ends[1];
+    char command[128];
+    snprintf(folder, sizeof(folder), "/tmp/zerohttpd-XXXXXX"); /* a socket's path holds 107 bytes */
+    check(mkdtemp(folder), "%s: %s", folder, strerror(errno));
+    snprintf(command, sizeof(command), "trap '' INT; cat; exec rm -rf %s", folder);
+    folder_lease = popen(command, "we");
+    check(folder_lease, "%s", strerror(errno));
 }
 
 void remove_folder(void)
 {
-    if (folder_lease < 0)
-        return;
-    close(folder_lease);
-    waitpid(janitor, NULL, 0);
+    if (folder_lease)
+        pclose(folder_lease);
 }
 
 const char *place(const char *name)
@@ -115,26 +97,6 @@ pid_t spawn(const char *const *words, int out, int err)
     }
     setpgid(pid, pid); /* here too: whoever comes first */
     return pid;
-}
-
-/* The kernel looks at our real user. That of this thread alone is changed, for so long. */
-int limit_of(pid_t pid, enum __rlimit_resource resource, const struct rlimit *set,
-             struct rlimit *before)
-{
-    char path[64];
-    struct stat its;
-    uid_t user = getuid();
-    gid_t group = getgid();
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    if (stat(path, &its) != 0)
-        return -1;
-    syscall(SYS_setresgid, its.st_gid, -1, -1);
-    syscall(SYS_setresuid, its.st_uid, -1, -1);
-    int result = prlimit(pid, resource, set, before), reason = errno;
-    syscall(SYS_setresuid, user, -1, -1);
-    syscall(SYS_setresgid, group, -1, -1);
-    errno = reason;
-    return result;
 }
 
 void kill_group(pid_t *leader)
@@ -217,21 +179,6 @@ int count_children(void)
     return list_children(server_pid, NULL, INT_MAX, NULL);
 }
 
-int list_threads(pid_t pid, pid_t *threads, int room)
-{
-    char path[64];
-    int count = 0;
-    struct dirent *entry;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *directory = opendir(path);
-    while (directory && count < room && (entry = readdir(directory)))
-        if (isdigit((unsigned char)entry->d_name[0]))
-            threads[count++] = atoi(entry->d_name);
-    if (directory)
-        closedir(directory);
-    return count;
-}
-
 /* The server and its present children: how many of `processes` were filled in. */
 static int list_server(pid_t *processes, int room)
 {
@@ -261,11 +208,19 @@ static bool waits_for_client(pid_t thread)
 static int count_waiting_workers(void)
 {
     enum { ROOM = 256 };
-    pid_t processes[ROOM], threads[ROOM];
+    pid_t processes[ROOM];
+    char path[64];
     int count = 0;
-    for (int i = list_server(processes, ROOM) - 1; i >= 0; i--)
-        for (int j = list_threads(processes[i], threads, ROOM) - 1; j >= 0; j--)
-            count += waits_for_client(threads[j]);
+    for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
+        struct dirent *entry;
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)processes[i]);
+        DIR *directory = opendir(path);
+        while (directory && (entry = readdir(directory)))
+            count +=
+                isdigit((unsigned char)entry->d_name[0]) && waits_for_client(atoi(entry->d_name));
+        if (directory)
+            closedir(directory);
+    }
     return count;
 }
 
@@ -369,13 +324,10 @@ void launch_redis_with(const char *const *options)
         "sh",           "-c",           either,          "redis", "--port",     "0",
         "--unixsocket", place("redis"), "--dir",         folder,  "--save",     "",
         "--appendonly", "no",           "--tcp-backlog", "4096",  "--loglevel", "warning"};
-    static const char *const for_all[] = {"--unixsocketperm", "777"};
     const char *words[64];
-    int count = words_of(getenv("REDIS_UNDER"), words, 16);
+    int count = 0;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         words[count++] = own[i];
-    for (size_t i = 0; i < 2 && getenv("FOLDERS"); i++)
-        words[count++] = for_all[i];
     for (options++; *options && count < 63; options++)
         words[count++] = *options;
     words[count] = NULL;
@@ -410,31 +362,6 @@ void freeze_redis(void)
 void thaw_redis(void)
 {
     check(kill(redis_pid, SIGCONT) == 0, "%s", strerror(errno));
-}
-
-/* Asked on a connection of its own, and without much patience. */
-static void record_reply(FILE *out, const char *command)
-{
-    const struct timeval limit = {.tv_usec = 500000};
-    redisContext *context = redisConnectUnixWithTimeout(place("redis"), limit);
-    redisReply *reply = NULL;
-    if (context && !context->err && redisSetTimeout(context, limit) == REDIS_OK)
-        reply = redisCommand(context, command);
-    fprintf(out, "  Redis, %s: %.2000s\n", command,
-            reply && reply->str ? reply->str : "no answer in half a second");
-    freeReplyObject(reply);
-    redisFree(context);
-}
-
-void record_redis(FILE *out, bool may_ask)
-{
-    if (redis_pid == 0)
-        return;
-    record_process(out, redis_pid);
-    if (may_ask) {
-        record_reply(out, "CLIENT LIST");
-        record_reply(out, "EVAL return(cjson.encode(redis.call('SLOWLOG','GET',5))) 0");
-    }
 }
 
 static redisReply *redis_with(const char *command, va_list arguments)

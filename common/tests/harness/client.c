@@ -4,86 +4,46 @@
 #include "harness.h"
 
 #include <ctype.h>
-#include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <sys/ioctl.h>
 #include <utlist.h>
 
 /* ---- for whoever wonders why ---------------------------------------------------------------- */
 
-enum { EXCERPT = 400 }; /* bytes of what was said or heard: enough to type it again */
+static struct client *last; /* who has spoken or heard */
 
-static struct excerpt {
-    char bytes[EXCERPT];
-    size_t len, whole;
-    int fd; /* whose */
-} said, heard;
-
-static void begin(struct excerpt *e, int fd)
+/* What comes in pieces is one request, until somebody has heard something. */
+static void remember_said(struct client *c, const void *bytes, size_t len)
 {
-    *e = (struct excerpt){.fd = fd};
-}
-
-static void add(struct excerpt *e, const void *bytes, size_t len)
-{
-    size_t room = EXCERPT - e->len, take = len < room ? len : room;
-    memcpy(e->bytes + e->len, bytes, take);
-    e->len += take;
-    e->whole += len;
-}
-
-/* What comes in pieces is one request, until somebody has heard something or another speaks. */
-static void remember_said(const struct client *c, const void *bytes, size_t len)
-{
-    if (said.whole == 0 || said.fd != c->fd || heard.whole > 0)
-        begin(&said, c->fd);
-    begin(&heard, c->fd);
-    add(&said, bytes, len);
-}
-
-static void remember_heard(const struct client *c, const char *bytes, size_t len)
-{
-    const char *end = memchr(bytes, '\r', len);
-    if (said.fd != c->fd)
-        begin(&said, c->fd);
-    begin(&heard, c->fd);
-    add(&heard, bytes, end ? (size_t)(end - bytes) : len);
-}
-
-void print_bytes(FILE *out, const char *bytes, size_t len)
-{
-    static const char special[] = "\r\n\t\"\\", names[] = "rnt\"\\";
-    putc('"', out);
-    for (size_t i = 0; i < len && i < EXCERPT; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        const char *found = byte ? strchr(special, byte) : NULL;
-        if (found)
-            fprintf(out, "\\%c", names[found - special]);
-        else if (byte < ' ' || byte > '~')
-            fprintf(out, "\\%03o", byte);
-        else
-            putc(byte, out);
-    }
-    putc('"', out);
-    if (len > EXCERPT)
-        fprintf(out, " and %zu bytes more", len - EXCERPT);
+    if (c->has_answer)
+        c->said_len = 0;
+    c->has_answer = false;
+    size_t room = sizeof(c->said) - c->said_len;
+    memcpy(c->said + c->said_len, bytes, len < room ? len : room);
+    c->said_len += len < room ? len : room;
+    last = c;
 }
 
 const char *last_exchange(void)
 {
+    static const char special[] = "\r\n\t\"\\", names[] = "rnt\"\\";
     char *text = NULL;
     size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    if (out && said.whole > 0) {
-        fputs("\nSent: ", out);
-        print_bytes(out, said.bytes, said.whole);
-    }
-    if (out && heard.whole > 0) {
-        fputs("\nAnswered: ", out);
-        print_bytes(out, heard.bytes, heard.whole);
-    }
-    if (!out || fclose(out) != 0)
+    FILE *out = last ? open_memstream(&text, &len) : NULL;
+    if (!out)
         return "";
+    fputs("\nSent: \"", out);
+    for (size_t i = 0; i < last->said_len; i++) {
+        unsigned char byte = (unsigned char)last->said[i];
+        const char *found = byte ? strchr(special, byte) : NULL;
+        if (found)
+            fprintf(out, "\\%c", names[found - special]);
+        else
+            fprintf(out, isprint(byte) ? "%c" : "\\%03o", byte);
+    }
+    fprintf(out, "\"%s", last->said_len == sizeof(last->said) ? " and so on" : "");
+    if (last->has_answer)
+        fprintf(out, "\nAnswered: %.*s", (int)strcspn(last->fields, "\r"), last->fields);
+    fclose(out);
     return text;
 }
 
@@ -120,7 +80,9 @@ struct client *dial_with_room(int bytes)
 /* Sleeps until the socket is ready for one of the events. */
 static void await(const struct client *c, short events, int64_t limit)
 {
-    check(wait_for(c, events, limit), "the server neither %s",
+    struct pollfd fd = {.fd = c->fd, .events = events};
+    int64_t left = limit - now_ms();
+    check(poll(&fd, 1, left > 0 ? (int)left : 0) > 0, "the server neither %s",
           events & POLLOUT ? "reads nor closes" : "answers nor closes");
 }
 
@@ -182,12 +144,13 @@ static void forget_answer(struct client *c)
     free(c->body);
     c->fields = c->body = NULL;
     c->answer = (struct answer){0};
+    c->has_answer = false;
 }
 
 void hang_up(struct client *c)
 {
-    if (said.fd == c->fd)
-        said.fd = -1; /* the next with this number is another */
+    if (last == c)
+        last = NULL;
     close(c->fd);
     DL_DELETE(clients, c);
     forget_answer(c);
@@ -214,12 +177,24 @@ void reset(struct client *c)
 static bool receive(struct client *c, int64_t limit)
 {
     enum { ROOM = 256 * 1024 };
+    last = c;
     await(c, POLLIN, limit);
     c->in = realloc(c->in, c->len + ROOM);
     ssize_t n = recv(c->fd, c->in + c->len, ROOM, 0);
     check(n >= 0, "the response is cut off: %s", strerror(errno));
     c->len += (size_t)n;
     return n > 0;
+}
+
+void hear_continue(struct client *c)
+{
+    static const char go_ahead[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    int64_t limit = now_ms() + patience(SOON_MS);
+    while (c->len - c->used < strlen(go_ahead))
+        check(receive(c, limit), "closed instead of 100");
+    check(memcmp(c->in + c->used, go_ahead, strlen(go_ahead)) == 0, "not 100: %.*s",
+          (int)(c->len - c->used), c->in + c->used);
+    c->used += strlen(go_ahead);
 }
 
 bool has_heard(const struct client *c)
@@ -275,35 +250,21 @@ static bool is_field(const char *line)
            value[strlen(value) - 1] != ' ';
 }
 
-bool says_when(const struct answer *a)
+bool says_what_all_say(const struct answer *a)
 {
-    const char *date = field(a, "Date");
-    char again[64] = "";
+    const char *date = field(a, "Date"), *server = field(a, "Server");
+    const char *connection = field(a, "Connection"), *type = field(a, "Content-Type");
+    char again[64] = "", product[64];
     struct tm utc = {0};
-    if (date && strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &utc))
-        strftime(again, sizeof(again), "%a, %d %b %Y %H:%M:%S GMT", &utc);
-    return date && strcmp(date, again) == 0 && llabs((long long)(timegm(&utc) - time(NULL))) < 60;
-}
-
-bool says_by_whom(const struct answer *a)
-{
-    const char *server = field(a, "Server");
-    char product[64];
     int n = 0;
+    if (!date || !server || !connection || !strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &utc))
+        return false;
+    strftime(again, sizeof(again), "%a, %d %b %Y %H:%M:%S GMT", &utc);
     snprintf(product, sizeof(product), "ZeroHTTPd/%%*[0-9.] (%s)%%n", server_says);
-    return server && (sscanf(server, product, &n), n > 0) && !server[n];
-}
-
-bool says_if_kept(const struct answer *a)
-{
-    const char *connection = field(a, "Connection");
-    return connection && strcmp(connection, a->kept ? "keep-alive" : "close") == 0;
-}
-
-bool says_charset(const struct answer *a)
-{
-    const char *type = field(a, "Content-Type");
-    return !type || strncmp(type, "text/", 5) != 0 || strstr(type, "; charset=utf-8");
+    sscanf(server, product, &n);
+    return strcmp(date, again) == 0 && llabs((long long)(timegm(&utc) - time(NULL))) < 60 &&
+           n > 0 && !server[n] && strcmp(connection, a->kept ? "keep-alive" : "close") == 0 &&
+           (!type || strncmp(type, "text/", 5) != 0 || strstr(type, "; charset=utf-8"));
 }
 
 /* Well-formed fields, each once, a length; and of ours, what each response says of itself. */
@@ -319,7 +280,7 @@ static void check_fields(struct answer *a, const char *head)
     a->kept = !connection || strcasecmp(connection, "close") != 0; /* RFC 9112, 9.3 */
     check(!field(a, "Transfer-Encoding"), "%s", head);
     if (server_is_ours())
-        check(says_when(a) && says_by_whom(a) && says_if_kept(a) && says_charset(a), "%s", head);
+        check(says_what_all_say(a), "%s", head);
 }
 
 /* The head, from its first byte to the empty line: a copy with a NUL for each line's end. */
@@ -332,7 +293,7 @@ static void take_head(struct client *c, size_t len)
         check(line_end || (head[i] >= ' ' && head[i] < 127), "a control character: %s", head);
         i += line_end;
     }
-    remember_heard(c, head, len);
+    c->has_answer = true;
     check(sscanf(head, "HTTP/1.1 %3d %c", &c->answer.status, &reason) == 2 && head[12] == ' ' &&
               isalpha((unsigned char)reason) && c->answer.status >= 200 && c->answer.status < 600,
           "a malformed status line: %s", head);
@@ -407,26 +368,25 @@ bool is_closed_by_server(const struct client *c)
     return !find_server_end(c, &socket) || socket.idiag_state != TCP_ESTABLISHED;
 }
 
-void check_no_reset(const struct client *c)
+bool is_reached_at(const char *address)
 {
-    int unsent = 0, error = 0;
-    socklen_t size = sizeof(error);
-    wait_until(ioctl(c->fd, SIOCOUTQ, &unsent) == 0 && unsent == 0, SOON_MS,
-               "%d bytes are not acknowledged", unsent);
-    getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-    check(error == 0, "%s", strerror(error));
+    struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)server_port)};
+    check(inet_pton(AF_INET, address, &ipv4.sin_addr) == 1, "%s", address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool reached = connect(fd, (struct sockaddr *)&ipv4, sizeof(ipv4)) == 0;
+    close(fd);
+    return reached;
 }
 
 /* ---- one request --------------------------------------------------------------------------- */
 
 const struct answer *ask(const char *request)
 {
-    static struct client *last;
-    if (last)
-        hang_up(last);
-    last = dial();
-    say(last, request);
-    return strncmp(request, "HEAD ", 5) == 0 ? hear_head(last) : hear(last);
+    static struct client *asker;
+    if (asker)
+        hang_up(asker);
+    asker = dial_and_say(request);
+    return strncmp(request, "HEAD ", 5) == 0 ? hear_head(asker) : hear(asker);
 }
 
 const struct answer *get(const char *target)

@@ -43,9 +43,7 @@ const char *describe(const char *condition, const char *format, ...)
         n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", last_exchange());
     const char *errors = server_errors();
     if (*errors && (size_t)n < sizeof(text))
-        n += snprintf(text + n, sizeof(text) - (size_t)n, "\nThe server said: %s", errors);
-    if ((size_t)n < sizeof(text))
-        snprintf(text + n, sizeof(text) - (size_t)n, "%s", last_record());
+        snprintf(text + n, sizeof(text) - (size_t)n, "\nThe server said: %s", errors);
     for (char *at = text; *at; at++) /* what a test sends is not fit for every terminal */
         if (*at != '\n' && !isprint((unsigned char)*at))
             *at = '?';
@@ -78,9 +76,9 @@ bool server_has_sanitizer(void)
 {
     char path[4096];
     size_t len = 0;
-    const char *directory = getenv("SERVERS"), *graded = getenv("PROGRAM");
+    const char *directory = getenv("SERVERS");
     snprintf(path, sizeof(path), "%s/%s", directory ? directory : ".", server_name);
-    const char *program = read_whole(graded ? graded : path, &len);
+    const char *program = read_whole(path, &len);
     return program &&
            (memmem(program, len, "__asan_init", 11) || memmem(program, len, "__tsan_init", 11));
 }
@@ -146,67 +144,16 @@ void run_under_with(const char *const *words)
     under[count] = NULL;
 }
 
-/* Where the server is told to find public/ and templates/. */
-static const char *root_of(const char *const *options)
-{
-    const char *root = ".";
-    for (; *options; options++)
-        if ((strcmp(*options, "--root") == 0 || strcmp(*options, "-d") == 0) && options[1])
-            root = options[1];
-    return root;
-}
-
-/* With leave to check for leaks a sanitizer would end a server that is traced. */
-static int words_before(const char **words, const char *root)
-{
-    int count = 0;
-    bool traced = under[0] && strcmp(under[0], "strace") == 0;
-    if (!under[0] && getenv("WATCH_OPENS"))
-        watch_opens(); /* what another program opens, before it turns into the server, is its own */
-    if (!traced)
-        count = watch_words(words, root);
-    if (traced || count > 0) {
-        words[count++] = "env";
-        words[count++] = "ASAN_OPTIONS=detect_leaks=0";
-    }
-    for (int i = 0; under[i]; i++)
-        words[count++] = under[i];
-    under[0] = NULL;
-    return count;
-}
-
-int words_of(const char *text, const char **words, int room)
-{
-    char *rest = text ? strdup(text) : NULL, *word;
-    int count = 0;
-    while (count < room && (word = strsep(&rest, " ")))
-        if (*word)
-            words[count++] = word;
-    return count;
-}
-
-/* Whoever does not know --workers is not told how many. */
-static const char *const *without_workers(const char *const *options)
-{
-    static const char *kept[96];
-    int count = 0;
-    for (; *options && count < 95; options++) {
-        if (strcmp(*options, "--workers") == 0 && options[1])
-            options++;
-        else
-            kept[count++] = *options;
-    }
-    kept[count] = NULL;
-    return kept;
-}
-
-static void launch(const char *const *options)
+/* Whoever does not know --workers is told of it in cases about that only. */
+static void launch(const char *const *options, bool may_be_told)
 {
     static char binary[4096], where[300];
     const char *const own[] = {binary, "-p", "0", "-r", where};
     const char *words[96], *directory = getenv("SERVERS");
-    int count = words_of(getenv("LIMITS"), words, 16), ends[2];
-    count += words_before(words + count, root_of(options));
+    int count = 0, ends[2];
+    for (; under[count]; count++)
+        words[count] = under[count];
+    under[0] = NULL;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         words[count++] = own[i];
     snprintf(binary, sizeof(binary), "%s/%s", directory ? directory : ".", server_name);
@@ -216,13 +163,14 @@ static void launch(const char *const *options)
         words[count++] = "8";
     }
     for (options++; *options && count < 95; options++)
-        words[count++] = *options;
+        if (strcmp(*options, "--workers") == 0 && !may_be_told)
+            options++;
+        else
+            words[count++] = *options;
     words[count] = NULL;
 
     int err = open(place("errors"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     check(pipe2(ends, O_CLOEXEC) == 0 && err >= 0, "%s", strerror(errno));
-    if (getenv("FOLDERS")) /* the server's user may open them once more, as /dev/stdout */
-        check(fchmod(ends[1], 0622) == 0 && fchmod(err, 0622) == 0, "%s", strerror(errno));
     if (server_out >= 0)
         close(server_out);
     server_out = ends[0];
@@ -235,23 +183,10 @@ static void launch(const char *const *options)
     close(err);
 }
 
-/* Which program has come to serve, for the grader. */
-static void note_program(const char *folder)
-{
-    char link[64], list[4096], program[4096];
-    snprintf(link, sizeof(link), "/proc/%d/exe", (int)server_pid);
-    snprintf(list, sizeof(list), "%s/programs", folder);
-    ssize_t len = readlink(link, program, sizeof(program));
-    int fd = open(list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    check(len > 0 && dprintf(fd, "%.*s\n", (int)len, program) > 0, "%s", strerror(errno));
-    close(fd);
-}
-
 void start_server_with(const char *const *options)
 {
     char start[64];
-    bool may_be_told = server_has_workers() && !getenv("NO_WORKERS");
-    launch(may_be_told ? options : without_workers(options));
+    launch(options, server_has_workers() && !getenv("NO_WORKERS"));
     read_output(true, SOON_MS);
     snprintf(start, sizeof(start), "%s: listening on http://", server_says);
     const char *banner = server_output(), *colon = strrchr(banner, ':');
@@ -262,8 +197,6 @@ void start_server_with(const char *const *options)
                  banner + len);
         server_port = (int)strtol(colon + 1, &end, 10);
     }
-    if (getenv("FOLDERS") && colon) /* also if it is another one, which the banner shows */
-        note_program(getenv("FOLDERS"));
     check(end && strcmp(end, "\n") == 0 && server_port > 0 && server_port < 65536,
           "the banner is: %s", banner);
 }
@@ -273,29 +206,6 @@ void start_server_again(void)
     char port[16];
     snprintf(port, sizeof(port), "%d", server_port);
     start_server("--port", port);
-}
-
-/* Would the next SIGTERM be the default one, neither caught nor blocked? */
-static bool next_sigterm_ends_it(void)
-{
-    const unsigned long long bit = 1ULL << (SIGTERM - 1);
-    unsigned long long blocked = 0, caught = 0;
-    char path[64], line[256];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)server_pid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof(line), status))
-        if (sscanf(line, "SigBlk: %llx", &blocked) != 1)
-            sscanf(line, "SigCgt: %llx", &caught);
-    if (status)
-        fclose(status);
-    return !(blocked & bit) && !(caught & bit);
-}
-
-/* In chapter 3's sigtimedwait() no signal is blocked. Its workers know when it is stopping: those
- * with nothing to do end. */
-bool server_is_stopping(void)
-{
-    return next_sigterm_ends_it() && (!server_is("preforking") || count_children() <= 1);
 }
 
 static void check_for_sanitizers(void)
@@ -316,12 +226,6 @@ int await_exit(int limit_ms)
     return status;
 }
 
-void stop_listening(void)
-{
-    close(server_out);
-    server_out = -1;
-}
-
 struct statistics await_server(void)
 {
     enum { STOPPED_MS = 8000 };
@@ -333,7 +237,6 @@ struct statistics await_server(void)
     int status = await_exit(STOPPED_MS);
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
     check(waitpid(-server_pid, NULL, WNOHANG) < 0, "it left a child behind");
-    check_opens();
 
     const char *last = output_len > 1 ? memrchr(output, '\n', output_len - 1) : NULL;
     snprintf(pattern, sizeof(pattern),
@@ -362,7 +265,7 @@ struct statistics stop_server(void)
 
 int run_server_with(const char *const *options)
 {
-    launch(options);
+    launch(options, true);
     read_output(false, SOON_MS);
     int status = await_exit(SOON_MS);
     check(WIFEXITED(status), "wait status 0x%x", (unsigned)status);
@@ -400,6 +303,7 @@ void run_case(const char *server, void (*body)(void))
     server_says = own_name ? own_name : server;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of the server come to us, who count them */
     signal(SIGPIPE, SIG_IGN);
+    unsetenv("REDISCLI_AUTH"); /* for another Redis than ours */
     make_folder();
     body();
     hang_up_all();

@@ -12,10 +12,6 @@
  *    CALLS_ITSELF=mine, though SERVERS holds it under that of its model, and may
  *    know no --workers, NO_WORKERS=1. What only our seven promise (statistics,
  *    some fields) is asked of it in cases of their own, and fails no other case.
- *    LIMITS=, a program's words, starts it. The tests' folders are made in
- *    FOLDERS=, where another user may come to Redis: what SERVERS holds is then
- *    a script that turns into PROGRAM= as that user. REDIS_UNDER=, a program's
- *    words, starts Redis as yet another user.
  *  - Waiting means waiting for an event. Its limit is there for the case that
  *    the event never comes; PATIENCE=3 makes all limits three times as long,
  *    for servers with sanitizers and machines with other things to do.
@@ -162,21 +158,6 @@ void start_server_again(void); /* on the port of the one before, which has ended
 #define run_under(...) run_under_with((const char *const[]){__VA_ARGS__, NULL})
 void run_under_with(const char *const *words);
 
-/* The next server is watched by strace(1): from when it listens to its end it may open what is in
- * public/ and templates/, and nothing else; and at no time anything for writing. (A child of 02 and
- * 03 writes its own oom_score_adj.) stop_server() checks that. The environment variable
- * WATCH_OPENS=1 has every server of every test watched. */
-void watch_opens(void);
-
-/* Skips a test that counts or limits what a server writes. */
-void skip_thread_sanitizer(void);
-void let_it_look_at_itself(void); /* it is asked for its status: it may open its own in /proc */
-int watch_words(const char **words, const char *root); /* for launch(): strace's, or none */
-void check_opens(void);
-
-/* Has the server taken notice of a first SIGTERM? */
-bool server_is_stopping(void);
-
 /* What it says when asked to stop. run_case() calls this if the case does not. */
 struct statistics {
     bool told; /* always, by one of ours; the rest is 0 if not */
@@ -188,7 +169,6 @@ struct statistics stop_server(void);  /* SIGTERM, and await_server() */
 struct statistics await_server(void); /* it has been asked to stop: waits until it has */
 bool has_counted(struct statistics, unsigned long long requests, unsigned long long connections);
 int await_exit(int limit_ms); /* waits until it is gone; returns its wait(2) status */
-void stop_listening(void);    /* nobody reads what it writes on standard output any more */
 
 /* The lines it has written: on standard error so far, on standard output until it ended. */
 const char *server_errors(void);
@@ -207,7 +187,6 @@ int count_descriptors(pid_t);
 int list_children(pid_t, pid_t *children, int room, char *states); /* how many; NULL: not asked */
 int count_children(void);                                          /* of the server */
 pid_t serving_process(void); /* the one that accepts: of chapter 3 its only worker */
-int list_threads(pid_t, pid_t *threads, int room);
 
 /* What /proc says of a process or thread, "" if it is gone; and of that the number behind a name,
  * "\nThreads:", or 0. */
@@ -225,15 +204,8 @@ void await_workers(int count);
 int64_t server_cpu_ms(void);
 long server_pss_kib(void);
 
-/* prlimit(2) of a process of the server's, which may be another user's: in a container not even the
- * superuser may set that user's limits, or ask for them. */
-int limit_of(pid_t, enum __rlimit_resource, const struct rlimit *set, struct rlimit *before);
-
 /* Starts a program, as the leader of a process group, that dies with the test at the latest. */
 pid_t spawn(const char *const *words, int out, int err);
-
-/* Splits a text at its spaces, into as many words as there is room for. Returns how many. */
-int words_of(const char *text, const char **words, int room);
 
 /* Kills and reaps a group, as long as there is a child of ours in it: only so long is its number
  * nobody else's. */
@@ -282,36 +254,6 @@ long long redis_number(const char *command, ...); /* the same, for what answers 
  * an ordinary one. */
 void fill_guestbook_with_quotes(void);
 
-/* ---- a stand-in for Redis ------------------------------------------------------------------ */
-
-/* What a real Redis cannot be told to do. A thread of the test listens in its place and knows the
- * guestbook's five commands: INCR and GET count visitors, LRANGE gives one entry, whose remarks
- * say which were asked for ("-21 to -1"), RPUSH counts entries, LTRIM changes nothing, any AUTH is
- * accepted. */
-void start_stand_in(void);
-
-/* How it answers, until told otherwise; {0}: as Redis does. */
-struct manner {
-    const char *at;   /* which command, "GET"; NULL: every */
-    const char *says; /* instead of the reply; NULL: the reply */
-    bool half;        /* only the first half of that */
-    bool in_bytes;    /* one after the other, each when the last one has been read */
-    int pause_ms;     /* before each reply, or before each byte of it */
-    bool once;        /* the first time; then as Redis does */
-    enum {
-        GOES_ON,
-        FALLS_SILENT, /* on this connection, for good */
-        CLOSES,
-        FREEZES, /* before it answers, as by SIGSTOP; told otherwise, it answers all, too late */
-    } then;
-};
-void stand_in(struct manner);
-
-void stand_in_has_entries(long long count); /* before the next RPUSH */
-bool stand_in_is_frozen(void);
-int stand_in_heard(const char *command);  /* how often, so far */
-void stand_in_says_unasked(const char *); /* on every connection there is */
-
 /* ---- a client ------------------------------------------------------------------------------ */
 
 struct answer {
@@ -328,6 +270,9 @@ struct client {
     size_t len, used;
     struct answer answer; /* the last one */
     char *fields, *body;
+    char said[400]; /* the beginning of the last request: enough to type it again */
+    size_t said_len;
+    bool has_answer;            /* to that */
     struct client *prev, *next; /* of those that are there */
 };
 
@@ -346,6 +291,7 @@ void say_no_more(struct client *);                               /* half-closes 
  * end has to follow. The answer is the client's, and lives until its next. */
 const struct answer *hear(struct client *);
 const struct answer *hear_head(struct client *); /* the response to HEAD */
+void hear_continue(struct client *);             /* an interim response: 100 */
 void hear_end(struct client *);                  /* the connection ends without another byte */
 uint64_t hear_rest(struct client *);             /* counts bytes until it ends, however that is */
 bool has_heard(const struct client *);           /* is there something to hear right now? */
@@ -353,15 +299,6 @@ bool has_heard(const struct client *);           /* is there something to hear r
 /* The last request and the first line that answered it, for whoever wonders why a test failed; "",
  * where nobody has said anything. */
 const char *last_exchange(void);
-void print_bytes(FILE *, const char *bytes, size_t len); /* the first of them, to be typed into C */
-
-/* Waits until the client's socket is ready for one of the events; false: the time is over. After
- * two seconds, and at the end if the wait was in vain, it records what the processes and sockets
- * do. A failure's message ends with the last record. */
-bool wait_for(const struct client *, short events, int64_t limit);
-const char *last_record(void);
-void record_process(FILE *, pid_t);
-void record_redis(FILE *, bool may_ask);
 
 /* Closes, and frees. At a case's end, run_case() does so with those that are left. */
 void hang_up(struct client *);
@@ -384,9 +321,8 @@ int count_sockets(unsigned states, bool has_owner);
 bool is_read(const struct client *);
 bool is_closed_by_server(const struct client *);
 
-/* All that was said has arrived, and was not answered with a reset, which could have eaten the
- * response (whoever has seen the connection's end before is not told of it). */
-void check_no_reset(const struct client *);
+/* Can somebody connect to the server's port at this address? */
+bool is_reached_at(const char *address);
 
 /* One request on a connection of its own. The answer lives until the next of these. */
 const struct answer *ask(const char *request);
@@ -398,10 +334,10 @@ const char *field(const struct answer *, const char *name); /* its value; NULL: 
 /* Does a 503 have Retry-After? Somebody else's server is asked in a case of its own, and may lack
  * it everywhere else. */
 bool says_when_to_come_again(const struct answer *);
-bool says_when(const struct answer *);    /* Date: now, within a minute */
-bool says_by_whom(const struct answer *); /* Server: ZeroHTTPd/1.1.0 (epoll) */
-bool says_if_kept(const struct answer *); /* Connection: keep-alive, or close */
-bool says_charset(const struct answer *); /* if it is a text */
+
+/* A Date within a minute of now, a Server such as ZeroHTTPd/1.1.0 (epoll), a Connection that is
+ * kept to, and of a text its charset. */
+bool says_what_all_say(const struct answer *);
 bool body_has(const struct answer *, const char *text);
 void check_file(const struct answer *, const char *path); /* 200, and the file's bytes */
 

@@ -17,74 +17,30 @@ EVERY_SERVER(a_view_of_the_guestbook_counts_one_visitor)
     check_page(get("/guestbook"), "You are visitor number 2.");
     check_page(get("/guestbook?page=2&page=x"), "You are visitor number 3.");
     check(redis_number("GET guestbook:visitors") == 3, "Redis has counted otherwise");
-}
-
-EVERY_SERVER(the_count_has_thousands_separators)
-{
-    start_redis();
-    start_server();
-    redis("SET guestbook:visitors 998");
-    check_page(get("/guestbook"), "visitor number 999.");
+    redis("SET guestbook:visitors 999");
     check_page(get("/guestbook"), "visitor number 1,000.");
-    redis("SET guestbook:visitors 1234566");
-    check_page(get("/guestbook"), "visitor number 1,234,567.");
     redis("SET guestbook:visitors 9223372036854775806");
     check_page(get("/guestbook"), "visitor number 9,223,372,036,854,775,807.");
-    redis("SET guestbook:visitors -1001");
-    check_page(get("/guestbook"), "visitor number -1,000.");
-    check_page(get("/guestbook"), "visitor number -999.");
 }
 
-EVERY_SERVER(a_page_takes_three_commands_one_after_the_other)
-{
-    static const char *const expected[] = {
-        "\"INCR\" \"guestbook:visitors\"",
-        "\"GET\" \"guestbook:visitors\"",
-        "\"LRANGE\" \"guestbook:entries\"",
-        "\"PING\"",
-    };
-    start_redis();
-    start_server();
-    redisContext *monitor = open_redis();
-    check(redisCommand(monitor, "MONITOR"), "%s", monitor->errstr);
-    get("/guestbook");
-    redis("PING"); /* so that a fourth would show */
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-        redisReply *seen = NULL;
-        check(redisGetReply(monitor, (void **)&seen) == REDIS_OK, "%s", monitor->errstr);
-        check(strstr(seen->str, expected[i]), "%s instead of %s", seen->str, expected[i]);
-        freeReplyObject(seen);
-    }
-    redisFree(monitor);
-}
-
+/* With its time in UTC, wherever the server stands. */
 EVERY_SERVER(a_post_is_stored_and_sends_the_visitor_back)
-{
-    start_redis();
-    start_server();
-    const struct answer *answer = post("guest-name=Ada&guest-remarks=Hello%2C+all%0D%0Aof+you");
-    check(answer->status == 303, "status %d: %s", answer->status, answer->body);
-    const char *location = field(answer, "Location");
-    check(location && strcmp(location, "/guestbook") == 0, "Location: %s", location);
-
-    redisReply *entry = redis("LINDEX guestbook:entries 0");
-    int n = 0;
-    sscanf(entry->str, "%*4d-%*2d-%*2dT%*2d:%*2d:%*2dZ%n", &n);
-    check(n == 20 && strcmp(entry->str + n, "\nAda\nHello, all\nof you") == 0, "%s", entry->str);
-    check(redis_number("LLEN guestbook:entries") == 1, "stored more than once");
-}
-
-EVERY_SERVER(an_entrys_time_is_utc_wherever_the_server_stands)
 {
     struct tm utc = {0};
     setenv("TZ", "FAR-9", 1); /* nine hours east */
     start_redis();
     start_server();
     time_t before = time(NULL);
-    check(post("guest-name=Ada&guest-remarks=hello")->status == 303, "not stored");
+    const struct answer *answer = post("guest-name=Ada&guest-remarks=Hello%2C+all%0D%0Aof+you");
+    check(answer->status == 303, "status %d: %s", answer->status, answer->body);
+    const char *location = field(answer, "Location");
+    check(location && strcmp(location, "/guestbook") == 0, "Location: %s", location);
+
     redisReply *entry = redis("LINDEX guestbook:entries 0");
-    strptime(entry->str, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    const char *behind = strptime(entry->str, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    check(behind && strcmp(behind, "\nAda\nHello, all\nof you") == 0, "%s", entry->str);
     check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s", entry->str);
+    check(redis_number("LLEN guestbook:entries") == 1, "stored more than once");
 }
 
 EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
@@ -94,13 +50,14 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
     } cases[] = {
         {"guest-name=&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=Ada+Byron&guest-remarks=+%0A", "value=\"Ada Byron\""},
-        {"guest-name=Ada+Byron&guest-remarks=a%00b", "value=\"Ada Byron\""},
         {"guest-name=%22%3E%3Cb%3E&guest-remarks=", "value=\"&quot;&gt;&lt;b&gt;\""},
         {"guest-name=A%0AB&guest-remarks=all+I+typed", "all I typed</textarea>"},
-        {"guest-name=A%00B&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=1234567890123456789012345678901234567890123456789012345678901234x"
          "&guest-remarks=all+I+typed",
          "all I typed</textarea>"},
+        {"guest-name=&guest-remarks=%0D%0Athe+second+line", ">\n\nthe second line</textarea>"},
+        {"guest-name=Z%FCrich&guest-remarks=all+I+typed", "all I typed</textarea>"},
+        {"guest-name=Ada+Byron&guest-remarks=%1B%5B31mred", "value=\"Ada Byron\""},
         {"guest-name=Ada", "<form"},
         {"", "<form"},
     };
@@ -112,8 +69,66 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
         check(body_has(answer, cases[i].kept), "%s: %s", cases[i].form, answer->body);
         check(body_has(answer, "role=\"alert\""), "does not say why: %s", cases[i].form);
         check(!body_has(answer, "You are visitor"), "nobody was counted: %s", answer->body);
+        check(!strpbrk(answer->body, "\033\374"), "what is no text is shown: %s", answer->body);
     }
     check(redis_number("LLEN guestbook:entries") == 0, "something was stored");
+}
+
+static const struct answer *post_as(const char *name, const char *remarks)
+{
+    const char *const texts[] = {name, "&guest-remarks=", remarks};
+    char form[4096] = "guest-name=", *end = form + strlen(form);
+    for (int i = 0; i < 3; i++)
+        for (const char *at = texts[i]; *at; at++)
+            end += sprintf(end, i == 1 ? "%c" : "%%%02X", (unsigned char)*at);
+    return post(form);
+}
+
+static int count_any(const struct answer *a, const char *characters)
+{
+    int count = 0;
+    for (const char *at = a->body; (at = strpbrk(at, characters)); at++)
+        count++;
+    return count;
+}
+
+/* The page with an entry, and the one that gives a name or remarks back, are made of as many tags
+ * as with a harmless text, and that of a name in quotation marks, of as many of these. A text that
+ * needs no escape is there as it is. How one is written is the template's business
+ * (unit/template.c). */
+EVERY_SERVER(injections_come_back_as_text_and_nothing_else)
+{
+    static const char *const texts[] = {
+        "harmless",
+        "</bdi></article></textarea>-->]]><script>alert(1)</script>",
+        "\" onfocus=alert(1) autofocus x=\"",
+        "'><svg/onload=alert(1)>",
+        "<!-- <![CDATA[ <b </ <<b>>",
+        "&lt;b&gt; &#60;b&#62; &#x3c",
+        "{{/entries}}{{{name}}} %s%n %3Cb%3E",
+        "\xd7\xa2\xd7\x91 \xe2\x80\xae\xe2\x81\xa6 never closed \xef\xbb\xbf",
+        "x\n2026-11-21T02:45:37Z\nEve\nI was never here",
+        "x\r\nRPUSH guestbook:entries forged\r\n<b>",
+    };
+    int tags[3] = {0};
+    start_redis();
+    start_server();
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        bool is_name = !strchr(texts[i], '\n');
+        redis("DEL guestbook:entries");
+        check(post_as(is_name ? texts[i] : "Ada", texts[i])->status == 303, "%s", texts[i]);
+        check(redis_number("LLEN guestbook:entries") == 1, "not one entry");
+        for (int j = 0; j < (is_name ? 3 : 2); j++) {
+            const struct answer *page = j == 0   ? get("/guestbook")
+                                        : j == 1 ? post_as("", texts[i])
+                                                 : post_as(texts[i], "");
+            int count = count_any(page, j == 2 ? "<>\"" : "<>");
+            tags[j] = i == 0 ? count : tags[j];
+            check(page->status == (j ? 400 : 200) && count == tags[j], "%s: %s", texts[i],
+                  page->body);
+            check(strpbrk(texts[i], "<>&\"'\r") || body_has(page, texts[i]), "%s", page->body);
+        }
+    }
 }
 
 /* Rule 23: what a browser says of the page that has its visitor post. */
@@ -125,34 +140,19 @@ EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
     } rows[] = {
         {"test", "", 303},
         {"test:8007", "Origin: http://test:8007\r\nSec-Fetch-Site: same-origin\r\n", 303},
-        {"TEST", "Origin: http://test:80\r\n", 303},
-        {"test:", "Origin: http://test\r\n", 303},
         {"test:80", "Origin: HTTP://Test\r\n", 303},
-        {"127.0.0.1:8007", "Origin: http://127.0.0.1:8007\r\n", 303},
-        {"[::1]", "Origin: http://[::1]\r\n", 303},
         {"[::1]:8007", "Origin: http://[::1]:8007\r\n", 303},
         {"rebound.example:8000", /* which may lead here: rule 23 says that nobody checks it */
          "Origin: http://rebound.example:8000\r\nSec-Fetch-Site: same-origin\r\n", 303},
-        {"test", "Sec-Fetch-Site: none\r\n", 303},
-        {"test", "Sec-Fetch-Site: same-site\r\n", 303},
         {"test", "Sec-Fetch-Site: cross-site\r\n", 403},
         {"test", "Origin: http://test\r\nSec-Fetch-Site: cross-site\r\n", 403},
         {"test", "Origin: null\r\n", 403},
-        {"test", "Origin:\r\n", 403},
-        {"test", "Origin: test\r\n", 403},
-        {"test", "Origin: http://\r\n", 403},
         {"test", "Origin: http://evil.example\r\nSec-Fetch-Site: same-origin\r\n", 403},
         {"test", "Origin: http://test.example\r\n", 403},
-        {"test", "Origin: http://example.test\r\n", 403},
         {"test", "Origin: http://test/\r\n", 403},
-        {"test", "Origin: http://test@example\r\n", 403},
         {"test", "Origin: http://test:8007\r\n", 403},
-        {"test:80", "Origin: http://test:8007\r\n", 403},
         {"test:8007", "Origin: http://test\r\n", 403},
-        {"test:8007", "Origin: http://test:80\r\n", 403},
-        {"test:8007", "Origin: http://test:8007.example\r\n", 403},
         {"[::1]", "Origin: http://[::2]\r\n", 403},
-        {"test", "Origin: https://test\r\n", 403},
         {"test:443", "Origin: https://test\r\n", 403},
     };
     const char *form = "guest-name=Eve&guest-remarks=not+hers";
@@ -210,7 +210,6 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
         int entries;
     } pages[] = {
         {"/guestbook", "entry 45.", "entry 26.", NULL, "?page=2\"", 20},
-        {"/guestbook?page=1", "entry 45.", "entry 26.", NULL, "?page=2\"", 20},
         {"/guestbook?page=2", "entry 25.", "entry 6.", "?page=1\"", "?page=3\"", 20},
         {"/guestbook?page=3", "entry 5.", "entry 1.", "?page=2\"", NULL, 5},
         {"/guestbook?page=4", "Nobody", "Nobody", "?page=3\"", NULL, 0},
@@ -230,10 +229,10 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
         check(entries == pages[i].entries, "%s: %d entries", pages[i].target, entries);
         check(strstr(page->body, pages[i].first) <= strstr(page->body, pages[i].last), "%s",
               pages[i].target);
-        check(body_has(page, "rel=\"prev\"") == (pages[i].newer != NULL) &&
-                  (!pages[i].newer || body_has(page, pages[i].newer)),
-              "%s: %s", pages[i].target, page->body);
-        check(body_has(page, "rel=\"next\"") == (pages[i].older != NULL) &&
+        int links = (pages[i].newer != NULL) + (pages[i].older != NULL);
+        check(count_parts(page->body, "rel=\"prev\"") + count_parts(page->body, "rel=\"next\"") ==
+                      links &&
+                  (!pages[i].newer || body_has(page, pages[i].newer)) &&
                   (!pages[i].older || body_has(page, pages[i].older)),
               "%s: %s", pages[i].target, page->body);
     }
@@ -241,121 +240,36 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
     check(!body_has(get("/guestbook?page=2"), "rel=\"next\""), "there is no third page");
 }
 
-static void say_post(struct client *c, int number)
-{
-    char request[512], form[64];
-    snprintf(form, sizeof(form), "guest-name=Ada&guest-remarks=post+%02d", number);
-    snprintf(request, sizeof(request),
-             "POST /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: "
-             "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-             strlen(form), form);
-    say(c, request);
-}
-
-enum { KEPT = 10000, AT_MOST = 10100 }; /* entries, as guestbook.h has it */
-
-static const char fill[] =
-    "for i = 1, ARGV[1] do "
-    "  redis.call('RPUSH', KEYS[1], '2026-11-21T02:45:37Z\\nAda\\nentry ' .. i) "
-    "end";
-
-static long long count_trims(void)
-{
-    redisReply *stats = redis("INFO commandstats");
-    const char *trims = strstr(stats->str, "cmdstat_ltrim:calls=");
-    return trims ? strtoll(trims + strlen("cmdstat_ltrim:calls="), NULL, 10) : 0;
-}
-
-static void check_entry(int index, const char *remarks)
-{
-    redisReply *entry = redis("LINDEX guestbook:entries %d", index);
-    check(entry->type == REDIS_REPLY_STRING, "there is no entry %d", index);
-    const char *last_line = strrchr(entry->str, '\n');
-    check(last_line && strcmp(last_line + 1, remarks) == 0, "entry %d is \"%s\"", index,
-          entry->str);
-}
-
+/* A post is one command, as long as there is room for a hundred more. */
 EVERY_SERVER(the_newest_ten_thousand_entries_are_kept)
 {
+    enum { KEPT = 10000, AT_MOST = 10100 }; /* entries, as guestbook.h has it */
+    static const int there[] = {AT_MOST, KEPT, KEPT + 1};
     start_redis();
     start_server();
-    redis("EVAL %s 1 guestbook:entries %d", fill, AT_MOST - 1);
-    check(post("guest-name=Bob&guest-remarks=the+last+that+fits")->status == 303, "not stored");
-    check(redis_number("LLEN guestbook:entries") == AT_MOST, "%lld entries",
-          redis_number("LLEN guestbook:entries"));
-    check(count_trims() == 0, "a post is one command, as long as there is room");
-    check(post("guest-name=Bob&guest-remarks=one+more")->status == 303, "not stored");
-    check(redis_number("LLEN guestbook:entries") == KEPT, "%lld entries",
-          redis_number("LLEN guestbook:entries"));
-    check_entry(-1, "one more");
-    check_entry(-2, "the last that fits");
-    check_entry(-3, "entry 10099");
-    check_entry(0, "entry 102"); /* 10,101 there were: the first 101 are gone */
-    check(post("guest-name=Bob&guest-remarks=and+another")->status == 303, "not stored");
-    check(redis_number("LLEN guestbook:entries") == KEPT + 1 && count_trims() == 1, "%lld trims",
-          count_trims());
+    redis("EVAL %s 0", "for i = 1, 10099 do redis.call('RPUSH', 'guestbook:entries', i) end");
+    for (int i = 0; i < 3; i++) {
+        check(post("guest-name=Bob&guest-remarks=one+more")->status == 303, "not stored");
+        check(redis_number("LLEN guestbook:entries") == there[i], "%lld entries",
+              redis_number("LLEN guestbook:entries"));
+    }
+    check(redis_number("LINDEX guestbook:entries 0") == 102, "not the oldest are gone");
+    check(redis_number("LINDEX guestbook:entries -4") == 10099, "not one entry a post");
 }
 
-/* Several of them find the list too long at once, and each trims it. */
-EVERY_SERVER(of_twenty_who_post_at_once_into_a_full_list_none_is_lost)
-{
-    enum { CLIENTS = 20 };
-    struct client *clients[CLIENTS];
-    start_redis();
-    start_server();
-    redis("EVAL %s 1 guestbook:entries %d", fill, AT_MOST - CLIENTS / 2);
-    for (int i = 0; i < CLIENTS; i++)
-        clients[i] = dial();
-    for (int i = 0; i < CLIENTS; i++)
-        say_post(clients[i], i);
-    for (int i = 0; i < CLIENTS; i++) {
-        check(hear(clients[i])->status == 303, "visitor %d: status %d", i,
-              clients[i]->answer.status);
-        hang_up(clients[i]);
-    }
-    long long length = redis_number("LLEN guestbook:entries");
-    check(length >= KEPT && length <= AT_MOST, "%lld entries", length);
-    redisReply *newest = redis("LRANGE guestbook:entries %d -1", -CLIENTS);
-    for (int i = 0; i < CLIENTS; i++) {
-        char remarks[32];
-        int found = 0;
-        snprintf(remarks, sizeof(remarks), "\npost %02d", i);
-        for (size_t at = 0; at < newest->elements; at++)
-            found += strstr(newest->element[at]->str, remarks) != NULL;
-        check(found == 1, "visitor %d is there %d times", i, found);
-    }
-}
-
-/* The longest page there is: every character of theirs takes five. */
+/* And though its reader is slow: the server's kernel has no room for the whole of it. */
 EVERY_SERVER(a_page_of_twenty_entries_as_long_as_may_be_arrives_whole)
 {
-    enum { ENTRIES = 20, NAME = 64, REMARKS = 1000 };
-    char form[4096] = "guest-name=";
-    size_t len = strlen(form);
     start_redis();
+    fill_guestbook_with_quotes();
     start_server(POOL_OF("1")); /* whose memory serves page after page */
-    for (int i = 0; i < NAME; i++)
-        len += (size_t)snprintf(form + len, sizeof(form) - len, "%%26");
-    len += (size_t)snprintf(form + len, sizeof(form) - len, "&guest-remarks=");
-    for (int i = 0; i < REMARKS; i++)
-        len += (size_t)snprintf(form + len, sizeof(form) - len, "%%26");
-    for (int i = 0; i < ENTRIES; i++)
-        check(post(form)->status == 303, "entry %d is not stored", i);
     for (int i = 0; i < 5; i++) {
-        const struct answer *page = get("/guestbook");
-        int count = count_parts(page->body, "&amp;");
-        check(page->status == 200 && count >= ENTRIES * (NAME + REMARKS), "%d: %d characters",
-              page->status, count);
+        struct client *c = dial_with_room(4096);
+        say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        poll(NULL, 0, 300); /* that is how slow it is: longer than a tick */
+        const struct answer *page = hear(c);
+        int count = count_parts(page->body, "&quot;");
+        check(page->status == 200 && count >= 20 * 1000, "%d: %d characters", page->status, count);
+        hang_up(c);
     }
-}
-
-EVERY_SERVER(every_page_names_the_server_that_made_it)
-{
-    char text[64];
-    start_redis();
-    start_server();
-    snprintf(text, sizeof(text), "The %s server let you in.", server_says);
-    check(body_has(get("/guestbook"), text), "no \"%s\"", text);
-    snprintf(text, sizeof(text), "So says the %s server.", server_says);
-    check(body_has(get("/not-there"), text), "no \"%s\"", text);
 }

@@ -3,6 +3,9 @@
  */
 #include "tests/harness/harness.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 
 /* Asks once more on the same connection, which so shows that it is still there. */
@@ -23,9 +26,7 @@ EVERY_SERVER(the_methods_of_a_path_are_named)
         const char *allow;
     } cases[] = {
         {"DELETE / HTTP/1.1", 405, "GET, HEAD, OPTIONS"},
-        {"POST /index.html HTTP/1.1", 405, "GET, HEAD, OPTIONS"},
         {"PUT /guestbook HTTP/1.1", 405, "GET, HEAD, POST, OPTIONS"},
-        {"OPTIONS / HTTP/1.1", 204, "GET, HEAD, OPTIONS"},
         {"OPTIONS /status.json HTTP/1.1", 204, "GET, HEAD, OPTIONS"},
         {"OPTIONS /guestbook HTTP/1.1", 204, "GET, HEAD, POST, OPTIONS"},
         {"OPTIONS * HTTP/1.1", 204, "GET, HEAD, POST, OPTIONS"},
@@ -43,17 +44,10 @@ EVERY_SERVER(the_methods_of_a_path_are_named)
     check_home(c, true);
 }
 
-EVERY_SERVER(an_unknown_method_is_501)
-{
-    start_server();
-    check(ask("BREW / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")->status == 501,
-          "not so");
-}
-
 /* ---- what every response says ---------------------------------------------------------------- */
 
-/* hear() looks at each response of ours. Of somebody else's server these four ask, one by one. */
-static void check_every_kind(bool (*says)(const struct answer *))
+/* hear() looks at each response of ours. Somebody else's server is asked here. */
+EVERY_SERVER(every_response_says_when_by_whom_and_whether_the_connection_is_kept)
 {
     static const char *const requests[] = {
         "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n",
@@ -63,28 +57,10 @@ static void check_every_kind(bool (*says)(const struct answer *))
     };
     start_redis();
     start_server();
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-        check(says(ask(requests[i])), "%s", last_exchange());
-}
-
-EVERY_SERVER(every_response_has_a_date)
-{
-    check_every_kind(says_when);
-}
-
-EVERY_SERVER(every_response_names_the_server)
-{
-    check_every_kind(says_by_whom);
-}
-
-EVERY_SERVER(every_response_says_whether_the_connection_is_kept)
-{
-    check_every_kind(says_if_kept);
-}
-
-EVERY_SERVER(every_text_says_that_it_is_utf_8)
-{
-    check_every_kind(says_charset);
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        const struct answer *a = ask(requests[i]);
+        check(says_what_all_say(a), "%d", a->status);
+    }
 }
 
 /* ---- how long a connection lasts ----------------------------------------------------------- */
@@ -94,13 +70,10 @@ EVERY_SERVER(a_connection_carries_twenty_requests)
     start_redis();
     start_server();
     struct client *c = dial();
-    for (int i = 1; i <= 20; i++) {
-        if (i % 2) {
-            check_home(c, true);
-            continue;
-        }
+    for (int i = 0; i < 10; i++) {
+        check_home(c, true);
         say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-        check(hear(c)->status == 200 && c->answer.kept, "request %d: %d", i, c->answer.status);
+        check(hear(c)->status == 200 && c->answer.kept, "page %d: %d", i, c->answer.status);
     }
     hang_up(c);
     struct statistics s = stop_server();
@@ -142,6 +115,18 @@ EVERY_SERVER(keep_alive_0_closes_after_every_response)
 }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
+
+/* All that was said has arrived, and was not answered with a reset, which could have eaten the
+ * response (whoever has seen the connection's end before is not told of it). */
+static void check_no_reset(const struct client *c)
+{
+    int unsent = 0, error = 0;
+    socklen_t size = sizeof(error);
+    wait_until(ioctl(c->fd, SIOCOUTQ, &unsent) == 0 && unsent == 0, SOON_MS,
+               "%d bytes are not acknowledged", unsent);
+    getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    check(error == 0, "%s", strerror(error));
+}
 
 EVERY_SERVER(a_body_that_is_too_large_is_refused_without_a_reset)
 {

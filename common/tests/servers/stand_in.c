@@ -1,25 +1,23 @@
 /* A stand-in for Redis: one thread, one poll(2), and one lock, which the test takes to tell it how
  * to behave, and to ask what it has heard. */
-#include "harness.h"
+#include "stand_in.h"
 
-#include <linux/sockios.h>
+#include "tests/harness/harness.h"
+
 #include <pthread.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/un.h>
 
-enum { PEERS = 256, ROOM = 4096, WORDS = 4, WORD = 64 };
+enum { PEERS = 256, ROOM = 4096 };
 
-/* One connection of the server's. What it has asked and not yet been answered is in `in`. */
-struct peer {
+/* One connection of the server's. */
+static struct peer {
     int fd; /* -1: nobody */
     bool silent;
-    size_t len;
-    char in[ROOM];
-};
+    redisReader *asked;  /* what has come */
+    redisReply *command; /* owned: the first of it, not answered yet; NULL: none is there whole */
+} peers[PEERS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct peer peers[PEERS];
 static int listener;
 static int wake[2]; /* a pipe, for a thread that sleeps in poll() */
 static struct manner manner;
@@ -33,64 +31,26 @@ static struct {
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-/* ---- what is asked ------------------------------------------------------------------------- */
-
-/* The number of a line such as "*4" or "$18"; returns where the next one begins, NULL: not here. */
-static const char *read_number(const char *at, const char *end, size_t *number)
-{
-    const char *stop = memmem(at, (size_t)(end - at), "\r\n", 2);
-    *number = stop ? strtoul(at + 1, NULL, 10) : 0;
-    return stop ? stop + 2 : NULL;
-}
-
-/* The beginnings of the next command's words. Returns its bytes; 0: it is not whole yet. */
-static size_t read_command(const struct peer *p, char words[WORDS][WORD])
-{
-    const char *end = p->in + p->len;
-    size_t count, len;
-    const char *at = read_number(p->in, end, &count);
-    for (size_t i = 0; at && i < count && i < WORDS; i++) {
-        at = read_number(at, end, &len);
-        if (!at || (size_t)(end - at) < len + 2)
-            return 0;
-        snprintf(words[i], WORD, "%.*s", (int)len, at);
-        at += len + 2;
-    }
-    return at ? (size_t)(at - p->in) : 0;
-}
-
 /* ---- what is answered ---------------------------------------------------------------------- */
 
-static void compose(char *reply, size_t size, char words[WORDS][WORD])
+static void compose(char *reply, size_t size, const redisReply *command)
 {
-    char text[3 * WORD];
-    if (strcmp(words[0], "INCR") == 0) {
+    char text[ROOM / 2];
+    const char *name = command->element[0]->str;
+    if (strcmp(name, "INCR") == 0) {
         snprintf(reply, size, ":%lld\r\n", ++visitors);
-    } else if (strcmp(words[0], "GET") == 0) {
+    } else if (strcmp(name, "GET") == 0) {
         snprintf(text, sizeof(text), "%lld", visitors);
         snprintf(reply, size, "$%zu\r\n%s\r\n", strlen(text), text);
-    } else if (strcmp(words[0], "LRANGE") == 0) {
-        snprintf(text, sizeof(text), "2026-11-21T02:45:37Z\nAda\n%s to %s", words[2], words[3]);
+    } else if (strcmp(name, "LRANGE") == 0) {
+        snprintf(text, sizeof(text), "2026-11-21T02:45:37Z\nAda\n%s to %s",
+                 command->element[2]->str, command->element[3]->str);
         snprintf(reply, size, "*1\r\n$%zu\r\n%s\r\n", strlen(text), text);
-    } else if (strcmp(words[0], "RPUSH") == 0) {
+    } else if (strcmp(name, "RPUSH") == 0) {
         snprintf(reply, size, ":%lld\r\n", ++entries);
     } else {
         snprintf(reply, size, "+OK\r\n");
     }
-}
-
-/* Waits until the other side has read all; false if it has left, or never does. */
-static bool is_taken(int fd)
-{
-    int unread = 1;
-    int64_t limit = now_ms() + patience(SOON_MS);
-    while (ioctl(fd, SIOCOUTQ, &unread) == 0 && unread > 0 && now_ms() < limit) {
-        struct pollfd end = {.fd = fd, .events = POLLRDHUP};
-        if (poll(&end, 1, 0) > 0)
-            return false;
-        sched_yield();
-    }
-    return unread == 0;
 }
 
 static void utter(int fd, const char *bytes, size_t len, const struct manner *m)
@@ -98,37 +58,40 @@ static void utter(int fd, const char *bytes, size_t len, const struct manner *m)
     size_t piece = m->in_bytes ? 1 : len;
     for (size_t sent = 0; sent < len; sent += piece) {
         poll(NULL, 0, m->pause_ms);
-        if (send(fd, bytes + sent, piece, MSG_NOSIGNAL) < 0 || (m->in_bytes && !is_taken(fd)))
+        if (send(fd, bytes + sent, piece, MSG_NOSIGNAL) < 0)
             return;
     }
 }
 
 static void hang_up_on(struct peer *p)
 {
+    freeReplyObject(p->command);
+    redisReaderFree(p->asked);
     close(p->fd);
-    p->fd = -1;
+    *p = (struct peer){.fd = -1};
 }
 
 /* Answers one command; false: there is none, or it is not answered now. */
 static bool answer(struct peer *p)
 {
-    char words[WORDS][WORD] = {""}, reply[ROOM];
-    size_t used = p->fd >= 0 && !p->silent && !frozen ? read_command(p, words) : 0;
-    if (used == 0)
+    char reply[ROOM];
+    if (p->fd < 0 || p->silent || frozen)
         return false;
-    bool concerned = !manner.at || strcmp(manner.at, words[0]) == 0;
+    if (!p->command &&
+        (redisReaderGetReply(p->asked, (void **)&p->command) != REDIS_OK || !p->command))
+        return false;
+    const char *name = p->command->element[0]->str;
+    bool concerned = !manner.at || strcmp(manner.at, name) == 0;
     struct manner m = concerned ? manner : (struct manner){0};
     frozen = m.then == FREEZES;
     if (frozen)
-        return false; /* it stays in the buffer, for later */
-    if (m.once)
-        manner = (struct manner){0};
+        return false; /* it stays, for later */
     for (int i = 0; i < COMMANDS; i++)
-        commands[i].heard += strcmp(commands[i].name, words[0]) == 0;
-    p->len -= used;
-    memmove(p->in, p->in + used, p->len);
+        commands[i].heard += strcmp(commands[i].name, name) == 0;
+    compose(reply, sizeof(reply), p->command);
+    freeReplyObject(p->command);
+    p->command = NULL;
 
-    compose(reply, sizeof(reply), words);
     const char *says = m.says ? m.says : reply;
     utter(p->fd, says, m.half ? strlen(says) / 2 : strlen(says), &m);
     p->silent = m.then == FALLS_SILENT;
@@ -142,25 +105,22 @@ static bool answer(struct peer *p)
 static void take_in(void)
 {
     struct peer *p = peers;
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    while (p < peers + PEERS && p->fd >= 0)
+    while (p < peers + PEERS - 1 && p->fd >= 0)
         p++;
-    if (fd < 0 || p == peers + PEERS) {
-        close(fd);
-        return;
-    }
-    p->fd = fd;
-    p->silent = false;
-    p->len = 0;
+    if (p->fd >= 0)
+        hang_up_on(p);
+    *p = (struct peer){.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC),
+                       .asked = redisReaderCreate()};
 }
 
 static void receive(struct peer *p)
 {
-    ssize_t n = recv(p->fd, p->in + p->len, ROOM - p->len, 0);
+    char bytes[ROOM];
+    ssize_t n = recv(p->fd, bytes, sizeof(bytes), 0);
     if (n <= 0)
         hang_up_on(p);
     else
-        p->len += (size_t)n;
+        redisReaderFeed(p->asked, bytes, (size_t)n);
 }
 
 /* Sleeps until something happens. Frozen, it hears nothing but the end of that. */
@@ -206,7 +166,6 @@ void start_stand_in(void)
         peers[i].fd = -1;
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     check(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-              chmod(address.sun_path, getenv("FOLDERS") ? 0777 : 0700) == 0 &&
               listen(listener, PEERS) == 0 && pipe2(wake, O_CLOEXEC) == 0 &&
               pthread_create(&thread, NULL, play, NULL) == 0,
           "%s", strerror(errno));
@@ -246,13 +205,4 @@ int stand_in_heard(const char *command)
         heard += strcmp(commands[i].name, command) == 0 ? commands[i].heard : 0;
     pthread_mutex_unlock(&lock);
     return heard;
-}
-
-void stand_in_says_unasked(const char *text)
-{
-    pthread_mutex_lock(&lock);
-    for (struct peer *p = peers; p < peers + PEERS; p++)
-        if (p->fd >= 0)
-            utter(p->fd, text, strlen(text), &(struct manner){0});
-    pthread_mutex_unlock(&lock);
 }

@@ -1,0 +1,122 @@
+/* Crowds: as many clients at once as an architecture is made for, and more than
+ * one with a fixed number of workers has workers. Nobody may be turned away:
+ * everybody gets a whole page, and each visit is counted.
+ */
+#include "around.h"
+#include "tests/harness/harness.h"
+
+enum {
+    BURST = 3750,     /* connections made before we look whether they are accepted; a backlog */
+                      /* holds 4096 at most, and a client it has no room for tries a second later */
+    CROWD_MS = 60000, /* that it gets through at all; how fast is not asked here */
+};
+
+static struct client **crowd;
+static int crowd_size;
+
+/* Long enough for a connection to stay, and for all pages to go through one Redis. The server is
+ * started before our own limit is raised: it has to raise its own. */
+static void start_for(int size, const char *workers)
+{
+    crowd_size = size;
+    crowd = calloc((size_t)size, sizeof(struct client *));
+    start_redis();
+    start_server("--keep-alive", "600", "--timeout", "600", workers ? "--workers" : NULL, workers);
+    need_descriptors(size);
+}
+
+static void ask_for_page(int i)
+{
+    say(crowd[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+}
+
+static void hear_everybody(void)
+{
+    for (int i = 0; i < crowd_size; i++) {
+        struct client *c = crowd[i];
+        wait_until(has_heard(c), CROWD_MS, "client %d of %d has no answer", i, crowd_size);
+        check(hear(c)->status == 200 && body_has(&c->answer, "You are visitor number "),
+              "client %d: status %d", i, c->answer.status);
+        free(c->in); /* with the room for more, which all of them have no room for */
+        c->in = NULL;
+        c->len = c->used = 0;
+    }
+    check(redis_number("GET guestbook:visitors") == crowd_size, "not one visit for each");
+}
+
+/* They leave rudely, which leaves nothing behind: thousands of ports that rest for a minute would
+ * be in the way of the next crowd. */
+static void break_up(void)
+{
+    for (int i = 0; i < crowd_size; i++)
+        reset(crowd[i]);
+    wait_until(count_clients() == 0, SOON_MS, "%d are still there", count_clients());
+    struct statistics s = stop_server();
+    check(s.requests == (unsigned)crowd_size && s.connections == (unsigned)crowd_size,
+          "%llu requests on %llu connections", s.requests, s.connections);
+}
+
+/* ---- idle, and then all at once ------------------------------------------------------------ */
+
+/* All of them connect, and say nothing. */
+static void come_in(void)
+{
+    for (int i = 0; i < crowd_size; i++) {
+        crowd[i] = dial();
+        if ((i + 1) % BURST == 0 || i + 1 == crowd_size)
+            wait_until(count_clients() == i + 1, CROWD_MS,
+                       "%d accepted of %d; or is it pids.max, ulimit -u or vm.max_map_count?",
+                       count_clients(), i + 1);
+    }
+}
+
+/* What they cost the server is as its architecture says: a child or a thread each, or nothing but a
+ * descriptor. */
+static void serve_a_crowd(int size, const char *workers)
+{
+    start_for(size, workers);
+    int before = count_descriptors(server_pid);
+    come_in();
+    if (server_is_loop())
+        check(count_descriptors(server_pid) == before + size && count_workers() == 0,
+              "%d descriptors, %d before", count_descriptors(server_pid), before);
+    else
+        wait_until(count_workers() == size, SOON_MS, "workers: %d", count_workers());
+    for (int i = 0; i < size; i++)
+        ask_for_page(i);
+    hear_everybody();
+    check(count_clients() == size, "kept are %d", count_clients());
+    break_up();
+}
+
+static void two_thousand_idle_clients_are_kept_and_served(void)
+{
+    serve_a_crowd(as_many_as(2000, 200), "2100");
+}
+AGAINST(forking, two_thousand_idle_clients_are_kept_and_served)
+
+static void fifteen_thousand_idle_clients_are_kept_and_served(void)
+{
+    serve_a_crowd(as_many_as(15000, 1500), NULL);
+}
+AGAINST(threading, fifteen_thousand_idle_clients_are_kept_and_served)
+AGAINST(poll, fifteen_thousand_idle_clients_are_kept_and_served)
+AGAINST(epoll, fifteen_thousand_idle_clients_are_kept_and_served)
+
+/* ---- more than there are workers ----------------------------------------------------------- */
+
+/* All connect and ask at once. The backlog has room for those who wait; each is served when its
+ * turn has come, and kept by nobody for whom another waits. */
+static void two_thousand_clients_get_a_page_from_fewer_workers(void)
+{
+    start_for(as_many_as(2000, 500), NULL);
+    for (int i = 0; i < crowd_size; i++) {
+        crowd[i] = dial();
+        ask_for_page(i);
+    }
+    hear_everybody();
+    break_up();
+}
+AGAINST(iterative, two_thousand_clients_get_a_page_from_fewer_workers)
+AGAINST(preforking, two_thousand_clients_get_a_page_from_fewer_workers)
+AGAINST(prethreading, two_thousand_clients_get_a_page_from_fewer_workers)
