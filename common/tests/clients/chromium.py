@@ -7,7 +7,6 @@ socket. Nothing is ever waited for by sleeping: the browser says when a page has
 https://chromedevtools.github.io/devtools-protocol/
 """
 
-import base64
 import json
 import os
 import shutil
@@ -36,7 +35,7 @@ class Chromium:
             options.append("--no-sandbox")  # it has none for root
         self._log = os.path.join(FOLDER, "chromium.err")
         self._pipe, its_end = socket.socketpair()
-        self._pipe.settimeout(patience(SOON_SECONDS))
+        self._pipe.settimeout(2 * patience(SOON_SECONDS))  # until() waits for as long as that
         with its_end, open(self._log, "wb") as log:
             processes.start(["sh", "-c", SHELL, "sh", program, *options], stdin=its_end,
                             stdout=its_end, stderr=log, env=ENVIRONMENT)
@@ -105,9 +104,6 @@ class Page:
     def open(self, url):
         self._until_loaded("Page.navigate", url=url)
 
-    def reload(self):
-        self._until_loaded("Page.reload")
-
     def value(self, script):
         """What a script comes to; of a promise, what it is kept with."""
         result = self._call("Runtime.evaluate", expression=script, awaitPromise=True,
@@ -135,23 +131,8 @@ class Page:
         self._call("Input.insertText", text=text)
 
     def click(self, selector):
-        """Presses and releases the mouse there, and waits until another page has loaded."""
-        x, y = self.value("""(() => {
-            const element = document.querySelector('%s');
-            element.scrollIntoView({block: 'center', behavior: 'instant'});
-            const box = element.getBoundingClientRect();
-            return [box.x + box.width / 2, box.y + box.height / 2];
-        })()""" % selector)
-        mouse = {"x": x, "y": y, "button": "left", "clickCount": 1}
-        self._call("Input.dispatchMouseEvent", type="mousePressed", **mouse)
-        self._until_loaded("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
-
-    def press_enter(self, selector):
-        """As with the keyboard: what is there has the focus, and hears the key."""
-        self.value("document.querySelector('%s').focus()" % selector)
-        for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r",
-                       windowsVirtualKeyCode=13)
+        """And waits until another page has loaded."""
+        self._until_loaded("Runtime.evaluate", expression="document.querySelector('%s').click()" % selector)
 
     def without_scripts(self):
         self._call("Emulation.setScriptExecutionDisabled", value=True)
@@ -168,18 +149,3 @@ class Page:
     def resize(self, width, height):
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=width < 600)
-
-    def prefer(self, scheme):
-        self._call("Emulation.setEmulatedMedia",
-                   features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def save_screenshot(self, path, whole=False):
-        """What is seen; or the whole page, down to its end."""
-        image = self._call("Page.captureScreenshot", format="png",
-                           captureBeyondViewport=whole, **self._whole() if whole else {})["data"]
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(image))
-
-    def _whole(self):
-        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
-        return {"clip": {**size, "scale": 1}}

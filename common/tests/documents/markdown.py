@@ -13,7 +13,7 @@ Block = collections.namedtuple("Block", "line info lines")  # line: of the first
 Span = collections.namedtuple("Span", "line text")
 Link = collections.namedtuple("Link", "line target")
 
-FENCE = re.compile(r"( *)(`{3,}|~{3,})\s*([^`]*)$")
+FENCED = re.compile(r"^( *)(`{3,}|~{3,}) *([^`\n]*)\n(.*?)^ *\2[`~]* *$", re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"(?: {4}|\t)(.*)")
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d+[.)])\s")
 HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)\s*#*$")
@@ -31,8 +31,11 @@ class Document:
     def __init__(self, path, text):
         self.path = path  # from the top of the project
         self.lines = text.split("\n")
-        self.blocks, self.indented = [], []  # Blocks; the indented ones have no info
-        prose = self._take_blocks(self.lines)
+        self.blocks = [Block(line_of(text, found.start()) + 1, found[3].strip(),
+                             re.sub("(?m)^ {0,%d}" % len(found[1]), "", found[4]).split("\n")[:-1])
+                       for found in FENCED.finditer(text)]
+        self.indented = []  # Blocks without info
+        prose = self._take_indented(FENCED.sub(blank, text))
         self.prose = prose = COMMENT.sub(blank, prose)
         self.spans = [Span(line_of(prose, found.start(2)), " ".join(found.group(2).split()))
                       for found in SPAN.finditer(prose)]
@@ -41,33 +44,18 @@ class Document:
         self.links = sorted(Link(line_of(prose, found.start(1)), found.group(1))
                             for pattern in LINKS for found in pattern.finditer(prose))
 
-    def _take_blocks(self, lines):
-        """Takes the blocks out. Returns the rest, with an empty line for each line taken."""
-        prose, fence, block = [], None, None
-        in_list, may_begin = False, True  # may an indented block begin here?
-        for number, line in enumerate(lines, 1):
-            found = FENCE.match(line)
-            if fence:
-                if found and found.group(2).startswith(fence.group(2)) and not found.group(3):
-                    fence = None
-                else:
-                    indent = min(len(fence.group(1)), len(line) - len(line.lstrip(" ")))
-                    block.lines.append(line[indent:])
-                prose.append("")
-                continue
-            if found:
-                fence, block = found, Block(number + 1, found.group(3).strip(), [])
-                self.blocks.append(block)
-                prose.append("")
-                continue
+    def _take_indented(self, text):
+        """Takes them out. Returns the rest, with an empty line for each line taken."""
+        prose, in_list, may_begin = [], False, True
+        for number, line in enumerate(text.split("\n"), 1):
             found = INDENTED.match(line)
-            if found and may_begin and not in_list:
-                self.indented.append(Block(number, "", [found.group(1)]))
-                prose.append("")
-                continue
-            may_begin = not line.strip()
-            if line.strip() and not line.startswith(" "):
-                in_list = bool(LIST_ITEM.match(line))
+            if found and found[1].strip() and may_begin and not in_list:
+                self.indented.append(Block(number, "", [found[1]]))
+                line = ""
+            else:
+                may_begin = not line.strip()
+                if line.strip() and not line.startswith(" "):
+                    in_list = bool(LIST_ITEM.match(line))
             prose.append(line)
         return "\n".join(prose)
 

@@ -4,13 +4,17 @@ Each is asked of the thing itself, once: the folder, `make --print-data-base`, t
 """
 
 import functools
-import glob
 import os
 import re
 import subprocess
 
 NOT_OURS = {".git", ".mine", "build", "__pycache__"}
 COPIED = os.path.join("public", "book")  # by `make book`
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 class NotBuilt(Exception):
@@ -40,20 +44,13 @@ class Project:
         return sorted(path for path in self.files if path.endswith(".md"))
 
     def text(self, path):
-        with open(os.path.join(self.top, path), encoding="utf-8") as file:
-            return file.read()
+        return read(os.path.join(self.top, path))
 
     def exists(self, path):
         """Is there such a file or folder of ours? With a slash at its end it must be a folder."""
         name = os.path.normpath(path)
         is_folder = name == "." or any(each.startswith(name + "/") for each in self.files)
         return is_folder or name in self.files and not path.endswith("/")
-
-    def matching(self, patterns):
-        """Our files that a shell would put in the place of these."""
-        found = (path for pattern in patterns
-                 for path in glob.glob(os.path.join(glob.escape(self.top), pattern)))
-        return sorted(self.files.intersection(os.path.relpath(path, self.top) for path in found))
 
     @functools.cached_property
     def targets(self):
