@@ -1,0 +1,59 @@
+"""top: where the project's things lie, and how make brings them.
+
+The modules of this folder are shared by the exercises, the tests and the load tests. Each of these adds the
+folder to sys.path. They start the servers and a Redis, speak HTTP to them, and look at them from outside:
+
+    processes   starts a process, and ends it, however we end
+    servers     one of the seven, or another program, from its banner to its end
+    redis       a Redis for us alone, and one that is far away
+    client      a client that says exactly what it is told to, and may be held
+    waiting     waits for an event, with a limit that allows for a busy machine
+    proc        a process as the kernel sees it: /proc, and sockets
+    calls       its system calls, as strace writes them down
+"""
+
+import os
+import re
+import subprocess
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
+PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's objects and programs
+IN_PLACE = PLAIN == os.path.join(TOP, "build/plain")  # not so with make's OUT=
+SERVERS = TOP if IN_PLACE else PLAIN
+NAMES = ["iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll"]
+
+
+class Trouble(Exception):
+    """Why something could not be done, in words for the user."""
+
+
+class Lacking(Trouble):
+    """It takes something that this machine does not have."""
+
+
+def path_of(name, top=SERVERS):
+    """Where `make all` puts one of the seven."""
+    return os.path.join(top, name)
+
+
+def make(target, san="", anew=()):
+    """Builds what make knows by that name, if it is not there or too old. Returns its path. `anew`: files
+    that make shall take for new, whatever their dates say. Trouble, with the compiler's words, if that
+    fails; Lacking, if a library is not there."""
+    make_prints("-j%d" % (os.cpu_count() or 1), *("--what-if=" + path for path in anew), "SAN=" + san, target)
+    return os.path.join(TOP, target)
+
+
+def make_prints(*words):
+    """What make prints with these words."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}  # of the make around us
+    done = subprocess.run(["make", "--no-print-directory", "-s", *words], cwd=TOP, env=environment,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding="utf-8", errors="replace", check=False)
+    lacking = re.search(r"^skipped: (.*)$|(cannot find \S*[at]san.*)", done.stdout, re.MULTILINE)
+    if done.returncode and lacking:
+        raise Lacking(lacking.group(1) or lacking.group(2))
+    if done.returncode:
+        raise Trouble(done.stdout.strip() or "make %s: status %d" % (words[-1], done.returncode))
+    return done.stdout.strip()
