@@ -1,7 +1,9 @@
 /* floor: the least a web server can do. Its figures are the practical limit of the machine and of
  * the load generator. A server that comes near them has little left to gain.
  *
- *     floor [--port N] [--bind ADDRESS] [--body BYTES | --file PATH]
+ *     floor ADDRESS LETTERS
+ *
+ * ADDRESS is one of IPv4. It prints its port.
  *
  * Chapter 7 with everything else left out. Every request gets the same bytes, which are made before
  * the first client comes. A request costs one recv(), one send(), and its share of an epoll_wait().
@@ -15,8 +17,8 @@
  *
  * If several clients come and go, the floor naps before each round. The load generator is busy all
  * the time, and to wake a sleeping process costs it some microseconds. If it had to wake the floor
- * for every connection, it would get less done than with a server that is kept awake by its work
- * (README, "Who wakes the server"). A nap ends by itself.
+ * for every connection, it would get less done than with a server that is kept awake by its work. A
+ * nap ends by itself.
  *
  * It is for measuring only: there are no deadlines, a client that does not read is cut off, and
  * without a free descriptor it spins until there is one.
@@ -25,9 +27,9 @@
  */
 #include <arpa/inet.h>
 #include <err.h>
-#include <getopt.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,83 +105,44 @@ _Noreturn static void serve(int listener)
     }
 }
 
-static void make_answer(struct answer *answer, const char *connection, const char *body,
-                        size_t size)
+static void make_answer(struct answer *answer, const char *connection, size_t size)
 {
     int head = snprintf(answer->bytes, MOST_HEAD,
                         "HTTP/1.1 200 OK\r\nServer: floor\r\nConnection: %s\r\n"
                         "Content-Type: text/html\r\nContent-Length: %zu\r\n\r\n",
                         connection, size);
-    memcpy(answer->bytes + head, body, size);
+    memset(answer->bytes + head, 'x', size);
     answer->size = (size_t)head + size;
 }
 
-static int open_listener(const char *address, unsigned long port)
+static int open_listener(const char *address)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((in_port_t)port)};
+    struct sockaddr_in here = {.sin_family = AF_INET};
     socklen_t size = sizeof(here);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* clients inherit it */
     if (!inet_aton(address, &here.sin_addr))
-        errx(2, "--bind '%s': an IPv4 address", address);
+        errx(2, "'%s': an IPv4 address", address);
     if (bind(listener, (struct sockaddr *)&here, size) < 0 || listen(listener, BACKLOG) < 0 ||
         getsockname(listener, (struct sockaddr *)&here, &size) < 0)
-        err(1, "%s:%lu", address, port);
+        err(1, "%s", address);
     printf("floor: listening on http://%s:%d\n", address, ntohs(here.sin_port));
     fflush(stdout);
     return listener;
 }
 
-static unsigned long number(const char *text, unsigned long most)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-    if (end == text || *end || value > most)
-        errx(2, "'%s': a number up to %lu", text, most);
-    return value;
-}
-
-static size_t read_file(const char *path, char *body)
-{
-    FILE *file = fopen(path, "r");
-    size_t size = file ? fread(body, 1, MOST_BODY, file) : 0;
-    if (!file || ferror(file) || fgetc(file) != EOF)
-        err(1, "%s, of up to %d bytes", path, MOST_BODY);
-    fclose(file);
-    return size;
-}
-
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"port", 1, NULL, 'p'},
-                                            {"bind", 1, NULL, 'a'},
-                                            {"body", 1, NULL, 'b'},
-                                            {"file", 1, NULL, 'f'},
-                                            {0}};
-    static char body[MOST_BODY];
-    const char *address = "127.0.0.1";
-    unsigned long port = 0;
-    size_t size = 600;
+    size_t size = argc == 3 ? strtoul(argv[2], NULL, 10) : SIZE_MAX;
 
-    memset(body, 'x', sizeof(body));
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        if (option == 'p')
-            port = number(optarg, 65535);
-        else if (option == 'a')
-            address = optarg;
-        else if (option == 'b')
-            size = number(optarg, MOST_BODY);
-        else if (option == 'f')
-            size = read_file(optarg, body);
-        else
-            return 2;
-    make_answer(&kept, "keep-alive", body, size);
-    make_answer(&closed, "close", body, size);
+    if (size > MOST_BODY)
+        errx(2, "Usage: floor ADDRESS LETTERS, %d at most", MOST_BODY);
+    make_answer(&kept, "keep-alive", size);
+    make_answer(&closed, "close", size);
 
     epoll = epoll_create1(0);
-    int listener = open_listener(address, port);
+    int listener = open_listener(argv[1]);
     watch(listener);
     serve(listener);
 }

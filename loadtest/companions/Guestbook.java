@@ -27,11 +27,11 @@ public class Guestbook {
         redis.ask("INCR guestbook:visitors");
         String visitors = redis.ask("GET guestbook:visitors").get(0);
         List<String> found = redis.ask("LRANGE guestbook:entries -21 -1"); // the last one is the newest
-        List<Map<String, String>> entries = new ArrayList<>();
+        List<Map<String, Object>> entries = new ArrayList<>();
         for (int at = found.size() - 1; at >= 0 && entries.size() < 20; at--) {
             String[] part = found.get(at).split("\n", 3);
             entries.add(Map.of("time", part[0], "day", part[0].substring(0, 10),
-                "clock", part[0].substring(11, 16), "name", part[1], "remarks", part[2]));
+                "clock", part[0].substring(11, 16), "signed", true, "name", part[1], "remarks", part[2]));
         }
         Work.compute();
         return Map.of("server", "java", "page", "1", "counted", true, "entries", entries,
@@ -42,8 +42,7 @@ public class Guestbook {
     public static void main(String[] words) throws Exception {
         List<String> options = List.of(words);
         Redis redis = Redis.at(options.get(options.indexOf("--redis") + 1));
-        String template = Files.readString(Path.of("templates/guestbook/index.html")) // without comments
-            .replaceAll("(?m)^[ \\t]*(?:\\{\\{!.*|(\\{\\{[#/]\\w+}}))[ \\t]*\\n", "$1");
+        String template = Files.readString(Path.of("templates/guestbook/index.html")).replaceAll("\\{\\{!.*?}}", "");
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1",
             Integer.parseInt(options.get(options.indexOf("--port") + 1))), 1024);
         server.setExecutor(options.contains("--virtual")

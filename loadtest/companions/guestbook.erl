@@ -56,5 +56,5 @@ page(Redis, Template) ->
 shown(Entry) ->
     [Time, Rest] = binary:split(Entry, <<"\n">>),
     [Name, Remarks] = binary:split(Rest, <<"\n">>),
-    #{"time" => Time, "day" => binary:part(Time, 0, 10), "clock" => binary:part(Time, 11, 5),
+    #{"signed" => true, "time" => Time, "day" => binary:part(Time, 0, 10), "clock" => binary:part(Time, 11, 5),
       "name" => Name, "remarks" => Remarks}.

@@ -20,7 +20,7 @@ func guestbook(conn redis.Conn) map[string]any {
 	var entries []map[string]string
 	for i := len(found) - 1; i >= 0 && len(entries) < 20; i-- {
 		e := strings.SplitN(found[i], "\n", 3)
-		entries = append(entries, map[string]string{"time": e[0], "day": e[0][:10], "clock": e[0][11:16], "name": e[1], "remarks": e[2]})
+		entries = append(entries, map[string]string{"signed": "yes", "time": e[0], "day": e[0][:10], "clock": e[0][11:16], "name": e[1], "remarks": e[2]})
 	}
 	for i := len(visitors) - 3; i > 0; i -= 3 {
 		visitors = visitors[:i] + "," + visitors[i:]
@@ -38,8 +38,8 @@ func main() {
 		log.Fatal(err)
 	}
 	for _, word := range [][2]string{ // the template is written in Mustache: what html/template says for it
-		{`(?m)^[ \t]*(\{\{[#/!][^}]*\}\})[ \t]*\n`, "$1"}, {`\{\{!.*?\}\}`, ""}, {`\{\{(\w+)\}\}`, "{{.$1}}"},
-		{`\{\{#entries\}\}`, "{{range .entries}}"}, {`\{\{#(\w+)\}\}`, "{{if .$1}}"}, {`\{\{/\w+\}\}`, "{{end}}"},
+		{`\{\{!.*?\}\}`, ""}, {`\{\{(\w+)\}\}`, "{{.$1}}"}, {`\{\{#entries\}\}`, "{{range .entries}}"},
+		{`\{\{#(\w+)\}\}`, "{{if .$1}}"}, {`\{\{/\w+\}\}`, "{{end}}"},
 	} {
 		text = regexp.MustCompile(word[0]).ReplaceAll(text, []byte(word[1]))
 	}

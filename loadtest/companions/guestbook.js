@@ -30,7 +30,7 @@ async function guestbook() {
   const entries = found.slice(-20).reverse().map((entry) => {
     const [time, name, ...remarks] = entry.split('\n');
     return {
-      time, name, remarks: remarks.join('\n'), day: time.slice(0, 10), clock: time.slice(11, 16),
+      signed: true, time, name, remarks: remarks.join('\n'), day: time.slice(0, 10), clock: time.slice(11, 16),
     };
   });
   compute();

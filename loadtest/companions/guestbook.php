@@ -5,7 +5,6 @@ declare(strict_types=1);
 
 // The project's template is written in Mustache: a comment, a section with a name, or a name alone.
 const TAG = '~\{\{(?:!.*?|#(\w+)\}\}(.*?)\{\{/\1|(\w+))\}\}~s';
-const ALONE = '~^[ \t]*(\{\{[#/!][^}]*\}\})[ \t]*\n~m'; // leaves no empty line
 
 function render(string $text, array $values): string
 {
@@ -18,7 +17,7 @@ function render(string $text, array $values): string
 function shown(string $entry): array
 {
     [$time, $name, $remarks] = explode("\n", $entry, 3);
-    return ['time' => $time, 'day' => substr($time, 0, 10), 'clock' => substr($time, 11, 5),
+    return ['signed' => [[]], 'time' => $time, 'day' => substr($time, 0, 10), 'clock' => substr($time, 11, 5),
             'name' => $name, 'remarks' => $remarks];
 }
 
@@ -40,7 +39,7 @@ $found = $redis->lRange('guestbook:entries', -21, -1); // the last one is the ne
 for ($end = spent() + (int) getenv('WORK_US'); spent() < $end;); // as with --work of the seven
 
 $template = file_get_contents(__DIR__ . '/../../templates/guestbook/index.html');
-$page = render(preg_replace(ALONE, '$1', $template), [
+$page = render($template, [
     'server' => 'php', 'page' => '1', 'counted' => [[]],
     'visitors' => number_format((int) $visitors),
     'entries' => array_map('shown', array_reverse(array_slice($found, -20))),

@@ -11,10 +11,9 @@ Encoding.default_external = Encoding::UTF_8
 class Guestbook
   # The project's template is written in Mustache: a comment, a section with a name, or a name alone.
   TAG = %r{\{\{(?:!.*?|#(\w+)\}\}(.*?)\{\{/\1|(\w+))\}\}}m
-  ALONE = %r{^[ \t]*(\{\{[#/!][^\}]*\}\})[ \t]*\n} # leaves no empty line
 
   def initialize
-    @template = File.read("templates/guestbook/index.html").gsub(ALONE, '\1')
+    @template = File.read("templates/guestbook/index.html")
     @redis = ConnectionPool.new(size: 5) { Redis.new(url: ENV.fetch("REDIS_URL")) }
   end
 
@@ -53,7 +52,7 @@ class Guestbook
 
   def shown(entry)
     time, name, remarks = entry.split("\n", 3)
-    { "time" => time, "day" => time[0, 10], "clock" => time[11, 5], "name" => name, "remarks" => remarks }
+    { "signed" => [{}], "time" => time, "day" => time[0, 10], "clock" => time[11, 5], "name" => name, "remarks" => remarks }
   end
 end
 

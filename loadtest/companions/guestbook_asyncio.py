@@ -16,7 +16,6 @@ from aiohttp import web
 
 # The project's template is written in Mustache: a comment, a section with a name, or a name alone.
 TAG = re.compile(r"\{\{(?:!.*?|#(\w+)\}\}(.*?)\{\{/\1|(\w+))\}\}", re.DOTALL)
-ALONE = re.compile(r"^[ \t]*(\{\{[#/!][^}]*\}\})[ \t]*\n", re.MULTILINE)  # leaves no empty line
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, required=True)
@@ -24,7 +23,7 @@ parser.add_argument("--redis", required=True)
 options = parser.parse_args()
 store = redis.asyncio.Redis.from_url("redis://" + options.redis, decode_responses=True)
 with open("templates/guestbook/index.html", encoding="utf-8") as file:
-    template = ALONE.sub(r"\1", file.read())
+    template = file.read()
 
 
 def render(text, values):
@@ -34,7 +33,7 @@ def render(text, values):
 
 def shown(entry):
     time, name, remarks = entry.split("\n", 2)
-    return {"time": time, "day": time[:10], "clock": time[11:16], "name": name, "remarks": remarks}
+    return {"signed": [{}], "time": time, "day": time[:10], "clock": time[11:16], "name": name, "remarks": remarks}
 
 
 def compute():

@@ -1,13 +1,23 @@
 """What the load tests share. One idea a file, which its first line says:
 
-- subjects/    what is measured, and where it runs: the seven, peers, Redis, its relay, the lab
-- generators/  what loads it: ab, wrk, httperf, h2load, curl
-- measuring/   what is seen meanwhile: processes, cores, memory, system calls
-- reporting/   what it comes to: tables, charts, a page
-- seeing/      swim lanes, for xray
-- here         one engine for all experiments: experiment, run, cells, rounds
+- engine, cells, rows    one engine for all experiments: its options and order, a measurement, the tables
+- subjects/              what is measured, and where it runs: the seven, peers, companions, other machines
+- generators/            what loads it: ab, wrk, h2load, curl
+- measuring/             what is seen meanwhile: processes, cores, memory, system calls
+- reporting/             what it comes to: tables, charts, a page
+- seeing/                swim lanes, for xray and which
+
+Processes, servers, Redis and strace are those of common/tools/lib, which is on the path behind this.
 """
 
+import contextlib
+import os
+import sys
 
-class Trouble(Exception):
-    """Why something could not be measured, in words for the report."""
+sys.path.insert(1, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../common/tools/lib")))
+
+from top import Trouble  # for the others of this package
+
+for each in (sys.stdout, sys.stderr):  # a terminal may know no "≥" or "µ": it shows a "?"
+    with contextlib.suppress(AttributeError):
+        each.reconfigure(errors="replace")

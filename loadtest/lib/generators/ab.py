@@ -6,19 +6,19 @@ README.md lists the traps of all load generators. To trust ab's figures one must
   and "exception". One that is closed without a single byte is complete, and not failed: only Redis
   shows the difference.
 - With -l a page that is cut short counts like any other. Only the total of bytes shows it.
+- Of fewer than 50 requests it writes a 0 for the 99th of 100. It looks behind the end of its list.
 - It prints whole milliseconds. The file that it writes for -e has three decimals.
 - When it gives up it prints no report. The last line of its standard error says why.
 """
 
-import os
+import itertools
 import re
 
+import processes
 from lib import Trouble
 from lib.generators import load
-from lib.measuring import processes
 from lib.generators.load import Load
 
-STDOUT = "/dev/stdout"  # of another machine, whose files we do not have
 STALL_SECONDS = 10  # ab gives up if no client receives anything for so long
 MOST_REQUESTS = 2000000  # of a timed run, for which ab allocates memory
 
@@ -38,29 +38,19 @@ def command(url, clients, csv, requests=None, seconds=None, kept=False):
     if seconds is not None:
         words += ["-t", "%d" % max(1, round(seconds))]
     words += ["-n", str(requests or MOST_REQUESTS)]  # after -t, which sets it to 50,000
-    return words + (["-k"] if kept else []) + [url]
+    return [*words, *["-k"] * kept, url]
 
 
-def run(url, clients, place, save_as, *, requests=None, seconds=None, kept=False, limit=None,
-        meanwhile=None):
-    """Loads `url` from a place and the others it names, with one process for each core. Returns the
-    Load; what ab wrote stays in `save_as` with .txt, .err and .csv. Trouble if ab gave up, or took
-    more than `limit` seconds."""
-    ways = [way for way in (place, *place.others) for _ in way.cores or [0]][:clients]
-    files = ["%s%s.csv" % (save_as, "-%d" % number if number else "") for number in range(len(ways))]
-    for csv in filter(os.path.exists, files):
-        os.remove(csv)
-    jobs = [(way, command(url, few, STDOUT if way.guard else csv, some, seconds, kept))
-            for way, few, some, csv in zip(ways, load.shares(clients, len(ways)),
-                                           load.shares(requests or 0, len(ways)), files)]
-    try:
-        texts = load.run("ab", jobs, save_as, limit, meanwhile=meanwhile)
-    except Trouble as trouble:
-        done = re.search(r"Total of (\d+) requests completed", processes.printed(save_as + ".err")
-                         + processes.printed(save_as + ".txt"))
-        raise Trouble("%s, after %s requests" % (trouble, done.group(1) if done else "0")) from None
-    return load.together([parse(text, processes.printed(csv) if os.path.exists(csv) else text)
-                          for text, csv in zip(texts, files)])
+def run(url, clients, place, save_as, *, requests=None, seconds=None, limit=None, kept=False,
+        ended=lambda: None):
+    """Loads `url` from a place, with one process for each of its cores. Returns the Load; what ab wrote stays
+    in `save_as` with .txt, .err and .csv. Trouble if ab gave up, or took more than `limit` seconds."""
+    number = min(len(place.cores or [0]), clients)
+    files = ["%s%s.csv" % (save_as, "-%d" % each if each else "") for each in range(number)]
+    jobs = [command(url, few, csv, some, seconds, kept) for few, some, csv in zip(
+        load.shares(clients, number), load.shares(requests or 0, number), files)]
+    texts = load.run("ab", jobs, place.cores, save_as, limit, ended=ended)
+    return load.together([parse(text, processes.printed(csv)) for text, csv in zip(texts, files)])
 
 
 def parse(text, csv):
@@ -80,7 +70,6 @@ def parse(text, csv):
         seconds=number["seconds"],
         mean_ms=mean(percentiles + [longest]),
         percentiles={50: percentiles[50], 90: percentiles[90], 99: percentiles[99], 100: longest},
-        connects=True,
         content=int(number["content"]),
         times=tuple((ms, requests / 101) for ms in [*percentiles, longest]),
     )
@@ -111,4 +100,4 @@ def parse_percentiles(csv):
     rows = re.findall(r"^(\d+),([\d.]+)$", csv, re.MULTILINE)[:100]
     if [row[0] for row in rows] != [str(percent) for percent in range(100)]:
         raise Trouble("ab wrote no percentiles")
-    return [float(row[1]) for row in rows]
+    return list(itertools.accumulate((float(row[1]) for row in rows), max))

@@ -20,9 +20,6 @@ from lib.generators.load import Load
 # A line for each file.
 WRITE_OUT = r"%{exitcode}\t%{http_code}\t%{num_connects}\t%{size_download}\t%{time_total}\n"
 
-# curl's exit codes, in our words; see EXIT CODES in curl(1).
-KINDS = {7: "connect", 18: "length", 28: "time-out", 52: "reset", 55: "reset", 56: "reset"}
-
 
 def command(list_file):
     return ["curl", "--disable", "--silent", "--globoff", "--noproxy", "*", "--config", list_file]
@@ -35,13 +32,13 @@ def list_of(urls, timeout_seconds):
     return "\n".join(lines) + "\n"
 
 
-def run(urls, place, save_as, limit_seconds):
+def run(urls, place, save_as, limit_seconds, ended):
     """Fetches the addresses. Returns the Load; the list and what curl wrote stay in `save_as` with
     .list, .txt and .err."""
     with open(save_as + ".list", "w", encoding="utf-8") as file:
         file.write(list_of(urls, limit_seconds))
     # curl's own status is that of the last file
-    [text] = load.run("curl", [(place, command(save_as + ".list"))], save_as, limit_seconds, must_succeed=False)
+    [text] = load.run("curl", [command(save_as + ".list")], place.cores, save_as, limit_seconds, False, ended=ended)
     return parse(text, len(urls))
 
 
@@ -53,13 +50,11 @@ def parse(text, expected):
     good = [row for row in rows if not error_of(row)]
     seconds = sum(float(row[4]) for row in rows)
     return Load(requests=len(good), errors=dict(Counter(filter(None, map(error_of, rows)))),
-                seconds=seconds, mean_ms=1000 * seconds / expected, percentiles={}, connects=True,
+                seconds=seconds, mean_ms=1000 * seconds / expected, percentiles={},
                 content=sum(int(row[3]) for row in good),
                 connections=sum(int(row[2]) for row in rows))
 
 
 def error_of(row):
-    """What went wrong with a file, or None."""
-    if int(row[0]):
-        return KINDS.get(int(row[0]), "other")
-    return None if row[1].startswith("2") else "not 2xx"
+    """What went wrong with a file, or None. The output has curl's own number for it: see EXIT CODES in curl(1)."""
+    return "other" if int(row[0]) else None if row[1].startswith("2") else "not 2xx"

@@ -14,9 +14,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
+import processes
 from lib import Trouble
-from lib.measuring import processes
-from lib.measuring.machine import read
+from proc import read
 
 KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 
@@ -24,20 +24,14 @@ KINDS = ("connect", "reset", "time-out", "not 2xx", "length", "other")
 @dataclass(frozen=True)
 class Load:
     requests: int
-    errors: dict[str, int]  # by kind, of KINDS; only those that occurred
+    errors: dict[str, int]  # by kind, of KINDS
     seconds: float
     mean_ms: float  # the mean time of a request
     percentiles: dict[float, float]  # 50, 90, 99, 100: so many percent took at most so many ms
-    connects: bool  # is connecting a part of a request's time?
     content: int | None = None  # bytes of content that came; None: the generator does not say
     connections: int | None = None  # connections used; None: the generator does not say
     times: tuple = ()  # pairs of a time and how many requests took it, if it is known so well
-    in_time: int | None = None  # of an open loop: answered until the last was to be sent
-    connect_ms: float = 0.0  # of an open loop, the mean
-
-    def __post_init__(self):
-        occurred = {kind: count for kind, count in self.errors.items() if count}
-        object.__setattr__(self, "errors", occurred)
+    in_time: int | None = None  # of an open loop: answered soon after the moment intended
 
     @property
     def rate(self):
@@ -68,16 +62,16 @@ def together(loads):
         content=sum(load.content or 0 for load in loads))
 
 
-def percentile(times, percent):
-    """The shortest time within which so many percent were done; 0 if there is none. `times` are
-    sorted pairs, of a time and how often it was counted."""
-    wanted = percent / 100 * sum(count for _, count in times)
+def percentile(times, percent, lost=0):
+    """The shortest time within which so many percent were done; 0 if there is none. `times` are sorted pairs,
+    of a time and how often it was counted. Those that were lost have taken for ever."""
+    wanted = percent / 100 * (lost + sum(count for _, count in times))
     seen = 0
     for value, count in times:
         seen += count
         if seen >= wanted * (1 - 1e-12) and count > 0:
             return value
-    return 0
+    return math.inf if lost else 0
 
 
 def shares(number, parts):
@@ -85,23 +79,22 @@ def shares(number, parts):
     return [number // parts + (each < number % parts) for each in range(parts)]
 
 
-def run(name, jobs, save_as, limit=None, must_succeed=True, meanwhile=None):
-    """Runs a load generator, as one process for each of the jobs, which are pairs of a places.Place and a
-    command. The output is kept in `save_as` with .txt and .err, and a number if there are several.
-    Returns a list of what each printed. Trouble if one gives up, or takes more than `limit` seconds.
-    `meanwhile` is called with the processes when all have begun."""
+def run(name, jobs, cores, save_as, limit=None, must_succeed=True, meanwhile=None, ended=lambda: None):
+    """Runs a load generator on these cores, as one process for each of the jobs, which are commands. The
+    output is kept in `save_as` with .txt and .err, and a number if there are several. Returns a list of what
+    each printed. Trouble if one gives up, or takes more than `limit` seconds. `meanwhile` is called with the
+    processes when all have begun, and `ended` when all have ended, before anything is read."""
     paths = ["%s%s" % (save_as, "-%d" % number if number else "") for number in range(len(jobs))]
     with contextlib.ExitStack() as stack:
         started = []
-        for (place, words), path in zip(jobs, paths):
+        for words, path in zip(jobs, paths):
             out, err = (stack.enter_context(open(path + kind, "wb")) for kind in (".txt", ".err"))
-            stdin = subprocess.PIPE if place.guard else subprocess.DEVNULL  # whose end ends it there
-            started.append(processes.start(place.generator(words), jobs[0][0].cores, stdin=stdin, stdout=out,
-                                           stderr=err))
+            started.append(processes.start(words, cores, stdin=subprocess.DEVNULL, stdout=out, stderr=err))
             stack.callback(processes.end, started[-1])
         if meanwhile:
             meanwhile(started)
         in_time = all([processes.wait(process, limit) for process in started])
+        ended()
         statuses = [processes.end(process) for process in started]
     if not in_time:
         raise Trouble("%s was not done after %g s" % (name, limit))
@@ -112,15 +105,11 @@ def run(name, jobs, save_as, limit=None, must_succeed=True, meanwhile=None):
     return printed
 
 
-def interrupt(started, limit=math.inf):
+def interrupt(started):
     """Asks them for their reports: SIGINT, again and again, because it may come before wrk sleeps."""
-    deadline = time.monotonic() + limit
-    for process in started:
-        if process.stdin:
-            process.stdin.close()  # there.load() does the rest
-    while not all(map(processes.has_ended, started)) and time.monotonic() < deadline:
+    while not all(map(processes.has_ended, started)):
         for process in started:
-            if not process.stdin and _catches_sigint(process):
+            if _catches_sigint(process):
                 os.kill(process.pid, signal.SIGINT)
         time.sleep(0.02)
 

@@ -8,7 +8,7 @@ README.md lists the traps of all load generators. To trust wrk's figures one mus
 - A connection that is refused is counted once and never tried again.
 - It runs for whole seconds. Up to 0.1 s more is in the length that it reports.
 - A response whose end is the end of its connection, without Content-Length, counts as a read error
-  and as a response. One with "Connection: close" and a length is right: wrk opens another
+  and as a response: use ab for such a server. One with "Connection: close" and a length is right: wrk opens another
   connection.
 """
 
@@ -16,7 +16,6 @@ import bisect
 import itertools
 import json
 import os
-from dataclasses import replace
 
 from lib import Trouble
 from lib.generators import load
@@ -24,7 +23,7 @@ from lib.measuring import machine
 from lib.generators.load import Load
 
 SCRIPT = os.path.join(machine.TOP, "loadtest", "lib", "generators", "wrk.lua")
-TIMEOUT_SECONDS = 30  # longer than it may take until every client has been answered once
+TIMEOUT_SECONDS = 30  # longer than any client should have to wait
 GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
 PERCENTAGES = (50, 90, 99, 100)
 
@@ -35,15 +34,13 @@ def command(url, clients, seconds, threads=1):
             "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
-def run(url, clients, seconds, place, save_as, meanwhile=None):
-    """Asks for `url` for so long on so many connections, from a place and the others it names, with a
-    thread for each core. Returns the Load. wrk's output is kept in `save_as` with .txt and .err.
-    Trouble if wrk gave up. `meanwhile` may end it early, by load.interrupt()."""
-    ways = [place, *place.others][:clients]
-    shares = load.shares(clients, len(ways))
-    jobs = [(way, command(url, few, seconds, len(way.cores or [0]))) for way, few in zip(ways, shares)]
-    texts = load.run("wrk", jobs, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile)
-    return replace(load.together(list(map(parse, texts, shares))), times=())
+def run(url, clients, seconds, place, save_as, meanwhile=None, ended=lambda: None):
+    """Asks for `url` for so long on so many connections, with a thread for each core of the place. Returns
+    the Load. wrk's output is kept in `save_as` with .txt and .err. Trouble if wrk gave up. `meanwhile` may
+    end it early, by load.interrupt()."""
+    words = command(url, clients, seconds, len(place.cores or [0]))
+    [text] = load.run("wrk", [words], place.cores, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile, ended=ended)
+    return parse(text, clients)
 
 
 def parse(text, clients):
@@ -59,10 +56,8 @@ def parse(text, clients):
         errors=errors,
         seconds=report["microseconds"] / 1e6,
         mean_ms=mean(times) / 1000,
-        percentiles={percent: load.percentile(times, percent) / 1000
+        percentiles={percent: load.percentile(times, percent, sum(errors.values())) / 1000
                      for percent in PERCENTAGES if times},
-        connects=False,
-        times=tuple((value / 1000, count) for value, count in times),
     )
 
 

@@ -16,8 +16,10 @@ import select
 import time
 from typing import NamedTuple
 
+import proc
 from lib import Trouble
 from lib.measuring import meter, web
+from proc import kib, read
 
 FIGURES = ["pss", "stacks", "tables"]
 FIRST = 20  # clients before it begins
@@ -91,14 +93,14 @@ def is_open(client):
 def look(pid):
     """FIGURES of the server whose first process is `pid`, in bytes."""
     pids = meter.Tree(pid).pids()
-    threads = sum(stat.threads for stat in meter.everybody(pids=pids))
-    rollups, statuses = ([meter.read("/proc/%d/%s" % (pid, name)) for pid in pids]
+    threads = sum(stat.threads for stat in proc.everybody(pids))
+    rollups, statuses = ([read("/proc/%d/%s" % (pid, name)) for pid in pids]
                          for name in ("smaps_rollup", "status"))
     return {
-        "pss": sum(meter.kib(text, "Pss") or 0 for text in rollups),
-        "stacks": threads * stack_size(meter.read("/proc/meminfo"),
-                                       meter.read("/proc/loadavg")),
-        "tables": sum(meter.kib(text, "VmPTE") or 0 for text in statuses),
+        "pss": sum(kib(text, "Pss") or 0 for text in rollups),
+        "stacks": threads * stack_size(read("/proc/meminfo"),
+                                       read("/proc/loadavg")),
+        "tables": sum(kib(text, "VmPTE") or 0 for text in statuses),
     }
 
 
@@ -107,4 +109,4 @@ def stack_size(meminfo, loadavg):
     number of all threads. It is rounded to whole pages, a power of two, so that a thread that has
     just begun or ended does not matter."""
     threads = int(loadavg.split()[3].partition("/")[2])
-    return 2 ** round(math.log2(meter.kib(meminfo, "KernelStack") / threads))
+    return 2 ** round(math.log2(kib(meminfo, "KernelStack") / threads))

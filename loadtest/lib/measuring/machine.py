@@ -1,20 +1,19 @@
 """machine: cores to pin to, limits, and what a report must say of the machine."""
 
+import ast
 import glob
 import hashlib
 import os
 import platform
 import re
 import resource
-import subprocess
 from collections import namedtuple
 
 from lib import Trouble
+from proc import kib, read
+from processes import output_of
+from top import IN_PLACE, PLAIN, SERVERS, TOP
 
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's objects and programs
-IN_PLACE = PLAIN == os.path.join(TOP, "build/plain")  # not so with make's OUT=
-SERVERS = TOP if IN_PLACE else PLAIN
 BUILD = os.path.dirname(PLAIN) if IN_PLACE else PLAIN  # where a run leaves its results
 SPARE_DESCRIPTORS = 64  # descriptors that ab or a server needs besides its clients
 AB_MOST_CLIENTS = 20000  # ab refuses more
@@ -24,15 +23,15 @@ UNKNOWN = "unknown"
 Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
 
-def choose_cores(count=1, most=None):
+def choose_cores(count=1):
     """The first `count` cores for the server, the last for Redis, which is started once and stays,
-    and all between them for the load generator, `most` of them at most. If too few are left, these
+    and all between them for the load generator. If too few are left, these
     two share the last core, and if the server has all cores, all three do. On a single core nothing
     is pinned."""
     usable = usable_cores()
     if len(usable) < 2:
         return Cores((), (), ())
-    return Cores(tuple(usable[:count]), tuple(usable[count:-1][:most] or usable[-1:]),
+    return Cores(tuple(usable[:count]), tuple(usable[count:-1] or usable[-1:]),
                  (usable[-1],))
 
 
@@ -50,7 +49,8 @@ def usable_cores(listed=None):
     """The cores that we may use: one hardware thread of each, because two of them share its units;
     of the socket that has most of them, because another's memory is far away; and of the fastest
     kind only, if there are three of it. `listed`: what lscpu(1) says of each."""
-    rows = [line.split(",") for line in (listed or _lscpu()).splitlines() if line[:1].isdigit()]
+    told = listed or output_of(["lscpu", "-p=CPU,CORE,SOCKET,MAXMHZ"])
+    rows = [line.split(",") for line in told.splitlines() if line[:1].isdigit()]
     allowed = os.sched_getaffinity(0) if listed is None else {int(row[0]) for row in rows}
     cores = {}  # one of its threads, by socket and core
     for number, core, socket, speed in sorted(rows, key=lambda row: int(row[0])):
@@ -63,13 +63,6 @@ def usable_cores(listed=None):
     near = near if len(near) > 1 else list(cores.values())
     fast = [core for core in near if core[2] >= 0.95 * max(speed for *_, speed in near)]
     return sorted(number for number, *_ in (fast if len(fast) > 2 else near))
-
-
-def _lscpu():
-    try:
-        return output_of(["lscpu", "-p=CPU,CORE,SOCKET,MAXMHZ"])
-    except Trouble:  # in a container without it
-        return "".join("%d,%d,0,\n" % (core, core) for core in os.sched_getaffinity(0))
 
 
 def raise_descriptor_limit():
@@ -88,29 +81,59 @@ def why_not(clients, descriptors):
     return None
 
 
-def processor():
-    found = re.search(r"^model name\s*:\s*(.+)$", read("/proc/cpuinfo"), re.MULTILINE)
-    return found.group(1) if found else platform.machine()  # ARM has no such line
+def _groups():
+    """The folders of our control group and of those it is in, cgroups(7), where CPU time may be limited."""
+    for own in re.findall("^0::(.*)", read("/proc/self/cgroup"), re.MULTILINE):
+        while len(own) > 1:
+            yield "/sys/fs/cgroup" + own
+            own = os.path.dirname(own)
+        yield "/sys/fs/cgroup"  # in a container this is its own group
 
 
-def cores_text():
-    """How many cores we may use."""
-    count = len(os.sched_getaffinity(0))
-    return "1 core" if count == 1 else "%d cores" % count
+def quota():
+    """How many cores' time we may use; None: as many as there are."""
+    found = []
+    for group in _groups():
+        limit = re.match(r"(\d+) (\d+)", read(group + "/cpu.max"))
+        if limit:
+            found.append(int(limit[1]) / int(limit[2]))
+    return min(found, default=None)
+
+
+def throttled():
+    """In how many periods so far we, or whoever shares our limit, were stopped because it was used up."""
+    return sum(int(count) for group in _groups()
+               for count in re.findall(r"^nr_throttled (\d+)", read(group + "/cpu.stat"), re.MULTILINE))
 
 
 def environment():
     """A list of (name, value) that a reader needs to judge the figures."""
+    told = output_of(["env", "LC_ALL=C", "lscpu"])
+    memory, cores = kib(read("/proc/meminfo"), "MemTotal"), len(os.sched_getaffinity(0))
+    guards = re.findall(r"^Vulnerability ([^:]+):\s+Mitigation; ([^;\n]+)", told, re.MULTILINE)
+    limit = quota()
+
+    def lscpu(name):
+        found = re.search(r"^%s:\s*(.+)" % re.escape(name), told, re.MULTILINE)
+        return found[1] if found else UNKNOWN
+
     return [
-        ("processor", processor()),
-        ("cores", cores_text()),
+        ("processor", lscpu("Model name")),
+        ("cores", "%d core%s" % (cores, "s" * (cores > 1))),
+        ("limit of CPU time", "none" if limit is None else "%.2g cores (a container's, or a group's)" % limit),
         ("kernel", "%s %s" % (platform.system(), platform.release())),
-        *_speed(), *_built(read(os.path.join(SERVERS, "epoll"))),
+        ("governor", read(CPU + "cpu0/cpufreq/scaling_governor").strip() or UNKNOWN),
+        ("turbo", {"0": "on", "1": "off"}.get(read(CPU + "intel_pstate/no_turbo").strip(), UNKNOWN)),
+        ("threads a core", lscpu("Thread(s) per core")),
+        ("NUMA nodes", lscpu("NUMA node(s)")),
+        ("hypervisor", lscpu("Hypervisor vendor")),
+        ("mitigations", "; ".join("%s: %s" % guard for guard in guards) or UNKNOWN),
+        ("memory", "%.1f GiB" % (memory / 2**30) if memory else UNKNOWN),
+        ("compiler", _compiler(read(os.path.join(SERVERS, "epoll")))),
         ("load average", read("/proc/loadavg").strip()),
         ("descriptors", str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])),
-        ("somaxconn", read("/proc/sys/net/core/somaxconn").strip()),
-        ("ports", read("/proc/sys/net/ipv4/ip_local_port_range").strip()),
-        ("tcp_tw_reuse", read("/proc/sys/net/ipv4/tcp_tw_reuse").strip()),
+        *((name.rpartition("/")[2], read("/proc/sys/net/" + name).strip().replace("\t", " "))
+          for name in ("core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_tw_reuse")),
         ("ZeroHTTPd", _revision()),
         ("sources", sources()),
         ("measured by", measured_by()),
@@ -118,55 +141,10 @@ def environment():
     ]
 
 
-def _speed():
-    """What makes two machines with the same processor differ. Pairs."""
-    governors = _each(CPU + "cpu[0-9]*/cpufreq/scaling_governor")
-    turbo = _setting(CPU + "intel_pstate/no_turbo", "on", "off") or _setting(
-        CPU + "cpufreq/boost", "off", "on")
-    guards = ["%s: %s" % (os.path.basename(path), read(path).strip().split(";")[0])
-              for path in sorted(glob.glob(CPU + "vulnerabilities/*"))]
-    memory = re.search(r"^MemTotal:\s*(\d+)", read("/proc/meminfo"), re.MULTILINE)
-    nodes = len(glob.glob("/sys/devices/system/node/node[0-9]*"))
-    return [
-        ("governor", ", ".join(governors) or UNKNOWN),
-        ("turbo", turbo or UNKNOWN),
-        ("SMT", _setting(CPU + "smt/active", "off", "on") or UNKNOWN),
-        ("mitigations", "; ".join(each.replace("Mitigation: ", "") for each in guards
-                                  if "Not affected" not in each) or (
-                                      "none needed" if guards else UNKNOWN)),
-        ("hypervisor", _hypervisor()),
-        ("NUMA", "%d node%s" % (nodes, "s" * (nodes > 1)) if nodes else UNKNOWN),
-        ("memory", "%.1f GiB" % (int(memory[1]) / 2**20) if memory else UNKNOWN),
-    ]
-
-
-def _each(pattern):
-    """The different texts of some files of the kernel."""
-    return sorted({read(path).strip() for path in glob.glob(pattern)} - {""})
-
-
-def _setting(path, zero, one):
-    return {"0": zero, "1": one}.get(read(path).strip(), "")
-
-
-def _hypervisor():
-    try:
-        vendor = re.search(r"^Hypervisor vendor:\s*(.+)", output_of(["env", "LC_ALL=C", "lscpu"]),
-                           re.MULTILINE)
-    except Trouble:
-        vendor = None
-    flags = re.search(r"^flags\s*:(.*)", read("/proc/cpuinfo"), re.MULTILINE)  # ARM has none
-    return vendor[1] if vendor else "none" if flags and "hypervisor" not in flags[1] else UNKNOWN
-
-
-def _built(program):
-    """The compiler and its flags, as a compiled program itself names them (-g). Pairs."""
-    made = re.search(r"GNU C\d+ ([\d.]+) ([^\0]*)", program)
-    name = "gcc " + made[1] if made else "".join(re.findall(
-        r"[^\0]*?(clang version [\d.]+)", program)[:1])
-    flags = made[2] if made else UNKNOWN
-    return [("compiler", name or UNKNOWN),
-            ("flags", flags + " -D_FORTIFY_SOURCE" * bool(re.search(r"__\w+_chk\0", program)))]
+def _compiler(program):
+    """And its flags, as a program that it has made names them (-g)."""
+    found = re.search(r"GNU C\d+ [^\0]*|clang version [\d.]+", program)
+    return found[0] if found else UNKNOWN
 
 
 ARCHIVED = "$Format:%H$"  # `git archive` puts the commit in place of it
@@ -202,35 +180,16 @@ def sources():
 
 
 def measured_by():
-    """A fingerprint of the code that measures, without what only draws."""
+    """A fingerprint of the code that measures and computes, without what only draws or is said."""
     digest = hashlib.sha256()
-    for pattern in ("*", "generators/*", "measuring/*", "subjects/*"):
+    for pattern in ("*.py", "generators/*", "measuring/*.py", "subjects/*.py"):
         for path in sorted(glob.glob(os.path.join(TOP, "loadtest/lib", pattern))):
-            if path.endswith((".py", ".lua")):
+            if path.endswith(".py"):
+                tree = ast.parse(read(path))
+                for node in ast.walk(tree):
+                    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                        node.value.value = ""  # a docstring
+                digest.update(ast.dump(tree).encode())
+            elif path.endswith(".lua"):
                 digest.update(read(path).encode())
     return digest.hexdigest()[:12]
-
-
-def read(path):
-    """The text of a file of the kernel; "" if it is missing, or not readable for us."""
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def output_of(command, seconds=5, environment=None):
-    """Runs a short command and returns what it prints. Trouble if it fails."""
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=seconds, encoding="utf-8",
-                              errors="replace", check=False, env=environment)
-    except subprocess.TimeoutExpired as error:
-        raise Trouble("%s: no end within %g s" % (command[0], seconds)) from error
-    except OSError as error:
-        raise Trouble("%s: %s" % (command[0], error)) from error
-    if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise Trouble("%s: %s" % (command[0], last[0] if last else "status %d" % done.returncode))
-    return done.stdout.strip()

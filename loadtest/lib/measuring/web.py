@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 from urllib.parse import urlsplit
 
 from lib import Trouble
@@ -22,9 +23,13 @@ def connected(url, path):
         connection.close()
 
 
-def fetch(url, path, method="GET"):
+def fetch(url, path):
     """Status and body of one response, over a connection of its own."""
     with connected(url, path) as connection:
-        connection.request(method, path, headers={"Connection": "close"})
+        connection.request("GET", path, headers={"Connection": "close"})
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+
+def file_of(root, path):
+    return os.path.join(root, "public", path.lstrip("/"))

@@ -4,9 +4,8 @@
     watched.between(begin, end)                 -> the same, of that time
 
 Descriptors are followed, not asked for: what accept() returned is a client, what was connected to
-the address of Redis is Redis, a child of fork() begins with all that its parent has, and a process
-may hand a descriptor to another. So a recv() is known to wait for a client's bytes, and a read() for
-Redis.
+the address of Redis is Redis, and a child of fork() begins with all that its parent has. So a recv()
+is known to wait for a client's bytes, and a read() for Redis.
 
 Between two calls a thread is running, or ready and waiting for a core. The record cannot tell
 which.
@@ -17,7 +16,16 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from lib.seeing import trace
+from calls import Call
+
+# What may wait, what makes a process or thread, and what makes or ends a descriptor. A pattern,
+# since not every architecture has every call: on arm64 there are only ppoll and epoll_pwait. What
+# works and does not wait, like madvise() of Go and Java, is left out: there a thread is running.
+TRACED = ("accept4?|connect|recv(from|msg|mmsg)?|send(to|msg|mmsg|file|file64)?|readv?|writev?"
+          "|p?poll|_?(new)?select|pselect6|epoll_(create1?|ctl|p?wait2?)|v?fork|clone3?"
+          "|exit(_group)?|futex|wait4|waitid|rt_sig(timedwait|suspend)|pause|flock|semop"
+          "|(clock_)?nanosleep|sched_yield|ioctl"
+          "|io_uring_enter|close|dup[23]?|fcntl|socket(pair)?|pipe2?|listen|signalfd4?|eventfd2?")
 
 # What a call may wait for. Only the picture knows a colour.
 ARRIVAL, BYTES, ROOM, REDIS = "arrival", "bytes", "room", "redis"
@@ -40,7 +48,6 @@ AT_ONCE = re.compile(r"WNOHANG|MSG_DONTWAIT|FUTEX_WAKE|_REQUEUE|tv_sec=0, tv_n?u
 POLLS = re.compile(r"p?poll|p?select6?|_?(new)?select|epoll_p?wait2?")
 POLLED = re.compile(r"\bfd=(\d+), events|\[(\d+(?: \d+)*)\]")  # poll()'s; those of select()
 IDLE = {ARRIVAL, REDIS, OTHERS}  # what an event loop without clients waits for
-HANDED = re.compile(r"cmsg_type=SCM_RIGHTS, cmsg_data=\[(\d+)\]")  # Node's cluster does it
 CLIENT = re.compile(r"Host: client-([A-Z])")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -81,7 +88,7 @@ class Bar(NamedTuple):
     kind: str | None  # None: it does not wait
     awaits: tuple[Thing, ...]
     serves: tuple[Client, ...]  # its thread, meanwhile
-    call: trace.Call
+    call: Call
     thing: Thing  # that the call is about: its first argument, if that is a descriptor
 
 
@@ -94,7 +101,6 @@ class Lane:
     born: float
     name: str = ""  # "process", "child 1", "thread 2"
     died: float | None = None
-    how: str = ""  # it ended
     bars: list[Bar] = field(default_factory=list)
 
 
@@ -102,10 +108,14 @@ class Watched(NamedTuple):
     lanes: list[Lane]  # the first one began as the server
     clients: list[Client]
 
+    @property
+    def asks_redis(self):
+        return any(REDIS in {bar.kind, bar.thing.kind, *(each.kind for each in bar.awaits)}
+                   for lane in self.lanes for bar in lane.bars)
+
     def between(self, begin, end):
         """Those lanes that were there at some time between, cut to it, and named in their order."""
         cut = [replace(lane, born=max(lane.born, begin), died=lane.died and min(lane.died, end),
-                       how=lane.how if lane.died and lane.died <= end else "",
                        bars=[bar._replace(start=max(bar.start, begin), end=min(bar.end or end, end))
                              for bar in lane.bars
                              if bar.start <= end and (bar.end or end) >= begin])
@@ -138,7 +148,7 @@ def build(calls, ends, redis, root=None):
         happens(call)
     for tid, end in ends.items():
         if tid in builder.lanes:
-            builder.lanes[tid].died, builder.lanes[tid].how = end
+            builder.lanes[tid].died = end.time
     lanes = sorted((lane for lane in builder.lanes.values() if builder.is_below(root, lane.pid)),
                    key=lambda lane: lane.born)
     give_names(lanes)
@@ -157,7 +167,6 @@ class _Builder:
         self.clients = []
         self._parents = {}  # of a process
         self._things = {}  # of a thread: {descriptor: Thing}, shared by the threads of a process
-        self._handed = []  # Things on their way to another process
         self._serves = defaultdict(set)  # by a thread: Clients that it has not closed yet
 
     def is_below(self, root, pid):
@@ -179,9 +188,6 @@ class _Builder:
         thing = things.setdefault(first_number(call), Thing())
         if call.name == "connect" and self._redis in call.arguments:
             thing.kind = REDIS
-        if call.name == "sendmsg" and not call.error:
-            self._handed += [things[int(number)] for number in HANDED.findall(call.arguments)
-                             if int(number) in things]
         if isinstance(thing, Client) and call.name != "close":
             self._serves[tid].add(thing)
         serves = tuple(self._serves[tid])
@@ -208,8 +214,6 @@ class _Builder:
             thing.kind = ARRIVAL
         elif isinstance(thing, Client) and name.startswith(("recv", "read")):
             thing.hear(call.arguments)
-        elif name == "recvmsg" and self._handed and HANDED.search(call.arguments):
-            things[int(HANDED.search(call.arguments).group(1))] = self._handed.pop(0)
         elif name == "fcntl" and "F_SETFL" in call.arguments:
             thing.at_once = "O_NONBLOCK" in call.arguments
         elif name == "ioctl" and "FIONBIO" in call.arguments:

@@ -1,17 +1,17 @@
-"""picture: swim lanes as SVG, still or replayed by a cursor; and as trace events.
+"""picture: swim lanes as SVG, still or replayed by a cursor.
 
 One time axis for all servers of a picture. Each has its name and its total, a thin line for each
 client, and a lane for each process or thread, with a bar for each call that waited. If more than a
-few threads had nothing to do with the clients, they are counted instead of drawn. On a narrow screen (the width of the picture, where it is an <img>) letters grow, and what is small is left out.
+few threads had nothing to do with the clients, they are counted instead of drawn. On a narrow screen (the
+width of the picture, where it is an <img>) letters grow, and what is small is left out.
 """
 
 import html
-import json
 import os
 import textwrap
 
 from lib.seeing import lanes
-from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, SEVERAL, UNKNOWN
+from lib.seeing.lanes import ARRIVAL, BYTES, NAP, OTHERS, REDIS, ROOM, UNKNOWN
 
 WIDTH, LEFT, RIGHT, MARGIN = 760, 112, 744, 16
 LEAD_SHARE, LEAD_SECONDS = 0.04, 0.025  # shown before the first client and after the last one
@@ -33,10 +33,7 @@ MOVES = """
 @keyframes pass { from { transform: translateX(0); } }
 @media print, (prefers-reduced-motion: reduce) {
   .xray .curtain { display: none; }
-  .xray tspan { animation: none !important; }
-}"""
-TOTAL = ' style="animation: total-%d %ds step-end"'
-TOTAL_MOVES = "\n@keyframes total-%d { from, %.1f%% { opacity: 0; } %.1f%%, to { opacity: 1; } }"
+}""" % (RIGHT - LEFT + 4, SECONDS)
 
 RECT = '<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d">%s</rect>'
 ANSWER = '<circle class="answer" cx="%.1f" cy="%.1f" r="2.8"/>'
@@ -44,10 +41,10 @@ UNTRACED = '<tspan class="note" dx="8">(untraced: %s)</tspan>'
 CURTAIN = ('<svg x="%d" y="%d" width="%d" height="%d"><g class="curtain">'
            '<rect class="paper" width="%d" height="%d"/><path class="cursor" d="M0 0V%d"/></g>'
            '</svg>')
-HEADING = '<text class="name" x="%d" y="20">%s<tspan dx="10"%s>%s%s</tspan></text>'
+HEADING = '<text class="name" x="%d" y="20">%s<tspan dx="10">%s%s</tspan></text>'
 
-NOTES = ("From a real trace: a bar is one system call. Between two of them a thread is running, or "
-         "ready and waiting for a core; a trace of calls cannot tell which.",
+NOTES = ("From a real trace. Where a lane is black, it runs, or is ready to run: a trace of calls cannot "
+         "tell which. Every other bar is one system call.",
          "Tracing slows what it watches, so look at the shapes.")
 COMPARED = "Untraced: the same clients without it."
 
@@ -56,8 +53,7 @@ class Scale:
     """The time axis that the servers of a picture share, in seconds after the first client came."""
 
     def __init__(self, shots):
-        self.longest = max(span.end - shot.begin for shot in shots for guest in shot.guests
-                           for span in guest.spans)
+        self.longest = max(guest.end - shot.begin for shot in shots for guest in shot.guests)
         self.lead = min(LEAD_SHARE * self.longest, LEAD_SECONDS)
         self._pixels = (RIGHT - LEFT) / (self.longest + 2 * self.lead)
 
@@ -71,21 +67,20 @@ class Scale:
         return range(0, int(self.longest * 1000) + 1, step)
 
 
-def draw(shots, plan, moving=False, style=True):
-    """The picture. Without `style`, for a page that has STYLE already. A moving one is replayed once
-    by a cursor, and has no notes, so that it fits on a first screen."""
+def draw(shots, plan, moving=False):
+    """The picture. A moving one is replayed once by a cursor, and has no notes, so that it fits on a first
+    screen."""
     scale = Scale(shots)
-    blocks = [Block(shot, scale, len(shots) == 1, number if moving else None)
-              for number, shot in enumerate(shots)]
+    blocks = [Block(shot, scale, len(shots) == 1, PLAIN_WIDTH if moving else 1) for shot in shots]
     key = legend(set().union(*(block.kinds for block in blocks)))
-    title = textwrap.wrap(str(plan)[:1].upper() + str(plan)[1:], TITLE_LETTERS)
+    title = textwrap.wrap(plan.of(shots)[:1].upper() + plan.of(shots)[1:], TITLE_LETTERS)
     above = 16 + 24 * len(title)
     top = above + (14 if moving else 26) + 24 * ((len(key) + 1) // 2)
     bottom = top + sum(block.height for block in blocks)
     notes = [] if moving else [*NOTES, *([COMPARED] if shots[0].plain else [])]
     notes = textwrap.wrap(" ".join(notes), NOTE_LETTERS)
     size = WIDTH, bottom + (44 if notes else 30) + 22 * len(notes)
-    parts = [*head(shots, scale, size, moving, style),
+    parts = [*head(shots, size, moving),
              *(text(MARGIN, 28 + 24 * number, line, "name") for number, line in enumerate(title))]
     for number, (mark, words) in enumerate(key):
         parts.append('<g transform="translate(%d %d)">%s%s</g>' % (
@@ -107,32 +102,30 @@ def draw(shots, plan, moving=False, style=True):
     return "\n".join([*parts, "</svg>\n"])
 
 
-def head(shots, scale, size, moving, style):
+def head(shots, size, moving):
     """The first lines of the picture: what it says to who cannot see it, and its style."""
     said = "; ".join("%s: %s" % (shot.name, outcome(shot)) for shot in shots)
-    yield '<svg xmlns="http://www.w3.org/2000/svg" class="xray" viewBox="0 0 %d %d" role="img" aria-label="%s"%s>' % (
-        *size, html.escape("What each waits for. %s" % said), ' width="%d" height="%d"' % size if style else "")
+    yield '<svg xmlns="http://www.w3.org/2000/svg" class="xray" viewBox="0 0 %d %d" role="img" aria-label="%s" width="%d" height="%d">' % (
+        *size, html.escape("What each waits for. %s" % said), *size)
     yield "<title>%s</title>" % html.escape(", ".join(shot.name for shot in shots))
-    if style:
-        yield "<style>%s%s</style>" % (STYLE, moves(shots, scale) if moving else "")
+    yield "<style>%s%s</style>" % (STYLE, MOVES if moving else "")
     yield '<rect class="paper" width="%d" height="%d" rx="8"/>' % size
 
 
 class Block:
     """One server: what is drawn of it, from y 0 on."""
 
-    def __init__(self, shot, scale, is_alone, number):
-        """`number`: in a moving picture, of the animation that shows its total; else None."""
-        self._least = 1 if number is None else PLAIN_WIDTH
+    def __init__(self, shot, scale, is_alone, least):
+        """`least`: the width of a bar that is worth a line of the legend."""
+        self._least = least
         self.parts, self.kinds = [], set()
         self._client, self._row, self._bar = (12, 24, 18) if is_alone else (7, 15, 12)
         self._begin = shot.begin - scale.lead
-        self._end = max(span.end for guest in shot.guests for span in guest.spans) + scale.lead
+        self._end = max(guest.end for guest in shot.guests) + scale.lead
         self._x = lambda time: scale.x(min(max(time, self._begin), self._end) - shot.begin)
         watched = shot.watched.between(self._begin, self._end)
         self.parts.append(HEADING % (
-            MARGIN, html.escape(shot.name), "" if number is None else TOTAL % (number, SECONDS),
-            outcome(shot), UNTRACED % ms(shot.plain) if shot.plain else ""))
+            MARGIN, html.escape(shot.name), outcome(shot), UNTRACED % ms(shot.plain) if shot.plain else ""))
         last = shot.guests[-1].name
         self.parts.append(text(LEFT - 8, 34 + self._client * len(shot.guests) / 2,
                                "client A" if last == "A" else "clients A\u2013%s" % last, "lane"))
@@ -150,20 +143,17 @@ class Block:
 
     def _guest(self, guest, clients):
         y = self.height + self._client / 2
-        for span in guest.spans:
-            accepted = [each.accepted for each in clients if each.name == guest.name]
-            until = next((time for time in accepted if span.begin <= time <= span.end), None)
-            if until is None:  # it was accepted before; or never, if we can tell
-                unknown = accepted or not any(each.name for each in clients)
-                until = span.begin if unknown else span.end
-            x, served, end = map(self._x, (span.begin, until, span.end))
-            good = span.how.startswith("2")
-            self.parts.append("<g><title>%s</title>%s%s%s</g>" % (
-                "client %s: %s after %s, accepted after %s" % (
-                    guest.name, "status " + span.how if span.how.isdigit() else span.how,
-                    ms(span.end - span.begin), ms(until - span.begin)),
-                path("client queued", x, y, served) if served - x > 1 else "",
-                path("client", served, y, end), ANSWER % (end, y) if good else cross(end, y)))
+        accepted = [each.accepted for each in clients if each.name == guest.name]
+        until = next((time for time in accepted if guest.begin <= time <= guest.end), None)
+        if until is None:  # never, if we can tell
+            until = guest.end if any(each.name for each in clients) else guest.begin
+        x, served, end = map(self._x, (guest.begin, until, guest.end))
+        self.parts.append("<g><title>%s</title>%s%s%s</g>" % (
+            "client %s: %s after %s, accepted after %s" % (
+                guest.name, "status " + guest.how if guest.how.isdigit() else guest.how,
+                ms(guest.end - guest.begin), ms(until - guest.begin)),
+            path("client queued", x, y, served) if served - x > 1 else "",
+            path("client", served, y, end), ANSWER % (end, y) if guest.how.startswith("2") else cross(end, y)))
         self.height += self._client
 
     def _lane(self, lane):
@@ -172,8 +162,6 @@ class Block:
                        RECT % ("running", x, self.height, max(0.5, end - x), self._bar, "")]
         for bar in lane.bars:
             self._add(bar, self._x(bar.start), self._x(bar.end) - self._x(bar.start))
-        if lane.how.startswith("killed"):
-            self.parts.append(cross(end, self.height + self._bar / 2))
         self.height += self._row
 
     def _add(self, bar, x, width):
@@ -202,29 +190,6 @@ def is_idle(lane):
                for bar in lane.bars)
 
 
-# ---- in a terminal --------------------------------------------------------------------------
-
-LETTERS = {ARRIVAL: "_", REDIS: "R", SEVERAL: "*", OTHERS: ".", BYTES: "b", ROOM: "r", NAP: ".", UNKNOWN: "?"}
-KEY = ("R waits for Redis, * for clients and Redis in one call, b for a client's bytes, r for room, "
-       "_ for a new client, . for another thread or a time, # runs")
-COLUMNS = 64
-
-
-def in_letters(shot):
-    """The lanes as lines: a letter for each slice of the time, for what the thread did in its middle."""
-    step = shot.total / COLUMNS
-    drawn, idle = divided(shot.watched.between(shot.begin, shot.begin + shot.total).lanes)
-
-    def letter(lane, time):
-        if time < lane.born or lane.died and time > lane.died:
-            return " "
-        return next((LETTERS[bar.kind] for bar in lane.bars if bar.kind and bar.start <= time < bar.end), "#")
-
-    return ["%20s  %s" % (lane.name[-20:], "".join(letter(lane, shot.begin + (at + 0.5) * step)
-                                                   for at in range(COLUMNS))) for lane in drawn] + [
-        " " * 22 + each for each in [*filter(None, [idle]), *textwrap.wrap(KEY, COLUMNS)]]
-
-
 # ---- words ----------------------------------------------------------------------------------
 
 
@@ -235,7 +200,7 @@ def ms(seconds):
 
 
 def outcome(shot):
-    good = sum(all(span.how == "200" for span in guest.spans) for guest in shot.guests)
+    good = sum(guest.how == "200" for guest in shot.guests)
     few = "%d of %d answered" % (good, len(shot.guests)) if good < len(shot.guests) else ""
     return ", ".join(filter(None, [shot.total and ms(shot.total), few]))
 
@@ -276,47 +241,3 @@ def path(kind, x, y, until):
 
 def cross(x, y):
     return '<path class="bad" d="M%.1f %.1fl8 8m0-8l-8 8"/>' % (x - 4, y - 4)
-
-
-def moves(shots, scale):
-    """The cursor, and for each total the moment when it is known, in percent."""
-    each = [100 * (shot.total + scale.lead) / (scale.longest + 2 * scale.lead) for shot in shots]
-    return MOVES % (RIGHT - LEFT + 4, SECONDS) + "".join(
-        TOTAL_MOVES % (number, percent, percent + 0.1) for number, percent in enumerate(each))
-
-
-# ---- for Perfetto, and Chrome's own viewer --------------------------------------------------
-
-
-def trace_events(shots):
-    """The Trace Event Format, as JSON: all servers from the moment when their clients came."""
-    events = []
-
-    def name(what, pid, tid, words):
-        for field, value in (("name", words), ("sort_index", tid if what == "thread" else pid)):
-            events.append({"name": "%s_%s" % (what, field), "ph": "M", "pid": pid, "tid": tid,
-                           "args": {field: value}})
-
-    def add(words, kind, pid, tid, begin, end, shot, **details):
-        events.append({"name": words, "cat": kind, "ph": "X", "pid": pid, "tid": tid,
-                       "ts": round(1e6 * (begin - shot.begin + LEAD_SECONDS)),
-                       "dur": round(1e6 * (end - begin)), "args": details})
-
-    for number, shot in enumerate(shots, 1):
-        crowd = 1000 * number  # a process for the clients, and from here on those of the server
-        name("process", crowd, 0, "%s: clients" % shot.name)
-        for tid, guest in enumerate(shot.guests):
-            name("thread", crowd, tid, "client " + guest.name)
-            for span in guest.spans:
-                add(span.how, "client", crowd, tid, span.begin, span.end, shot)
-        end = max(span.end for guest in shot.guests for span in guest.spans) + LEAD_SECONDS
-        pids = {}
-        for tid, lane in enumerate(shot.watched.between(shot.begin - LEAD_SECONDS, end).lanes):
-            if lane.pid not in pids:
-                pids[lane.pid] = crowd + 1 + len(pids)
-                name("process", pids[lane.pid], tid, "%s: %s" % (shot.name, lane.name))
-            name("thread", pids[lane.pid], tid, lane.name)
-            for bar in lane.bars:
-                add(bar.call.name, bar.kind or "no wait", pids[lane.pid], tid, bar.start, bar.end,
-                    shot, call=str(bar.call), waits=lanes.awaited(bar), thread=lane.tid)
-    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, separators=(",", ":"))

@@ -2,9 +2,8 @@
 
     traits.judge(watched, own, scene)   -> Verdict
 
-The grader (common/classroom/grader/models.py) needs other traits. It tests a claim: it kills
-workers and stops Redis, and one thread too many is a fault. Here nobody has claimed anything, a
-server may be two of the seven at once, and a thread that serves no client changes nothing.
+Nobody has claimed anything: a server may be two of the seven at once, and a thread that serves no
+client changes nothing.
 """
 
 import re

@@ -7,19 +7,19 @@
     floor           the least a server can do
     nginx           a peer
     node            a companion: the guestbook in another language
-
-Each of them can also be behind the balancer of a lab, several times.
 """
 
-import contextlib
 import os
+import re
 import shutil
 import subprocess
-from urllib.parse import urlsplit
+from collections import namedtuple
 
+import processes
+import top
 from lib import Trouble
-from lib.measuring import machine, processes
-from lib.subjects import companions, peers, servers
+from lib.measuring import machine
+from lib.subjects import companions, peers
 
 
 def plain(name):
@@ -34,7 +34,7 @@ def revisions(names):
 
 def is_ours(name):
     """Does it take our options, and ask Redis?"""
-    return plain(name) in servers.NAMES
+    return plain(name) in top.NAMES
 
 
 def is_known(name):
@@ -43,77 +43,31 @@ def is_known(name):
 
 def why_not(name):
     """Why it cannot be measured here, or None."""
-    if is_ours(name):
-        return None if os.access(binary_of(name), os.X_OK) else "%s is not built: `make`" % name
-    return companions.missing(name) if name in companions.NAMES else peers.missing(name)
+    return companions.missing(name) if name in companions.NAMES else (
+        peers.missing(name) if name in peers.NAMES else None)
 
 
 def binary_of(name):
     which, _, revision = name.split()[0].partition("@")
-    return servers.path_of(which, _tree(revision) if revision else machine.SERVERS)
+    return top.path_of(which, _tree(revision) if revision else machine.SERVERS)
 
 
-def end(server, name):
-    """Ends it. Returns what went wrong, as a list of sentences. A peer may end in its own way."""
-    status = server.end()
-    if not status or not is_ours(name):
-        return []
-    return ["asked to stop, it ended with %s" % servers.how_it_ended(status)]
+Farewell = namedtuple("Farewell", "requests voluntary involuntary")  # of the whole run, children's included
 
 
-def open_subject(name, cores, log, *, redis=None, options=(), body=600, root=machine.TOP,
-                 prefix=(), address=None, launch=processes.start):
-    """A context manager that starts the subject on `cores`, and ends it at the end of `with`. Ours
-    ask `redis`. The floor answers with `body` (peers.Floor), and has none of our options. Ours and the
-    peers serve the files of `root`/public. Ours and the floor may be on another host, where
-    `prefix` or `launch` leads to, and listen on its `address`."""
-    if name == "floor":
-        return peers.Floor(cores, log, body, prefix, address, launch)
-    if is_ours(name):
-        options = [*options, *name.split()[1:], *([] if root == machine.TOP else ["--root", root])]
-        return servers.Server(binary_of(name), redis, cores, log, options, prefix, address,
-                              launch=launch)
-    return peers.Peer(name, os.path.join(root, "public"), cores, log)
+def farewell(printed):
+    """What one of ours prints when it has been asked to end; None if it printed nothing."""
+    found = re.search(r"^\w+: (\d+) requests on .* context switches (\d+) voluntary, (\d+) involuntary$", printed,
+                      re.MULTILINE)
+    return found and Farewell(*map(int, found.groups()))
 
 
-class Balanced:
-    """Several subjects behind the balancer of a lab, for the time of a `with`. nginx keeps its
-    configuration and log in the folder `folder`."""
-
-    def __init__(self, instances, lab, folder):
-        self.name = "%s behind nginx" % instances[0].name
-        self.url = None
-        self.pid, self.other_pids = None, []
-        self._instances = instances
-        self._lab = lab
-        self._folder = folder
-        self._balancer = None
-        self._open = contextlib.ExitStack()
-
-    def __enter__(self):
-        with contextlib.ExitStack() as opened:
-            for each in self._instances:
-                opened.enter_context(each)
-            self.pid, *self.other_pids = [each.pid for each in self._instances]
-            os.makedirs(self._folder, exist_ok=True)
-            self._balancer = opened.enter_context(self._lab.balancer(
-                [urlsplit(each.url).netloc for each in self._instances], self._folder))
-            self._open = opened.pop_all()
-        self.url = self._balancer.url
-        return self
-
-    def __exit__(self, *exception):
-        self._open.close()
-
-    def must_live(self):
-        """Trouble if one of them has ended by itself."""
-        for each in [self._balancer, *self._instances]:
-            each.must_live()
-
-    def end(self):
-        """Ends them all. Returns the first exit status that is not 0, or 0."""
-        self._balancer.end()
-        return next(filter(None, [each.end() for each in self._instances]), 0)
+def must_be_built(*targets):
+    """Trouble if what these targets make is older than its source: it would be measured, and the source named."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    if subprocess.run(["make", "-q", "-C", machine.TOP, "DEPS=no", *targets, "OUT=" + os.path.relpath(
+            machine.PLAIN, machine.TOP)], env=own, stdout=subprocess.DEVNULL, check=False).returncode == 1:
+        raise Trouble("something is missing, or older than its source: `make %s` builds it" % " ".join(targets))
 
 
 def _change(revision):
@@ -130,7 +84,7 @@ def _tree(revision):
 def _commit(revision):
     revision = "HEAD" if _change(revision) else revision
     try:
-        return machine.output_of(["git", "-C", machine.TOP, "rev-parse", "--verify",
+        return processes.output_of(["git", "-C", machine.TOP, "rev-parse", "--verify",
                                   "--short=12", revision + "^{commit}"])
     except Trouble:
         raise Trouble("git knows no revision '%s'" % revision) from None
@@ -147,6 +101,6 @@ def build(revision):
                                  stdout=subprocess.PIPE, check=True).stdout
         subprocess.run(["tar", "-x", "-C", new], input=archive, check=True)
         if _change(revision):
-            machine.output_of(["patch", "-s", "-p1", "-d", new, "-i", _change(revision)])
+            processes.output_of(["patch", "-s", "-p1", "-d", new, "-i", _change(revision)])
         os.rename(new, tree)
-    machine.output_of(["make", "-s", "-C", tree, "DEPS=no", "all"], seconds=300)
+    processes.output_of(["make", "-s", "-C", tree, "DEPS=no", "all"], seconds=300)

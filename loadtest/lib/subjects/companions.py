@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 
+import processes
 from lib.measuring import machine
 
 BUILT = os.path.join(machine.PLAIN, "loadtest/companions")  # by `make companions`
@@ -60,7 +61,7 @@ def lines(names):
 def missing(name):
     """Why it cannot run here; None if it can."""
     group = name.partition("-")[0]  # of deps' table
-    rows = machine.output_of([os.path.join(machine.TOP, "common/tools/deps"), "--list", group])
+    rows = processes.output_of([os.path.join(machine.TOP, "common/tools/deps"), "--list", group])
     lacks = re.findall(r"^missing \S+ (\S+) (\S+)$", rows, re.MULTILINE)
     if lacks:
         return "it needs %s; `make companions` brings what this system has" % ", ".join(
@@ -75,4 +76,4 @@ def missing(name):
 
 def version(name):
     """Of its language or its server: the first line of what it says."""
-    return machine.output_of(["sh", "-c", VERSIONS[name.partition("-")[0]]]).splitlines()[0]
+    return processes.output_of(["sh", "-c", VERSIONS[name.partition("-")[0]]]).splitlines()[0]

@@ -1,248 +1,248 @@
-"""remote: machines that ssh(1) reaches: one for the server, one for Redis, and one for the balancer.
+"""remote: four machines: the load is made on this one, and ssh(1) reaches the server's, Redis', and the
+balancer's if there is one.
 
-The inventory is a configuration of ssh, ssh_config(5), with the hosts `server` and `redis`, `lb` if
-there is a balancer, and `load-2`, `load-3` and so on if they are to make a share of the load. HostName
-is the address at which they reach one another. On each machine the project is in the same folder as
-here, and built.
+The inventory is a configuration of ssh, ssh_config(5), with the hosts `server` and `redis`, and perhaps `lb`.
+HostName is the address at which they reach one another. On each machine the project is in the same folder as
+here, and built. Our part there is run by this file:
 
-The engine is ssh alone, because all that is needed is to start a program there, to read what it
-prints, and to end it, which the end of its input does. Nothing of ours listens there. Ansible runs a
-task to its end, so a server and its meter would have to be polled, and GNU parallel is for many
-machines that do the same. The commands for one machine share a connection (ControlMaster). Tsung
-makes a load from many machines, but a different one: it has arrivals instead of clients, and no
-figure of it would stand beside ab's and wrk's. So these run on each machine, and their reports are
-added up.
+    about                     what must be known of the machine, as JSON
+    run FOLDER CORES WORD...  a process: prints its pid. Its output is our error output
+    meter CORES PID...        what these processes cost, from the first line of our input to its end: prints a
+                              line when it is ready, one when it has begun, and the figures, as JSON
+
+The last two end with their standard input, and so with the connection, however that ends.
 """
 
 import contextlib
+import dataclasses
 import functools
 import json
+import os
 import re
+import select
 import shlex
-import shutil
 import socket
 import subprocess
+import sys
 import tempfile
-from dataclasses import replace
 
+import processes
+import redis
+import servers
 from lib import Trouble
-from lib.measuring import machine, meter, processes
-from lib.subjects import lab, places
+from lib.measuring import machine, meter
+from lib.subjects import peers, places
 
 NEEDED = ("server", "redis")
-LOADERS = re.compile(r"^\s*Host\s.*?(?=load-)(.*)$", re.MULTILINE | re.IGNORECASE)
 CONNECT_SECONDS = 30
-LINGER = "ControlPersist=10"  # seconds that a connection waits for the next command
-THERE = "cd %s && exec python3 -B -m lib.there %s"
+BALANCER_PORT, RELAY_PORT = 8000, 7999
+THERE = "cd %s && exec python3 -B -m lib.subjects.remote %s"
+REDIS = ["--port", str(redis.USUAL_PORT), "--protected-mode", "no", "--tcp-backlog", "65535", "--maxclients",
+         "20000", "--save", "", "--appendonly", "no"]
 
 
-class Remote(lab.Lab):
+class Remote(places.Here):
     """The machines, for the time of a `with`."""
 
     def __init__(self, inventory):
-        super().__init__()
         self._inventory = inventory
-        self._sockets = None  # ssh's, in a folder with a short name
-        self._about = {}  # what is known of each machine
-        self._loaders = []  # more hosts that make a share of the load
-        self._meters = {}  # a process for each host
-        self._meter = None  # that they belong to
+        self._about, self._started = {}, []
 
     def __enter__(self):
-        self._sockets = tempfile.mkdtemp(prefix="zerohttpd.", dir="/tmp")
         with contextlib.ExitStack() as stack:
-            stack.callback(self.end)
+            stack.callback(self.__exit__)
             for host in NEEDED:
-                self.address(host)
-            self._loaders = " ".join(LOADERS.findall(machine.read(self._inventory))).split()
-            for host in [*NEEDED, *self._loaders]:
-                about = json.loads(machine.output_of(self._ssh(host, "about"), CONNECT_SECONDS))
+                about = json.loads(processes.output_of(self._ssh(host, "about"), CONNECT_SECONDS))
                 if dict(about["environment"])["sources"] != machine.sources():
-                    raise Trouble("%s has another version of this project in %s" % (
-                        host, machine.TOP))
+                    raise Trouble("%s has another version of this project in %s" % (host, machine.TOP))
                 self._about[host] = about
             stack.pop_all()
         return self
 
-    def end(self):
-        self._end_meters()
+    def __exit__(self, *exception):
         for process in reversed(self._started):
             processes.end(process)
-        for host in self._hosts:
-            with contextlib.suppress(Trouble):
-                machine.output_of([*self._words(), "-O", "exit", host])
-        shutil.rmtree(self._sockets, ignore_errors=True)
-
-    def _words(self):
-        return ["ssh", "-F", self._inventory, "-o", "BatchMode=yes", "-o", "ControlMaster=auto",
-                "-o", LINGER, "-o", "ControlPath=%s/%%n" % self._sockets]
 
     def _ssh(self, host, *words):
-        """A command that runs lib.there on this host."""
-        folder = shlex.quote(machine.TOP + "/loadtest")
-        return [*self._words(), host, THERE % (folder, " ".join(map(shlex.quote, words)))]
+        """A command that runs this file on the host."""
+        return ["ssh", "-F", self._inventory, "-o", "BatchMode=yes", host, THERE % (shlex.quote(machine.TOP + "/loadtest"), shlex.join(words))]
 
+    @functools.lru_cache(maxsize=None)
     def address(self, host):
         """Its IPv4 address."""
-        if host not in self._hosts:
-            known = machine.output_of(["ssh", "-F", self._inventory, "-G", host])
-            name = re.search(r"^hostname (.+)$", known, re.MULTILINE)[1]
-            try:
-                self._hosts[host] = socket.gethostbyname(name)
-            except OSError as error:
-                raise Trouble("%s: no host `%s`: %s" % (self._inventory, host, error)) from error
-        return self._hosts[host]
-
-    def prefix(self, host):
-        return []
-
-    def pids(self):
-        return []
+        known = processes.output_of(["ssh", "-F", self._inventory, "-G", host])
+        name = re.search(r"^hostname (.+)$", known, re.MULTILINE)[1]
+        try:
+            return socket.gethostbyname(name)
+        except OSError as error:
+            raise Trouble("%s: no host `%s`: %s" % (self._inventory, host, error)) from error
 
     def cores(self, count=1):
-        """A machine.Cores. Their names say whose they are. Of the machines that make the load, only this one
-        is in it."""
-        return machine.Cores(*(tuple("%s %d" % (where, core) for core in self._cores(host, count))
-                               for host, where in (("server", self.address("server")),
-                                                   ("load", "here"),
-                                                   ("redis", self.address("redis")))))
+        """Their names say whose they are."""
+        return machine.Cores(*(tuple("%s %d" % (where, core) for core in self._cores(host, count)) for host, where in (
+            ("server", self.address("server")), ("load", "here"), ("redis", self.address("redis")))))
 
     def _cores(self, host, count=1):
         if host == "load":
-            return tuple(machine.usable_cores()[:self.most_generators])
+            return tuple(machine.usable_cores())
         every = self._about[host]["cores"] if host in self._about else []  # lb is not pinned
-        if host in self._loaders:
-            return tuple(every[:self.most_generators])
         return tuple(every[:count] if host == "server" else every[-1:])
 
-    def place(self, host, count=1):
-        cores = self._cores(host, count)
-        return places.Place(cores, others=tuple(map(self._loader, self._loaders))) if (
-            host == "load") else places.Place(
-                cores, (), self.address(host), functools.partial(self.run_in, host))
-
-    def _loader(self, host):
-        cores = self._cores(host)
-        *words, guard = self._ssh(host, "load", ",".join(map(str, cores)))
-        return places.Place(cores, tuple(words), guard=guard)
+    def place(self, role, count=1):
+        cores = self._cores(role, count)
+        return places.Place(cores) if role == "load" else places.Place(
+            cores, self.address(role), functools.partial(self.run_in, role))
 
     def pinned(self):
-        return ("Machines of their own: the server was pinned to %s of %s, Redis to %s of %s, and the "
-                "load generator to %s of this one." % (
-                    machine.named(self._cores("server")), self.address("server"),
-                    machine.named(self._cores("redis")), self.address("redis"),
-                    machine.named(self._cores("load")))) + "".join(
-                        " %s made a share of the load, on %s." % (host, machine.named(self._cores(host)))
-                        for host in self._loaders)
+        return "Machines of their own: %s, the load generator on %s of this one." % (", ".join("%s on %s of %s" % (
+            host, machine.named(self._cores(host)), self.address(host)) for host in NEEDED), machine.named(
+                self._cores("load")))
 
     def environment(self):
         """The server's machine, and the others in brief."""
-        found = {"Redis' host": self._about["redis"]["environment"],
-                 "load generator's host": machine.environment(),
-                 **{host: self._about[host]["environment"] for host in self._loaders}}
+        others = {"Redis' host": dict(self._about["redis"]["environment"]),
+                  "load generator's host": dict(machine.environment())}
         return [*map(tuple, self._about["server"]["environment"]), *(
-            (whose, ", ".join(dict(facts)[name] for name in ("processor", "cores", "kernel")))
-            for whose, facts in found.items())]
+            (whose, "%(processor)s, %(cores)s, %(kernel)s" % facts) for whose, facts in others.items())]
 
     def run_in(self, host, command, cores=(), cwd=None, stdout=None, **_options):
-        """processes.start() there, in the project's folder or in one of its own. What it returns is
-        ssh; its pid `there` is what we have started."""
-        cores = cores or self._cores(host)
+        """processes.start() there, in the project's folder or in one of its own. What it returns is ssh; its
+        pid `there` is what we have started."""
         process = processes.start(
-            self._ssh(host, "run", cwd if cwd == machine.TOP else "", ",".join(map(str, cores)),
-                      *command),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stdout, encoding="utf-8")
+            self._ssh(host, "run", cwd if cwd == machine.TOP else "", ",".join(map(str, cores or self._cores(host))),
+                      *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stdout, encoding="utf-8")
         process.host = host
         self._started.append(process)
         with process.stdout:
             process.there = int(process.stdout.readline() or 0)
         return process
 
-    def meter(self, _server, cores, _store):
-        """As a meter.Meter, but put together from one on each host. These are started already, so
-        that they can begin at once."""
-        self._end_meters()
-        for host in [*lab.HOSTS[1:], *self._loaders]:
-            pids = [str(each.there) for each in self._started
-                    if each.host == host and not processes.has_ended(each)]
-            numbers = self._cores(host) if host in self._loaders else (
-                name.split()[-1] for name in getattr(cores, host, ()))
-            if pids or host in self._loaders:
-                self._meters[host] = processes.start(
-                    self._ssh(host, "meter", ",".join(map(str, numbers)), *pids),
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-            elif host in NEEDED:
-                raise Trouble("what ran on %s has ended" % host)
-        for each in self._meters.values():
-            each.stdout.readline()
-        self._meter = _Meter(self._meters, cores, self._cores("load"))
-        return self._meter
+    def _begin(self, host, name, command, log, ready):
+        """Starts it, as a servers.Started. It is ready when its log says so."""
+        it = servers.Started(name, log, launch=functools.partial(self.run_in, host))
+        it.folder = os.path.dirname(log)
+        it.start(command)
+        it.await_ready(lambda: ready in processes.printed(log))
+        return it
 
-    def _end_meters(self):
-        for each in self._meters.values():
-            processes.end(each)
-            each.stdout.close()
-        self._meters = {}
+    def redis(self, folder, _port=None):
+        self._begin("redis", "Redis", [redis.SERVER, "--bind", self.address("redis"), *REDIS], os.path.join(
+            folder, "redis.log"), "Ready to accept connections")
+        return redis.Redis("%s:%d" % (self.address("redis"), redis.USUAL_PORT))
 
     @contextlib.contextmanager
-    def watch(self):
-        busy = {}
-        yield busy
-        busy.update(self._meter.used)  # it has ended
+    def slow_redis(self, store, ms, folder):
+        where = "%s:%d" % (self.address("redis"), RELAY_PORT)
+        relay = self._begin("redis", "slow_redis", [os.path.join(machine.PLAIN, "loadtest", "slow_redis"), str(
+            ms), where, store.where], os.path.join(folder, "slow_redis.log"), "listening on")
+        try:
+            yield redis.Redis(where)
+        finally:
+            relay.end()
+
+    @contextlib.contextmanager
+    def balancer(self, instances, log):
+        """nginx on `lb` before some instances, given as "ADDRESS:PORT". It asks over a new connection each
+        time, which is nginx's default. Gives its URL."""
+        listen = "%s:%d" % (self.address("lb"), BALANCER_PORT)
+        descriptors = min(machine.raise_descriptor_limit(), 1 << 17)
+        conf = peers.filled("balancer", {
+            "folder": ".", "listen": listen, "descriptors": descriptors, "connections": descriptors - 64,
+            "instances": "\n".join("        server %s max_fails=0;" % each for each in instances)})
+        nginx = self._begin("lb", "nginx", ["sh", "-c", 'printf %s "$1" >nginx.conf && exec nginx -e stderr -p ./ '
+                                            "-c nginx.conf", "sh", conf], log, "start worker process")
+        try:
+            yield "http://" + listen
+        finally:
+            nginx.end()
+
+    def meter(self, _pids, cores, _store):
+        return _Meter(self, cores)
+
+    def begin_meter(self, host, cores):
+        """A process that measures there what we have started, once it is told to."""
+        pids = [str(each.there) for each in self._started if each.host == host and not processes.has_ended(each)]
+        own = ",".join(name.split()[-1] for name in getattr(cores, host))
+        it = processes.start(self._ssh(host, "meter", own, *pids), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             encoding="utf-8")
+        it.stdout.readline()
+        return it
 
 
 class _Meter(meter.Meter):
-    """Of the load generator here, and of `there`, a process for each other host."""
+    """Of the load generator here, and of a process on each other host."""
 
-    def __init__(self, there, cores, load):
-        super().__init__(None, machine.Cores((), load, ()))
-        self.used = {}  # percent of a core, on each host
-        self._there = there
+    def __init__(self, remote, cores):
+        super().__init__((), machine.Cores((), remote.place("load").cores, ()))
         self._cores = cores
+        self._there = {host: remote.begin_meter(host, cores) for host in NEEDED}
 
     def __enter__(self):
         for each in self._there.values():
-            with contextlib.suppress(BrokenPipeError):  # then it can print no reading
+            with contextlib.suppress(BrokenPipeError):
                 print(file=each.stdin, flush=True)
-        for each in self._there.values():
             each.stdout.readline()
         return super().__enter__()
 
     def __exit__(self, kind, *exception):
         super().__exit__(kind, *exception)
-        for each in self._there.values():
+        found = {}
+        for host, each in self._there.items():
             with contextlib.suppress(BrokenPipeError):
                 each.stdin.close()
+            found[host] = each.stdout.read()
+            processes.end(each)
+            if kind is None and not found[host]:
+                raise Trouble("%s could not be watched" % host)
         if kind is None:
-            found = {host: _reading(host, each.stdout.read()) for host, each in self._there.items()}
-            self.used = {"load": self.reading.used["client"], **{
-                host: reading.used["server"] for host, reading in found.items()}}
-            self.reading = _together(self._cores, self.reading, **found)
+            server, store = (json.loads(found[host]) for host in NEEDED)
+            self.reading = together(self._cores, self.reading, server, store)
 
 
-def _reading(host, text):
-    if not text:
-        raise Trouble("%s could not be watched" % host)
-    figures = json.loads(text)
-    figures["cores"] = machine.Cores(*(meter.Core(*core) for core in figures["cores"]))
-    figures["switches"] = figures["switches"] and meter.Switches(*figures["switches"])
-    return meter.Reading(**figures)
+def together(pinned, load, server, store):
+    """One Reading. A share of a core is taken of each host's own time."""
+    own, theirs = server["figures"], store["figures"]
+    used = {"server": server["used"]["server"], "client": load.used["client"], "redis": store["used"]["server"],
+            "thread": server["used"]["thread"]}
+    taken = machine.Cores(server["taken"][0], load.taken.client, store["taken"][0])
+    others = own["others_percent"] + theirs["others_percent"] + load.figures["others_percent"]
+    figures = {**own, "client_core_busy": load.figures["client_core_busy"], "redis_core_busy": theirs["server_core_busy"],
+               "client_percent": used["client"], "redis_percent": used["redis"], "others_percent": others, **{
+                   name: sum(each[name] or 0 for each in (own, theirs, load.figures)) for name in [
+                       *meter.RECORD.values(), "throttled"] if name in own}}
+    return meter.Reading(figures, used, taken, False, meter.verdict(pinned, taken, used, others))
 
 
-def _together(pinned, load, server, redis, **others):
-    """One Reading. A share of a core is taken of each host's own time. Of the machines that make the
-    load, that counts which was busiest, as one that is full sets the limit."""
-    every = [load, server, redis, *others.values()]
-    busiest = max([load.cores.client, *(reading.cores.server for host, reading in others.items()
-                                        if host != "lb")], key=lambda core: core.busy or 0)
-    cores = machine.Cores(server.cores.server, busiest, redis.cores.server)
-    used = {"server": server.used["server"], "client": load.used["client"],
-            "redis": redis.used["server"], "thread": server.used["thread"]}
-    others = sum(each.others for each in every)
-    longer = load.seconds / server.seconds
-    return replace(
-        server, seconds=load.seconds, cores=cores, used=used, others=others,
-        cpu_us=server.cpu_us * longer,
-        cpu_user_us=None if server.cpu_user_us is None else server.cpu_user_us * longer,
-        kernel={name: sum(each.kernel.get(name, 0) for each in every) for name in meter.RECORD},
-        verdict=meter.verdict(pinned, meter.taken(cores), used, others))
+# ---- there ----------------------------------------------------------------------------------------
+
+
+def run(folder, cores, *command):
+    machine.raise_descriptor_limit()
+    os.environ["PATH"] += ":/usr/sbin:/sbin"  # which a user's PATH may not have
+    with processes.tidied(), contextlib.ExitStack() as stack:
+        process = processes.start(command, [int(word) for word in cores.split(",") if word], stdin=subprocess.DEVNULL, stdout=sys.stderr,
+                                  cwd=folder or stack.enter_context(tempfile.TemporaryDirectory()))
+        print(process.pid, flush=True)
+        select.select([sys.stdin, os.pidfd_open(process.pid)], [], [])
+        status = processes.end(process)
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+def measure(cores, *pids):
+    """Beside the cores, if there are others."""
+    cores = tuple(map(int, cores.split(",")))
+    os.sched_setaffinity(0, os.sched_getaffinity(0).difference(cores) or cores)
+    watch = meter.Meter(tuple(map(int, pids)), machine.Cores(cores, (), ()))
+    print(flush=True)
+    if sys.stdin.readline():
+        with watch:
+            print(flush=True)
+            sys.stdin.read()
+        print(json.dumps(dataclasses.asdict(watch.reading)))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "about":
+        print(json.dumps({"cores": machine.usable_cores(), "environment": machine.environment()}))
+    else:
+        {"run": run, "meter": measure}[sys.argv[1]](*sys.argv[2:])
