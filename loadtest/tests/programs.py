@@ -37,7 +37,7 @@ def needs(*tools):
 def run(name, *words, stderr=subprocess.STDOUT, **options):
     """Runs a program of loadtest/, to its end. Returns the CompletedProcess."""
     return subprocess.run([os.path.join(LOADTEST, name), *words], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8", check=False,
+                          stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8", errors="replace", check=False,
                           cwd=os.path.dirname(LOADTEST), **options)
 
 

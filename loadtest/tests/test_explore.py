@@ -6,7 +6,8 @@ import subprocess
 import unittest
 
 import programs
-from lib.measuring import machine, processes
+import processes
+from lib.measuring import machine
 
 RESULTS = os.path.join(programs.LOADTEST, "results")
 FILES = ("loadtest/explore", "public/model.js", "public/explore.html")

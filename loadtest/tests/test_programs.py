@@ -1,134 +1,184 @@
-"""Every program, run for a second or two: equal work, no error, a table, a page that opens.
-
-Nothing here says how fast anything has to be."""
+"""Every program, run for a moment: equal work, no error, a table, a page that opens. Nothing here says how fast
+anything has to be. And programs that were told to do something, and would have measured without it."""
 
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import time
+import types
 import unittest
+import unittest.mock
+import xml.etree.ElementTree
 
 import programs
-import browser
-import chromium
-from lib.measuring import machine, processes
-from lib.subjects import peers, servers
+import processes
+import top
+from lib import cells, engine
+from lib.generators.load import Load
+from lib.measuring import machine, meter
+from lib.subjects import peers
 
 OTHER = '%s "%s/another.py" {port}' % (sys.executable, programs.HERE)
 
-
 class Programs(unittest.TestCase):
     def run_briefly(self, program, options, tools="", beside=()):
-        """Runs it, and looks at what it prints and leaves. Returns what it printed."""
+        """Runs it, in a terminal that knows few letters, with a password for another Redis, and TMOUT, which would
+        end the shell of ours. Returns what it printed, and its table.md."""
         missing = [tool for tool in tools.split() if not shutil.which(tool)]
         missing += [name for name in beside if peers.missing(name)]
         if missing:
             self.skipTest("not installed: %s" % ", ".join(missing))
-        done = programs.run(program, *shlex.split(options), stderr=subprocess.PIPE, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        page = os.path.join(machine.TOP, done.stderr.strip().splitlines()[-1])
-        self.addCleanup(shutil.rmtree, os.path.dirname(page))
-        self.look_at_tables(done.stdout)
-        self.look_at_page(page)
-        return done.stdout
-
-    def look_at_tables(self, text):
-        """Each row has as many cells as its header, and at least one row has a figure."""
-        tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-        self.assertTrue(tables, text)
-        for table in tables:
+        self.folder = programs.folder(self)
+        done = programs.run(program, "--quick", "--into", self.folder, *shlex.split(options), timeout=120,
+                            env={**os.environ, "PYTHONIOENCODING": "iso-8859-1", "REDISCLI_AUTH": "x", "TMOUT": "1"})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-1], "file://%s/report.html" % self.folder)
+        text = processes.printed(os.path.join(self.folder, "table.md"))
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             rows = [line.strip("|").split(" | ") for line in table.splitlines()]
             self.assertEqual({len(row) for row in rows}, {len(rows[0])}, table)
             self.assertGreater(len(rows), 2, table)
         self.assertRegex(text, r"\| +(≥ )?[1-9][\d,.]*")
-
-    def look_at_page(self, path):
-        self.assertIn("<table>", processes.printed(path))
-        if chromium.find():
-            page = chromium.Page(browser.the_browser())
-            self.addCleanup(page.close)
-            page.open("file://" + path)
-            self.assertEqual(page.errors(), [])
+        xml.etree.ElementTree.fromstring(machine.read(self.folder + "/report.html").replace("<!DOCTYPE html>", ""))
+        return done.stdout + text
 
     def test_each(self):
-        for program, options, tools, *words in (
-                ("compare", "--levels 20 --servers iterative,epoll,floor", "ab wrk", "Equal work"),
-                ("compare", "--delay 0,10 --servers poll", "ab"),
-                ("compare", "--seconds 0.1 --work 0,0.5 --servers epoll", "wrk"),
-                ("latency", "--servers epoll --delay 0", "h2load ab", r"\| epoll +\|[^|]*\| +\d+\.\d / "),
-                ("mixes", "--servers epoll", "ab wrk curl"),
-                ("sweep", "--levels 20,50 --servers preforking,threading", "ab"),
-                ("burst", "--seconds 0.05 --rounds 1 --servers epoll,floor", "ab wrk"),
-                ("ramp", "--servers epoll --from 200 --to 800 --steps 3 --step-seconds 0.3", "h2load"),
-                ("cost", "--parts calls,cpu --servers epoll --levels 20 --seconds 0.05", "ab wrk strace"),
-                ("soak", "--servers poll", "ab wrk", r"\| poll .* flat"),
-                ("xray", "--server epoll", "strace ss")):
+        """One whole run of each kind."""
+        for program, options, tools, beside, *words in (
+                ("compare", "--levels 20 --servers iterative,epoll,floor --rounds 1", "ab wrk", [], "Equal work", "new/s"),
+                ("compare", "--delay 0,10 --servers poll --rounds 1", "ab", [], r"Redis 10 ms away"),
+                ("compare", "--work 0,1 --idle 0,20 --servers epoll --rounds 1", "wrk", [], "1 ms of work a page"),
+                ("compare", "--path /index.html --levels 10 --servers epoll,nginx,floor --rounds 1", "ab wrk", ["nginx"]),
+                ("compare", "--levels 20 --rounds 1 --kinds new --servers epoll --command 'old=%s {redis_port}; true' "
+                 "--command 'mine=cd . && \"%s\"'" % (OTHER, top.path_of("epoll")), "ab", [], r"\| mine ", r"\| old "),
+                ("latency", "--servers epoll --levels 100,200", "h2load", [], "The limit, in requests a second"),
+                ("latency", "--path /index.html --levels 200 --servers epoll,nginx", "h2load", ["nginx"]),
+                ("sweep", "--levels 20,50 --servers preforking --backlog 10", "ab", [], r"\d \| \d"),
+                ("files", "--rounds 1 --servers epoll,lighttpd", "curl", ["lighttpd"]),
+                ("cost", "--parts calls,cpu --servers epoll --levels 20 --seconds 0.1", "ab wrk strace", [],
+                 "System calls for")):
             with self.subTest(program + " " + options):
-                text = self.run_briefly(program, "--quick " + options, tools)
+                text = self.run_briefly(program, options, tools, beside)
                 for each in words:
                     self.assertRegex(text, each)
 
-    def test_those_beside_peers(self):
-        for program, options, tools, beside in (
-                ("connections", "--levels 200 --seconds 0.3 --servers epoll,nginx,floor", "httperf", ["nginx"]),
-                ("files", "--small 50 --large 5 --rounds 1 --servers epoll,lighttpd,apache", "curl",
-                 ["lighttpd", "apache"])):
-            with self.subTest(program):
-                self.run_briefly(program, "--quick " + options, tools, beside)
-
-    def test_compare_with_servers_of_another_kind(self):
-        text = self.run_briefly(
-            "compare", "--quick --levels 20 --servers epoll --command 'old=%s {redis_port}; true' "
-            "--command 'file=%s' --page file=/x --command 'mine=cd . && \"%s\"'" % (
-                OTHER, OTHER, servers.path_of("epoll")), "ab wrk")
-        for name, rows in (("mine", 2), ("old", 1), ("file", 2)):
-            self.assertEqual(len(re.findall(r"^\| %s " % name, text, re.MULTILINE)), rows)
-        for said in ("old is asked by ab alone", "file keeps no connection", "work not counted",
-                     "every cell but those"):
-            self.assertIn(said, text)
-        self.assertRegex(text, r"Bytes of a page: .*\bfile 4\b")
+    def test_a_round_shuffles_its_cells_and_from_these_every_figure_can_be_computed(self):
+        """By other few lines: a page's CPU time is that of the meter by the pages of the meter's time."""
+        self.run_briefly("compare", "--rounds 2 --seconds 0.1 --levels 1,2 --servers poll,epoll,floor", "ab wrk")
+        for row in programs.cells(self.folder):
+            window, used = float(row["metered_seconds"]), float(row["server_cpu_us"]) / 1e6
+            self.assertAlmostEqual(100 * used / window, float(row["server_percent"]), delta=1)
+            self.assertGreaterEqual(window, float(row["seconds"]) - 0.01)
+            self.assertLess(used, 1.1 * window)
+            if (row["subject"], row["generator"]) != ("floor", "wrk"):
+                self.assertAlmostEqual(int(row["requests"]) / float(row["seconds"]) / float(
+                    row["requests_per_second"]), 1, delta=0.01)
+        orders = [[(row["subject"], row["generator"], row["clients"]) for row in programs.cells(self.folder)
+                   if row["round"] == number] for number in "12"]
+        self.assertEqual(*map(sorted, orders))
+        self.assertNotEqual(*orders)
+        for order in orders:
+            self.assertNotEqual([each[1:] for each in order], sorted(each[1:] for each in order))
 
     def test_what_cannot_be_measured_is_refused_in_words(self):
-        for options, said in (("--command 'a=%s' --lab" % OTHER, "are started here"),
-                              ("--command epoll=x", "no name for another server"),
-                              ("--command 'a=x' --page b=/", "one of --command"),
-                              ("--lab --inventory machines", "different places"),
-                              ("--url index.html", "not a path"), ("--flush", "--redis"),
-                              ("--lab --redis h:1", "--lab has a Redis of its own"),
-                              ("--inventory f --redis h:1", "--inventory has a Redis of its own"),
-                              ("--servers epoll,nobody", "none of"), ("--levels 0", "number from 1"),
+        for options, said in (("--command epoll=x", "no name for another"), ("--servers epoll,nobody", "none of"),
+                              ("--inventory f --command 'a=%s'" % OTHER, "no other servers"),
+                              ("--instances 2", "where the balancer is"), ("--cores 4000", "more than there are"),
                               ("--quick --servers floor --command a=false", "a did not start"),
-                              ("--quick --servers floor --levels 20 --command 'a=%s'" % OTHER,
-                               "pages Redis counted 0 INCR"),
-                              ("--quick --servers floor --command 'a=%s 1'" % OTHER,
-                               "a: it does not answer for /guestbook")):
+                              ("--quick --servers floor --command 'a=%s 1'" % OTHER, "a: it does not answer for /guestbook")):
             with self.subTest(options=options):
                 done = programs.run("compare", *shlex.split(options), "--into", programs.folder(self))
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(said, done.stdout)
 
-    def test_an_interrupted_run_goes_on_where_it_stopped(self):
-        folder = programs.folder(self)
-        command = ["compare", *"--quick --rounds 2 --servers epoll,floor --levels 20 --into".split(), folder]
 
-        def rows():
-            return machine.read(os.path.join(folder, "cells.tsv")).splitlines()
+class Disturbed(unittest.TestCase):
+    """A cell beside other work is measured again, and void if it always was."""
 
-        first = subprocess.Popen([os.path.join(programs.LOADTEST, command[0]), *command[1:]],
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while first.poll() is None and len(rows()) < 3:
-            time.sleep(0.01)
-        first.send_signal(signal.SIGINT)
-        self.assertEqual(first.wait(), 130)
-        before = rows()
-        done = programs.run(*command)
-        self.assertEqual((done.returncode, rows()[:len(before)], len(rows())), (0, before, 9), done.stdout)
+    def test_again_three_times_and_then_void(self):
+        def reading(verdict, throttled=0):
+            figures = {**dict.fromkeys(meter.COLUMNS, 0), "others_percent": 40.0, "throttled": throttled}
+            return types.SimpleNamespace(verdict=verdict, figures=figures, raw=lambda: figures)
 
-    def test_the_plan_is_said_without_measuring(self):
-        for program in ("compare", "latency", "mixes", "ramp", "connections", "files"):
-            done = programs.run(program, "--plan", "--rounds", "7")
-            self.assertRegex(done.stdout, r"^\d+ (cells|steps), about \d+ minutes\n$")
+        for verdicts, tries, wrong, most in (
+                ([meter.OTHERS] * 3, 3, "other work took 40 % of a core", 3), ([meter.OTHERS, meter.SERVER], 2, "", 3),
+                ([meter.SERVER], 1, "", 3), ([meter.OTHERS], 1, "", 1), ([7], 1, "its limit of CPU time was used up in 7", 1)):
+            left, run = list(verdicts), object.__new__(engine.Run)
+
+            def measure(cell, _run, left=left):
+                each = left.pop(0)
+                cell.reading = reading(each) if isinstance(each, str) else reading(meter.SERVER, each)
+                cell.load = Load(5, {}, 1.0, 1.0, {50: 1.0})
+
+            run.rows, run._earlier, run.tries, run.progress, run.asked = [], [], most, engine.Progress(1, 1), {}
+            run._tsv = open(os.devnull, "w", encoding="utf-8")
+            self.addCleanup(run._tsv.close)
+            with unittest.mock.patch.object(cells, "measure", measure):
+                row = run.measured(cells.Spot("epoll", "ab", clients=5), 1)
+            self.assertEqual((row["tries"], row["wrong"][:len(wrong)], bool(row["wrong"])), (str(tries), wrong, bool(wrong)))
+
+
+class Ignored(unittest.TestCase):
+    """What was told to do something, and did not, has no figures."""
+
+    def test_a_delay_or_work_that_no_page_has_met(self):
+        for dial, ms, cpu, words in (({"delay_ms": 10}, 29, 100, "3 calls to it took 29.0 ms"), ({"delay_ms": 10}, 30, 100, ""),
+                                     ({"work_ms": 2}, 30, 1500, "was to compute for 2 ms, and took 1.50"),
+                                     ({"work_ms": 2}, 30, 1900, "")):
+            cell = cells.Cell(cells.Spot("node", "wrk", clients=10, **dial), 1)
+            cell.load = Load(1000, {}, 1, ms, {50: ms})
+            cell.reading = types.SimpleNamespace(figures={"server_cpu_us": 1000.0 * cpu})
+            found = "".join(cells.ignored(cell))
+            self.assertEqual(bool(found), bool(words), found)
+            self.assertIn(words, found)
+
+
+publish = programs.load("publish")
+
+
+class Publish(unittest.TestCase):
+    RUN = ("some", 1, "loadtest/compare --rounds 7", "a test")
+
+    def setUp(self):
+        self.there = os.path.join(programs.folder(self), "some")
+        os.mkdir(self.there)
+        patch = unittest.mock.patch.object(publish, "STORE", os.path.dirname(self.there))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def why(self, table="| a |", cells_="", **facts):
+        facts = {"ZeroHTTPd": "v1", "sources": machine.sources(), "measured by": machine.measured_by(),
+                 "command": self.RUN[2], **{name.replace("_", " "): value for name, value in facts.items()}}
+        for name, text in (("environment.txt", "".join("%s: %s\n" % pair for pair in facts.items())), ("table.md", table),
+                           ("cells.tsv", cells_)):
+            with open(os.path.join(self.there, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        return publish.why(self.RUN)
+
+    def test_what_has_to_be_made_again(self):
+        self.assertEqual(self.why(), "")
+        for how, words in (({"command": "loadtest/compare"}, "another command"), ({"sources": "0"}, "other servers"),
+                           ({"measured_by": "8b7347a4f653"}, "measured by an older engine"),
+                           ({"table": "floor is left out: it is not built."}, "incomplete: floor"),
+                           ({"table": "Interrupted: 2 of 9 cells were measured."}, "incomplete: Interrupted")):
+            self.assertIn(words, self.why(**how))
+
+    def test_a_stored_change_fits_the_servers_of_today(self):
+        for name in ("own-redis", "new-redis"):
+            change = os.path.join(programs.LOADTEST, "results", name, "change.patch")
+            done = subprocess.run(["patch", "--dry-run", "-s", "-p1", "-d", machine.TOP, "-i", change], check=False,
+                                  stdout=subprocess.PIPE, encoding="utf-8")
+            self.assertEqual((done.returncode, done.stdout), (0, ""), name)
+
+    def test_a_noisy_hour(self):
+        header = "subject\tround\tgenerator\tclients\trequests\twrong\trequests_per_second\tverdict\tothers_percent\n"
+        line = "floor\t%d\tab\t20\t9\t%s\t%d\tclient full\t0\n"
+        for rates, wrong, words in (([100] * 7, "", ""), ([100, 130] * 3, "", "noisy: the canary drifted by 26 %"),
+                                    ([100] * 7, "other work took 40 % of a core", "spoilt 7 of 7")):
+            self.assertIn(words, self.why(cells_=header + "".join(line % (at, wrong, rate) for at, rate in enumerate(rates))))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+"""What tables say, from rows of cells.tsv: again by hand; and what may not be said."""
+
+import math
+import os
+import statistics
+import unittest
+import xml.etree.ElementTree
+
+import programs
+from lib import cells, rows, stored
+from lib.measuring import meter
+from lib.reporting import chart, report, table
+
+RESULTS = os.path.join(programs.LOADTEST, "results")
+diff, latency, sweep, compare = map(programs.load, ("diff", "latency", "sweep", "compare"))
+NOISE = [1.0, 1.2, 0.9, 1.1, 0.8, 1.05, 0.95]
+
+
+def row(number, subject, rate, cpu=100, **more):
+    return {**dict.fromkeys(cells.COLUMNS, ""), "round": str(number), "subject": subject, "generator": "wrk",
+            "path": "/guestbook", "clients": "100", "idle": "0", "work_ms": "0", "cores": "1", "requests": "1000",
+            "failed": "0", "requests_per_second": str(rate), "server_cpu_us": str(1000 * cpu),
+            "verdict": meter.SERVER, "p99_ms": "1", "tries": "1", "little_off": "0.01", **more}
+
+
+def rounds(subject, rate=1000, number=7, **more):
+    return [row(each + 1, subject, rate * NOISE[each], 10 * NOISE[each], **more) for each in range(number)]
+
+
+class Figures(unittest.TestCase):
+    def test_the_stored_table_is_computed_again_from_its_cells(self):
+        """By other few lines. (Of wrk's cells of the floor the old engine did not know the pages.)"""
+        known = stored.read(os.path.join(RESULTS, "compare")).rows
+        for kind in ("ab", "wrk"):
+            own = [each for each in known if each["generator"] == kind]
+            for figure, column in ((rows.RATE, None), (rows.MICROS, "server_cpu_us")):
+                header, lines = rows.table(own, "clients", figure)
+                self.assertEqual(header[1:4], ["20 clients", "100 clients", "500 clients"])
+                for name, *texts in lines:
+                    for clients, text in zip((20, 100, 500), texts):
+                        values = sorted(float(each[column]) / int(each["requests"]) if column else float(
+                            each["requests_per_second"]) for each in own if (each["subject"], each["clients"]) == (
+                                name, str(clients)))
+                        self.assertEqual(len(values), 7)
+                        if (name, kind, column) == ("floor", "wrk", "server_cpu_us"):
+                            self.assertEqual(text, "-")
+                            continue
+                        form = table.count if not column else table.two_digits
+                        self.assertTrue(text.endswith("%s [%s-%s]" % (form(statistics.median(values)), form(
+                            values[0]), form(values[-1]))), text)
+
+    def test_a_page_is_what_the_meter_saw(self):
+        both = row(1, "floor", 50000, 8, metered_seconds="0.5", requests="25000", server_cpu_us="200000")
+        self.assertEqual(rows.MICROS.of(both), 8)
+
+    def test_a_lost_request_has_taken_for_ever(self):
+        for failed, percent, known in ((0, 99, True), (10, 99, True), (11, 99, False), (11, 50, True), (1500, 50, False)):
+            self.assertEqual(rows.percentile(percent)({**row(1, "a", 1), "failed": str(failed), "p50_ms": "1"}) is not None,
+                             known, (failed, percent))
+
+    def test_an_interval_has_the_median_in_93_of_100_cases_or_there_is_none(self):
+        for number in range(1, 40):
+            ends = rows.interval(range(1, number + 1))
+            if number < rows.FEWEST:
+                self.assertIsNone(ends)
+            else:  # each figure is above the median with a chance of one half
+                inside = sum(math.comb(number, each) for each in range(ends[0], ends[1])) / 2 ** number
+                self.assertGreaterEqual(inside, rows.SURE)
+                self.assertEqual(ends[0] + ends[1], number + 1)
+
+    def test_what_cannot_be_told_from_the_best_shares_its_place(self):
+        mixed = [each for at, factor in enumerate(reversed(NOISE)) for each in (
+            row(at + 1, "poll", 2000 * factor, 10 * factor), row(at + 1, "epoll", 2000 * NOISE[at], 10 * NOISE[at]),
+            row(at + 1, "forking", 1000 * NOISE[at], 20 * NOISE[at]))]
+
+        def tied(own, figure):
+            return {line[0] for line in rows.table(own, "clients", figure)[1] if line[1].startswith("= ")}
+
+        for figure in (rows.RATE, rows.MICROS):
+            self.assertEqual(tied(mixed, figure), {"poll", "epoll"})
+            self.assertEqual(tied(mixed[:4 * 3], figure), set())  # four rounds
+        self.assertEqual(tied([{**each, "verdict": meter.CLIENT} for each in mixed], rows.RATE), set())
+
+
+class Tables(unittest.TestCase):
+    def test_a_void_cell_is_blank_and_its_reason_below(self):
+        own = rounds("poll") + rounds("epoll", wrong="12 requests failed: 12 reset")
+        self.assertEqual(rows.table(own, "clients", rows.RATE)[1][1], ["epoll", "", "-"])
+        self.assertEqual(rows.below(own), ["epoll, 100 clients, kept connections: 7 of 7 rounds do not count: 12 "
+                                           "requests failed: 12 reset."])
+
+    def test_a_sentence_says_what_may_be_ranked(self):
+        seven = rounds("epoll")
+        for own, words in ((seven[:1], "Nothing may be ranked yet"), (seven[:3], "differ by more than 33 %"),
+                           (seven, "intervals [ ]"), (seven + rounds("poll", tries="3"), "14 cells were disturbed"),
+                           ([{**each, "verdict": meter.OTHERS} for each in seven], "in this hour"),
+                           ([{**each, "wrong": "reset"} for each in seven], "7 of 7 cells do not count"),
+                           ([{**each, "verdict": meter.CLIENT} for each in seven], "was full in 7 of 7 (≥")):
+            self.assertIn(words, rows.sentence(own))
+
+    def test_a_terminal_of_80_columns_has_room_for_it(self):
+        own = [{**each, "verdict": meter.OTHERS} for each in stored.read(os.path.join(RESULTS, "compare")).rows]
+        own += [{**each, "subject": "prethreading --workers 500"} for each in own]
+        for known, experiment in ((own, compare.Compare("")), (stored.read(os.path.join(RESULTS, "sweep")).rows,
+                                                               sweep.Sweep(""))):
+            lines = experiment.look(known)
+            self.assertLessEqual(max(map(len, lines)), 80)
+            self.assertGreater(len([line for line in lines if line.startswith(("epoll", "poll"))]), 1)
+
+    def test_a_page_is_well_formed_whatever_is_in_it(self):
+        page = report.Report("a < b", "`code` & more")
+        page.add_table(["server", "a|b"], [["<epoll>", "≥ 1,234 [1-2]"], ["poll", "x" * 50]], "One & two")
+        page.add_list(["why < that"])
+        for name in ("one", "two"):
+            page.add_chart(chart.lines(name, "it's `touch /tmp/no` \\n {a_b} %d", "clients", ["20", "1,000"], "pages",
+                                       {"epoll": [(14652, 14100, 15020), (18000, 17000, 19000)], "mine": [None, (2, 1, 3)]},
+                                       {"epoll": [100, None]}))
+        page.add_chart(None)
+        page.add_environment([("a & b", 1)])
+        root = xml.etree.ElementTree.fromstring(page.html().replace("<!DOCTYPE html>", ""))
+        self.assertIn(r"a\|b", page.markdown())
+        if chart.available():
+            words = {each.text.strip() for each in root.iter("{http://www.w3.org/2000/svg}text") if each.text}
+            self.assertLessEqual({"it's `touch /tmp/no` \\n {a_b} %d", "epoll", "mine", "1,000", "clients", "pages"}, words)
+            ids = [each.get("id") for each in root.iter() if each.get("id")]
+            self.assertEqual(len(ids), len(set(ids)))
+
+
+class Two(unittest.TestCase):
+    def test_runs_beside_each_other(self):
+        a, b = (stored.Stored(name, {"kernel": kernel, "began": name}, rounds("epoll", factor * 1000) + rounds(
+            "poll", 1000, wrong=wrong)) for name, kernel, factor, wrong in (("a", "6.1", 1, ""), ("b", "6.2", 4, "reset")))
+        text = diff.held_together(a, b).markdown()
+        self.assertRegex(text, r"\| epoll +\| +- \| 1,000 \| 4,000 \| 4\.00 x \[2\.67-6\.00\] \|")
+        self.assertNotIn("| poll", text)
+        self.assertIn("- kernel: A 6.1; B 6.2", text)
+        self.assertNotIn("began", text)
+        self.assertRegex(diff.held_together(a, a).markdown(), r"\| epoll .*\| += \|")
+
+
+class Offered(unittest.TestCase):
+    def step(self, number, rate, in_time, **more):
+        return row(number, "epoll", rate, generator="h2load", clients="0", offered="%.1f" % rate, asked="1000",
+                   in_time=str(in_time), **more)
+
+    def test_the_limit_is_found_from_below(self):
+        own = [self.step(each, rate, in_time) for each in range(1, 8) for rate, in_time in (
+            (500, 1000), (1000, 990), (2000, 989))]
+        self.assertEqual(latency.limits(own)[1], [["epoll", "1,000 [1,000-1,000]", "only 98.9 % answered within 50 ms"]])
+        self.assertEqual(latency.highest([self.step(1, 500, 5), self.step(1, 1000, 1000)]), 0)  # below all were
+        self.assertIn("3 reset", cells.not_held(self.step(1, 500, 997, failed="3", errors="3 reset")))
+
+
+if __name__ == "__main__":
+    unittest.main()

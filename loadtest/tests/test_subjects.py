@@ -1,0 +1,109 @@
+"""What is measured starts, is found, and ends: a server of somebody else's, the peers, and the floor. What is not
+installed is skipped by name."""
+
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+import unittest
+import urllib.request
+
+import programs
+import proc
+import processes
+from lib.measuring import idle, machine, meter, web
+from lib.subjects import peers
+
+REDIS = "127.0.0.1:6379"  # nobody asks it
+PUBLIC = os.path.join(machine.TOP, "public")
+SERVER = """#!%s
+import http.server, sys, time
+class Page(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        until = time.process_time() + 0.1
+        while time.process_time() < until:
+            pass
+        super().do_GET()
+ports = [int(word) for word in sys.argv[1:] if word.isdigit()]
+http.server.HTTPServer(("127.0.0.1", ports[0] if ports else 0), Page).serve_forever()
+""" % sys.executable
+tearDownModule = processes.end_all
+
+
+def gone_within(seconds, pids):
+    """Those of them that are still there, and more than a zombie that init has yet to reap."""
+    deadline = time.monotonic() + seconds
+    pids = list(pids)
+    while (left := [stat for stat in proc.everybody(pids) if stat.state != "Z"]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not left
+
+
+class Subjects(unittest.TestCase):
+    def setUp(self):
+        self.folder = programs.folder(self)
+        os.chmod(self.folder, 0o755)  # Apache, run by root, serves as nobody
+        self.log = os.path.join(self.folder, "log")
+
+    def test_the_server_is_measured_and_not_its_shell_and_all_of_the_line_ends(self):
+        with open(os.path.join(self.folder, "server"), "w", encoding="ascii") as file:
+            file.write(SERVER)
+        os.chmod(file.name, 0o700)
+        for line in ("cd FOLDER; sleep 60 & ./server {port}", "cd FOLDER && sleep 60 & cd FOLDER && ./server",
+                     "cd FOLDER && sh -c './server {port}; true' | cat"):
+            with self.subTest(line=line):
+                line = peers.command_line(line.replace("FOLDER", shlex.quote(self.folder)))
+                with peers.Command("it", line, None, self.log, REDIS) as server:
+                    shell = server._process.pid
+                    everybody = meter.Tree(shell).pids()
+                    with meter.Meter((server.pid,), machine.Cores((), (), ())) as watched:
+                        urllib.request.urlopen(server.url, timeout=5).close()
+                self.assertNotEqual(server.pid, shell)
+                self.assertGreaterEqual(watched.reading.figures["server_cpu_us"], 1e5)
+                self.assertTrue(gone_within(2, everybody))
+
+    def test_the_peers_serve_files_and_so_what_only_its_owner_may_read(self):
+        root = os.path.join(self.folder, "root")
+        os.mkdir(root, 0o700)
+        shutil.copy(os.path.join(PUBLIC, "index.html"), root)
+        core = min(os.sched_getaffinity(0))
+        for name in peers.NAMES:
+            with self.subTest(name):
+                if peers.missing(name):
+                    self.skipTest(peers.missing(name))
+                with peers.Peer(name, root, {core}, self.log + name) as peer:
+                    self.assertEqual(os.sched_getaffinity(peer.pid), {core})
+                    with urllib.request.urlopen(peer.url + "/index.html", timeout=5) as answer:
+                        self.assertEqual(answer.read().decode(), processes.printed(root + "/index.html"))
+                    everybody = meter.Tree(peer.pid).pids()
+                self.assertTrue(gone_within(2, everybody))
+
+    @programs.needs(peers.FLOOR)
+    def test_the_floor_keeps_a_connection(self):
+        with peers.Floor(None, self.log) as floor, web.connected(floor.url, "/") as client:
+            for _ in range(2):
+                idle.ask(client, "/")  # or it is trouble
+
+    SCRIPT = """
+import os, signal, sys
+from lib.subjects import peers
+import redis
+public, log = sys.argv[1:]
+started = [peers.Peer(name, public, None, log + name) for name in peers.NAMES if not peers.missing(name)]
+started += [peers.Floor(None, log + "floor"), redis.SlowRedis(redis.Redis("127.0.0.1:1"), 5, os.path.dirname(log))]
+started += [peers.Command("it", "cd / && %s -m http.server {port}; true" % sys.executable, None, log + "it", "")]
+print(*[each.__enter__().pid for each in started], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+    def test_nothing_outlives_who_started_it(self):
+        with programs.python(self.SCRIPT, PUBLIC, self.log) as program:
+            said = program.stdout.read()
+        self.assertEqual(program.returncode, -signal.SIGKILL)
+        self.assertTrue(gone_within(3, map(int, said.split())))
+
+
+if __name__ == "__main__":
+    unittest.main()
