@@ -1,11 +1,11 @@
 -- What a page of the book needs beyond pandoc. Links lead from page to page, quoted code to its
--- source, fork(2) and RFC 9112, 9.3 to where they are explained. A part of a document becomes a page.
+-- source, fork(2) and RFC 9112 to where they are explained. A part of a document becomes a page.
 -- The site's pages get the contents beside them, and lines for the search.
 --
 -- In the environment, from book.mk: PAGE is the page's path without .html, SOURCE its document, PAGES
--- all pages. MODE is site, slides, paper (slides for a PDF) or book (one file for all pages). INDEX
+-- all pages. MODE is site, paper (slides) or book (one file for all pages). INDEX
 -- takes the search's lines, ROUGH is where drawings for paper go.
--- BASE_URL is the site's address, SOURCE_URL that of the project's files, if there are any.
+-- SOURCE_URL is the address of the project's files, if there is one.
 
 local env = os.getenv
 local page, source, mode = env 'PAGE', env 'SOURCE', env 'MODE'
@@ -74,7 +74,7 @@ local function href(target, from) -- nil: there is nothing to lead to
   if not to or mode == 'paper' then return env 'SOURCE_URL' and env 'SOURCE_URL' .. '/' .. path end
   if to:match '[^/]*$' == anchor then anchor = '' end -- a part's own heading
   if mode == 'book' then return '#' .. id(to, anchor) end
-  return root .. to .. '.html' .. (anchor == '' and '' or '#' .. anchor:gsub('^L(%d+).*', 'L-%1'))
+  return root .. to .. (to:match 'slides$' and '.pdf' or '.html') .. (anchor == '' and '' or '#' .. anchor:gsub('^L(%d+).*', 'L-%1'))
 end
 
 -- ---- names that are links -----------------------------------------------------------------------
@@ -88,30 +88,19 @@ local function manual(text)
   return { pandoc.Str(before), pandoc.Link(('%s(%s)'):format(name, section), url), pandoc.Str(after) }
 end
 
--- RFC 9112, 9.3 and 9.6: the sections of an RFC follow it, up to the end of the sentence.
 local function link_names(inlines)
-  local out, rfc, named, i = pandoc.List {}, nil, 0, 1
+  local out, i = pandoc.List {}, 1
   while i <= #inlines do
-    local el, more = inlines[i], nil
+    local el, following = inlines[i], (inlines[i + 2] or {}).text or ''
     local text = el.t == 'Str' and el.text or ''
-    local number, rest = (inlines[i + 2] or {}).text, nil
-    if text:match '^%(?RFC$' and number and number:match '^%d' then
-      number, rest = number:match '^(%d+)(.*)$'
-      rfc, named = 'https://www.rfc-editor.org/rfc/rfc' .. number, i + 2
-      more = { pandoc.Str(text:sub(1, -4)), pandoc.Link('RFC ' .. number, rfc), pandoc.Str(rest) }
-      i = named
-      if rest:match '%.$' then rfc = nil end
-    elseif rfc then
-      local before, section, after = text:match '^(%(?)(%d[%d.]*)(%p*)$'
-      local word = i > 2 and inlines[i - 2].text or ''
-      if section and section:sub(-1) == '.' then section, after = section:sub(1, -2), '.' .. after end
-      if section and (section:match '%.' or i == named + 2 or word:match '^sections?$') then
-        local link = pandoc.Link(section, rfc .. '#section-' .. section)
-        more = { pandoc.Str(before), link, pandoc.Str(after) }
-      end
-      if text:match '%.$' then rfc = nil end
+    local number, rest = following:match '^(%d+)(.*)$'
+    if number and text:match '^%(?RFC$' then
+      local link = pandoc.Link('RFC ' .. number, 'https://www.rfc-editor.org/rfc/rfc' .. number)
+      out:extend { pandoc.Str(text:sub(1, -4)), link, pandoc.Str(rest) }
+      i = i + 2
+    else
+      out:extend(manual(text) or { el })
     end
-    out:extend(more or manual(text) or { el })
     i = i + 1
   end
   return out
@@ -223,7 +212,7 @@ local function link(el)
 end
 
 local function raw(el)
-  if el.text:match '^<!%-%-' then return {} end
+  if el.text:match '^<!%-%-' or el.text:match '^<source' and mode ~= 'site' then return {} end
   if mode == 'book' then
     el.text = el.text:gsub(' id="([^"]+)"', function(name) return ' id="' .. id(page, name) .. '"' end)
   end
@@ -244,15 +233,6 @@ local function image(el)
   return el, false
 end
 
--- The mark of a note stays on the line of its figure.
-local function marks(inlines)
-  for i = 1, #inlines - 1 do
-    local mark = inlines[i + 1].text
-    if inlines[i].t == 'Space' and (mark == '*' or mark == '†') then inlines[i] = pandoc.Str '\u{a0}' end
-  end
-  return inlines
-end
-
 -- A page of ours may have no style= in it: the alignment of columns becomes a class.
 local function columns(el)
   local specs, classes = {}, {}
@@ -261,7 +241,7 @@ local function columns(el)
     specs[i] = { 'AlignDefault' }
   end
   el.colspecs, el.attr = specs, pandoc.Attr('', classes)
-  return pandoc.Div({ el:walk { Inlines = marks } }, pandoc.Attr('', { 'table' }, { tabindex = '0' }))
+  return pandoc.Div({ el }, pandoc.Attr('', { 'table' }, { tabindex = '0' }))
 end
 
 -- A drawing is not shrunk until nobody can read it: on a phone it scrolls, like a table.
@@ -287,8 +267,7 @@ function Pandoc(doc)
   doc.blocks = doc.blocks:walk(first):walk { Table = columns, Para = drawing }
   if mode == 'book' then return doc end
   local title = text_of(doc.blocks[1].content or {})
-  doc.meta.pagetitle, doc.meta.root = title, paper and 'common/book/' or root
-  if env 'BASE_URL' then doc.meta.canonical = env 'BASE_URL' .. '/' .. page .. '.html' end
+  doc.meta.pagetitle, doc.meta.root = title, root
   add_contents(doc.meta)
   if env 'INDEX' then write_index(title, doc.blocks) end
   return doc

@@ -1,4 +1,4 @@
-// The search of a page, and the keys of slides. Nothing here is fetched from another host; the index
+// The search of a page. Nothing here is fetched from another host; the index
 // is a script, so that the search works from a disk as well.
 const search = document.getElementById("search");
 const found = document.getElementById("found");
@@ -33,28 +33,15 @@ function show() {
   found.replaceChildren(...(words.length ? [count, list] : []));
 }
 
-if (search) {
-  search.addEventListener("focus", () => {
-    const script = document.createElement("script");
-    script.src = search.dataset.root + "search.js"; // sets sections
-    script.addEventListener("load", show);
-    document.head.append(script);
-  }, { once: true });
-  search.addEventListener("input", show);
-  search.form.addEventListener("submit", (event) => event.preventDefault());
-}
+search.addEventListener("focus", () => {
+  const script = document.createElement("script");
+  script.src = search.dataset.root + "search.js"; // sets sections
+  script.addEventListener("load", show);
+  document.head.append(script);
+}, { once: true });
+search.addEventListener("input", show);
+search.form.addEventListener("submit", (event) => event.preventDefault());
 
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("main details")) each.open = true;
 });
-
-if (document.documentElement.classList.contains("slides")) {
-  const slides = [...document.querySelectorAll(".slide")];
-  const steps = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 };
-  addEventListener("keydown", (event) => {
-    if (!steps[event.key] || event.target.closest("summary, pre")) return;
-    event.preventDefault();
-    const now = slides.findIndex((slide) => slide.getBoundingClientRect().bottom > innerHeight / 2);
-    slides[Math.min(Math.max(now + steps[event.key], 0), slides.length - 1)].scrollIntoView();
-  });
-}
