@@ -9,6 +9,7 @@ LDLIBS     = -lhiredis -pthread
 ALL_LDFLAGS = -Wl,-z,now $(LDFLAGS) # functions are found at start, not by each child of chapter 2
 # In front of a command: a line for each file, none with -s, and the whole command with V=1.
 TELL = $(if $(V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,$(info $(or $(patsubst %.o,CC $<,$(filter %.o,$@)),$(filter $(BUILD)/book/%,$@),LINK $@))))
+PUT  = -o $@.$$$$ && mv -f $@.$$$$ $@# behind it: two runs of make at once never meet half a file
 
 # Objects go to build/plain, and the servers to this folder. With any other OUT, both go there.
 OUT   = build/plain
@@ -17,12 +18,11 @@ BUILD = $(if $(BIN),$(OUT),build)# and here, whatever else is made
 ifdef SAN # thread, or address,undefined: builds with sanitizers, apart from the rest
 comma    := ,
 OUT       = build/san-$(subst $(comma),-,$(SAN))
-SAN_FLAGS = -fsanitize=$(SAN)$(if $(LEAKS),$(comma)pointer-compare$(comma)pointer-subtract) -fno-omit-frame-pointer -fno-sanitize-recover=all
-LEAKS     = $(if $(findstring address,$(SAN)),$(OUT)/common/tests/leaks_at_exit.o)
+SAN_FLAGS = -fsanitize=$(SAN)$(if $(findstring address,$(SAN)),$(comma)pointer-compare$(comma)pointer-subtract) -fno-omit-frame-pointer -fno-sanitize-recover=all
 endif
 
-# These install what they need. Others stop, and name `make deps`. With DEPS=no, neither happens.
-INSTALLING = test compare dials latency mixes sweep cost xray which connections files burst ramp results
+# These install what they need. Others stop, and name what does. With DEPS=no, neither happens.
+INSTALLING = test test-all load compare dials latency sweep cost xray which connections files burst ramp results
 NEED       = $(if $(filter $(INSTALLING),$(MAKECMDGOALS)),deps,need)
 MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/deps --missing $*)
 
@@ -33,11 +33,11 @@ SERVERS  = iterative forking preforking threading prethreading poll epoll
 all: $(addprefix $(BIN),$(SERVERS))
 
 # What they share: all of them, those that block (chapters 1 to 5), those with a loop (6 and 7).
-CORE     = $(addprefix $(OUT)/common/,text.o http.o http_head.o template.o \
-    board.o guestbook.o files.o proc.o status.o status_fields.o origin.o explain.o app.o \
-    polite.o conn.o start.o log.o options.o process.o stop.o clock.o net.o memory.o redis.o)
+CORE     = $(addprefix $(OUT)/common/,text.o http.o template.o \
+    board.o guestbook.o files.o status.o app.o \
+    conn.o log.o options.o process.o net.o redis.o)
 BLOCKING = $(CORE) $(OUT)/common/serve.o $(OUT)/common/redis_pool.o
-LOOP     = $(CORE) $(OUT)/common/redis_async.o $(OUT)/common/waiting.o
+LOOP     = $(CORE) $(OUT)/common/redis_async.o $(OUT)/common/loop.o
 CHILDREN = $(OUT)/common/children.o
 
 $(BIN)iterative:    $(OUT)/01_iterative/main.o    $(BLOCKING)
@@ -47,22 +47,24 @@ $(BIN)threading:    $(OUT)/04_threading/main.o    $(BLOCKING)
 $(BIN)prethreading: $(OUT)/05_prethreading/main.o $(BLOCKING)
 $(BIN)poll:         $(OUT)/06_poll/main.o         $(LOOP)
 $(BIN)epoll:        $(OUT)/07_epoll/main.o        $(LOOP)
-$(addprefix $(BIN),$(SERVERS)): $(LEAKS)
-	$(TELL)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $^ $(LDLIBS) -o $@
+$(addprefix $(BIN),$(SERVERS)):
+	$(TELL)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $^ $(LDLIBS) $(PUT)
 
 # -MMD writes down which headers a file includes, so that it is compiled again when one changes.
 $(OUT)/%.o: %.c | $(NEED)-build
 	@mkdir -p $(@D)
-	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $(@:o=d) -MT $@ -c $< $(PUT)
 -include $(wildcard $(addprefix $(OUT)/,*/*.d */*/*.d */*/*/*.d))
 
-## bare         the reader's first server: 01_iterative/bare.c, on its own
-$(BIN)bare: 01_iterative/bare.c
+## bare         each architecture on one page, which shares nothing: build/bare/01 to 07
+.SECONDEXPANSION: # a prerequisite may use $*, of its target
+bare: $(addprefix $(BUILD)/bare/,01 02 03 04 05 06 07)
+$(BUILD)/bare/%: $$(wildcard $$*_*/bare.c)
 	@mkdir -p $(@D)
-	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@
+	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE -pthread $(WARN) $(CFLAGS) $< $(PUT)
 
 ifneq ($(BIN),) # by their names, wherever they are built
-$(SERVERS) bare: %: $(BIN)%
+$(SERVERS): %: $(BIN)%
 endif
 
 ## serve        a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
@@ -73,13 +75,13 @@ include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk
 
 # ---- setting up ----------------------------------------------------------------------------
 
-## deps         installs what anything here needs; deps-build, deps-serve and others a part of it
+## deps         installs what reading, exercises and load tests need (116 MB); deps-all: the rest, too
 deps:
 	@common/tools/deps
-deps-%: # what cannot be installed is named, and left out, unless nothing goes without it
-	@common/tools/deps $(if $(filter serve,$*),build) $* || $(if $(filter build serve,$*),false,:)
+deps-%: # what cannot be installed is named, and left out
+	@common/tools/deps $* || :
 need-%: # installs nothing
-	$(if $(MISSING),$(error missing: $(MISSING). Run `make deps`))
+	$(if $(MISSING),$(error missing: $(MISSING). Run `make deps-$*`))
 
 ## doctor       says what this machine lacks or has too little of, and what mends it
 doctor:
@@ -90,11 +92,10 @@ doctor:
 help:
 	@sed -n 's/^## \(.*\)/  make \1/p' $(MAKEFILE_LIST)
 
-## clean        removes what was built, and leaves what you wrote in .mine/
+## clean        removes what was built, and keeps what you made: .mine/, reports, the guestbook's entries
 clean:
-	rm -rf build public/book $(SERVERS) bare
+	rm -rf $(filter-out build/loadtest build/serve,$(wildcard build/*)) public/book $(SERVERS)
 
-.PHONY: all serve deps doctor help clean $(if $(BIN),$(SERVERS) bare)
-.DEFAULT_GOAL := all
+.PHONY: all bare serve deps doctor help clean $(if $(BIN),$(SERVERS))
 .DEFAULT:; $(if $(wildcard $@),,$(error there is no target $@. `make help` lists them))
 .DELETE_ON_ERROR:

@@ -1,11 +1,13 @@
 # How the project is tested. The Makefile includes this file.
 
-## test         everything; PARTS='unit book' some of it, ONLY='poll/*' one server's cases, SAN= AGAIN=3
-#  SAN: the servers under test are built with sanitizers. AGAIN=3: a case that fails has to fail again,
-#  by itself, within three times. common/tests/README.md says more.
-ALL_PARTS = site unit book servers weather crowds clients grader typed mutants teaching exercises loadtest
-PARTS     = $(ALL_PARTS)
-UNKNOWN   = $(filter-out $(ALL_PARTS),$(PARTS))
+## test         unit tests, documents, the seven from outside; PARTS='unit documents', ONLY='poll/*', SAN=
+#  SAN: the servers under test are built with sanitizers. common/tests/README.md says more.
+## test-all     all parts, with all that deps-all installs; WITHOUT='book typed'
+ALL_PARTS = book typed clients unit documents servers weather mutants exercises loadtest
+SMALL     = unit documents servers weather# that need no more than deps-test brings
+PARTS     = unit documents servers
+test-all: PARTS = $(filter-out $(WITHOUT),$(ALL_PARTS))
+UNKNOWN   = $(filter-out $(ALL_PARTS),$(PARTS) $(WITHOUT))
 ifneq ($(UNKNOWN),)
 $(error there is no part $(UNKNOWN). The parts are $(ALL_PARTS))
 endif
@@ -13,12 +15,14 @@ endif
 # The programs that test the servers from outside have no sanitizers, whatever the servers have.
 PLAIN = $(if $(SAN),build/plain,$(OUT))
 RUN   = OUT=$(OUT) PLAIN=$(PLAIN) SAN=$(SAN) SERVERS=$(or $(BIN),.) common/tests/run
-test: deps-test all
+test: deps-$(if $(filter-out $(SMALL),$(PARTS)),all,test) all
+test-all: deps-all all
+test test-all:
 	@PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' $(RUN) $(PARTS)
 
 ## check        two parts, in a minute: the unit tests, and whether the documents are still right
 check: $(NEED)-test all
-	@$(RUN) unit book
+	@$(RUN) unit documents
 
 # The unit tests are linked with common/; the others know the servers from outside only.
 COMMON  = $(patsubst %.c,$(OUT)/%.o,$(wildcard common/*.c))
@@ -27,61 +31,48 @@ HARNESS = $(filter $(OUT)/common/tests/harness/%,$(TESTS))
 $(OUT)/unit:    $(filter $(OUT)/common/tests/unit/%,$(TESTS)) $(COMMON)
 $(OUT)/servers: $(filter $(OUT)/common/tests/servers/%,$(TESTS)) $(HARNESS)
 $(OUT)/weather: $(filter $(OUT)/common/tests/weather/%,$(TESTS)) $(HARNESS)
-$(OUT)/crowds:  $(filter $(OUT)/common/tests/crowds/%,$(TESTS)) $(HARNESS)
-$(OUT)/unit $(OUT)/servers $(OUT)/weather $(OUT)/crowds:
-	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion -o $@
+$(OUT)/unit $(OUT)/servers $(OUT)/weather:
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion $(PUT)
 
-# These are tests of the part unit, too. Python starts them.
+# A library that servers/faults.c has a server load.
+$(OUT)/servers: | $(OUT)/scarce_memory.so
+$(OUT)/scarce_memory.so: common/tests/scarce_memory.c
+	@mkdir -p $(@D)
+	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -shared -fPIC $< $(PUT)
+
+# These are tests of the part unit, too.
 STATES = $(OUT)/states_poll $(OUT)/states_epoll
 $(STATES): $(OUT)/states_%: $(OUT)/common/tests/states/%.o $(LOOP) \
     $(addprefix $(OUT)/common/tests/states/,kernel.o search.o world.o)
-$(OUT)/reader: $(OUT)/common/tests/differential/reader.o $(CORE)
-$(OUT)/unit: | $(STATES) $(OUT)/reader
-$(STATES) $(OUT)/reader:
-	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(OUT)/unit: | $(STATES)
+$(STATES):
+	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) $(PUT)
 
 ## states       the loops of chapters 6 and 7: every order of events, with MISHAPS=2 among them
 MISHAPS = 2
 states: $(NEED)-build $(STATES)
 	@for program in $(STATES); do $$program $(MISHAPS) || exit; done
 
-## differential the parser against a reading of the wire contract in Python: N=100000 SEED=7
-N = 100000
-differential: $(NEED)-build $(OUT)/reader
-	@OUT=$(OUT) common/tests/differential/test_differential.py $(N) $(SEED)
-
-## tables       fills the tables of the documents in, from the stored runs and by counting lines
+## tables       fills the tables of the documents in, from the stored runs
 tables:
-	@common/tests/book/figures.py
-	@common/tests/book/budget.py
+	@common/tests/documents/figures.py
+
+## soak         do servers hold more the longer they work? SECONDS=600 for each; SERVER="poll epoll" or all
+soak: $(NEED)-compare all
+	@PLAIN=$(PLAIN) common/tests/soak --seconds $(or $(SECONDS),600) $(SERVER)
 
 ## mutants      would the suite notice? Plants a fault in a server, MUTANTS="markup two-lengths" or all
-#  SAMPLE=100 SEED=1: so many that a tool makes, drawn by that seed
-mutants: $(NEED)-test all build/plain/servers build/plain/weather $(if $(SAMPLE),build/universalmutator)
-ifdef SAMPLE
-	@$(MAKE) -s SAN=address,undefined build/san-address-undefined/unit
-	@common/tests/mutants/sample.py $(SAMPLE) $(SEED)
-else
-	@common/tests/mutants/mutants.py $(MUTANTS)
-endif
+mutants: $(NEED)-test all build/plain/servers build/plain/weather
+	@common/tests/mutants/mutants $(MUTANTS)
 
-build/universalmutator: # what its command needs besides, we do not call
-	python3 -m pip install --quiet --no-deps --target=$@ universalmutator==1.14.1
-
-## sanitize     test again with sanitizers, and an eye on every file a server opens; half an hour
+## sanitize     test again with sanitizers
 sanitize:
-	$(MAKE) test SAN=address,undefined
-	$(MAKE) test SAN=thread PARTS='servers weather crowds' ONLY='*threading/*'
-	WATCH_OPENS=1 $(MAKE) test PARTS=servers
+	$(MAKE) test SAN=address,undefined PARTS='unit servers weather clients'
+	$(MAKE) test SAN=thread PARTS='servers weather' ONLY='*threading/*'
 
-## elsewhere    test and compare on a bare Debian, and the container: SUITE="bookworm trixie"
-#  VALKEY=1: with Valkey. COMMANDS=release: test in make dist's archive; arm64: servers for arm64.
+## elsewhere    COMMAND='make test' on a bare Debian, SUITE=trixie; STUDENT=yes, RELEASE=yes
 elsewhere: $(NEED)-elsewhere
-	@common/tools/elsewhere $(SUITE)
-
-## typed        types the commands of the pages that take too long for `make test`: two hours
-typed: $(NEED)-test all
-	@common/tests/typed/typed.py --slow
+	@common/tools/elsewhere "$${SUITE:-trixie}" "$${COMMAND:-make test}"
 
 ## dist         the release, build/dist/zerohttpd-VERSION.tar.gz, from what is committed
 #  The same commit gives the same bytes: git sorts the files, and dates them by the commit.
@@ -93,18 +84,14 @@ dist:
 	    $$git archive --prefix="$$name/" --output="$$archive" HEAD && \
 	    gzip -9nf "$$archive" && echo "$$archive.gz"
 
-## fuzz         the parsers, the templates and a connection on made-up input, for FUZZ_SECONDS=60 each
-#  FUZZ_RUNS=1000000000 FUZZ_TARGETS=http: again and again, until there were so many; it may be stopped.
-FUZZ_TARGETS = http decode template conn
+## fuzz         made-up input for a connection and for what it hears of Redis, for FUZZ_SECONDS=60
 FUZZ_SECONDS = 60
 fuzz:
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) common/tests/fuzz/run $(FUZZ_TARGETS)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz/run
 
-# Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings their main().
-$(FUZZ_TARGETS:%=$(OUT)/fuzz_%): $(OUT)/fuzz_%: $(OUT)/common/tests/fuzz/%.o $(COMMON)
-	$(TELL)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(OUT)/fuzz_seeds: $(OUT)/common/tests/fuzz/seeds.o
-	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ -o $@
+# Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings its main().
+$(OUT)/fuzz: $(OUT)/common/tests/fuzz/request.o $(COMMON)
+	$(TELL)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) $(PUT)
 
 ## lint         layout, suspicious code, scripts, and both compilers with every warning an error
 lint: $(NEED)-build
@@ -114,4 +101,4 @@ lint: $(NEED)-build
 format:
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
-.PHONY: test check states differential tables mutants sanitize elsewhere typed dist fuzz lint format
+.PHONY: test test-all check soak states tables mutants sanitize elsewhere dist fuzz lint format
