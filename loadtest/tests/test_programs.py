@@ -178,6 +178,9 @@ class Publish(unittest.TestCase):
         for rates, wrong, words in (([100] * 7, "", ""), ([100, 130] * 3, "", "noisy: the canary drifted by 26 %"),
                                     ([100] * 7, "other work took 40 % of a core", "spoilt 7 of 7")):
             self.assertIn(words, self.why(cells_=header + "".join(line % (at, wrong, rate) for at, rate in enumerate(rates))))
+            with unittest.mock.patch.object(publish, "WORK", shutil.copytree(publish.STORE, programs.folder(self) + "/made")):
+                publish.store(self.RUN)
+            self.assertEqual(machine.read(self.there + "/table.md").startswith("Noisy: the canary"), "canary" in words)
 
 
 if __name__ == "__main__":
