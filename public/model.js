@@ -46,27 +46,27 @@ export const SETTINGS = {
 
 // ---- costs -------------------------------------------------------------------------------------
 
-export const COST_RUN = "make cost, 25 November 2026, AMD EPYC, 2 cores, Linux 6.18";
+export const COST_RUN = "make cost, 27 November 2026, AMD EPYC, 2 cores, Linux 6.18";
 
 /** Of each server, over new connections (ab) and then over kept ones (wrk), for 1, 100 and 1,000 clients:
  * CPU microseconds of a page, how often it waits (null: not counted), and microseconds of the other core.
  * digest() makes it from a run's cells.tsv. */
 export const MEASURED = {
-  iterative: [95.1, 4.54, 153.7, 99.2, 3.05, 149, 90.3, 3.07, 140.6, 111.1, 4.1, 95.3, 77.2, 3.16, 133.7, 83.4, 3.08, 132.3],
-  forking: [381.8, null, 217, 331.9, null, 179.9, 344.6, null, 186.5, 96.6, 4.09, 101.8, 50.3, 4.24, 45.2, 93.7, 4.29, 59.4],
-  preforking: [120.2, 4.21, 147.8, 75.1, 5.56, 88.3, 80.1, 4.12, 96.2, 97.2, 4.31, 100, 54.5, 4.31, 52.8, 75.8, 4.19, 90.2],
-  threading: [134.7, null, 155.6, 88.3, null, 96.3, 85.8, null, 81.9, 90.8, 4.11, 88.5, 48.1, 4.23, 43, 62, 5.53, 53.8],
-  prethreading: [114.8, 4.11, 146.9, 65.2, 5.65, 86.8, 71.3, 4.23, 91, 109, 4.24, 93.5, 40.9, 4.23, 38.5, 68.5, 4.19, 86.3],
-  poll: [115.7, 4, 148, 45.9, 0.73, 68.7, 59.6, 0.01, 64.8, 110.3, 4.06, 113.7, 11.3, 0.04, 11.6, 13, 0, 13],
-  epoll: [114.1, 4, 174.3, 40.1, 0.93, 62.3, 36.5, 0.8, 63.8, 127.7, 4.1, 111.3, 10.5, 0.05, 12.5, 12.7, 0.01, 13.5],
-  floor: [36.2, 1, 67.8, 25.6, 0.23, 45.4, 28.2, 0.29, 53.1, 19.8, 0.83, 24.1, 5.9, 0.05, 9.5, 5.8, 0.02, 12.6],
+  iterative: [70.7, 4.02, 105.5, 61.5, 3.01, 98.3, 63.2, 3.01, 100.3, 85.9, 4.01, 70.7, 62.3, 3.01, 96, 63.9, 3.01, 98.6],
+  forking: [305.3, 5.01, 120.7, 284.1, 4.24, 101.4, 288.5, 4.25, 103.5, 82.2, 4.01, 79.1, 38.4, 4.04, 35, 74.8, 4.07, 45.7],
+  preforking: [86.5, 4.07, 105.2, 67.3, 5.71, 74.9, 57, 4.21, 78.2, 81.3, 4.15, 71.8, 37.5, 4.04, 34.2, 56.9, 4.07, 72.3],
+  threading: [90, 4.01, 106.7, 60.8, 3.38, 63.6, 71.4, 3.92, 68.8, 83.2, 4.01, 70.9, 29, 4.02, 28.6, 48.4, 5.43, 37.9],
+  prethreading: [79.2, 4.06, 102.5, 52, 5.65, 70.6, 50, 4.29, 76.3, 78.5, 4.13, 75.5, 29.5, 4.02, 29.1, 51.6, 4.1, 73.6],
+  poll: [81.6, 4, 102.4, 41.2, 0.69, 54.1, 45.9, 0.01, 48.8, 94.2, 4, 74.7, 7.8, 0.03, 8.5, 8.9, 0, 8.9],
+  epoll: [80.3, 4, 107.2, 33.3, 1.02, 58.4, 30.8, 0.93, 57.9, 96.7, 4, 70, 8.3, 0.04, 8.9, 8.7, 0.02, 9.1],
+  floor: [32.7, null, 55.1, 23, null, 42, 22.4, null, 45.7, 22.6, null, 21.5, 5.7, null, 6.7, 6, null, 8],
   waking: [3.4],
 };
 const [ALONE, BUSY, CROWD, CPU, WAITS, OTHER] = [0, 1, 2, 0, 1, 2]; // the levels, and the figures of each
 /** MiB at rest and of each worker, KiB of each connection: memory.tsv of the same run. */
 const MEMORY = {
-  iterative: [0.6, 0, 0], forking: [0.6, 0, 151], preforking: [0.6, 0.12, 34], threading: [0.6, 0, 47],
-  prethreading: [0.6, 0.033, 20], poll: [0.6, 0, 9.2], epoll: [0.6, 0, 9.2],
+  iterative: [0.6, 0, 0], forking: [0.6, 0, 143], preforking: [0.6, 0.11, 24], threading: [0.6, 0, 38],
+  prethreading: [0.6, 0.033, 12], poll: [0.6, 0, 5], epoll: [0.6, 0, 5],
 };
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
