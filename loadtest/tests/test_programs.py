@@ -159,6 +159,7 @@ class Publish(unittest.TestCase):
 
     def test_what_has_to_be_made_again(self):
         self.assertEqual(self.why(), "")
+        self.assertEqual(self.why(table="20,000 clients are left out: a process may have 20,000 descriptors."), "")
         for how, words in (({"command": "loadtest/compare"}, "another command"), ({"sources": "0"}, "other servers"),
                            ({"measured_by": "8b7347a4f653"}, "measured by an older engine"),
                            ({"table": "floor is left out: it is not built."}, "incomplete: floor"),
