@@ -177,7 +177,8 @@ class Publish(unittest.TestCase):
         header = "subject\tround\tgenerator\tclients\trequests\twrong\trequests_per_second\tverdict\tothers_percent\n"
         line = "floor\t%d\tab\t20\t9\t%s\t%d\tclient full\t0\n"
         for rates, wrong, words in (([100] * 7, "", ""), ([100, 130] * 3, "", "noisy: the canary drifted by 26 %"),
-                                    ([100] * 7, "other work took 40 % of a core", "spoilt 7 of 7")):
+                                    ([100] * 7, "other work took 40 % of a core", "spoilt 7 of 7"),
+                                    ([100] * 7, "3 of 9 requests failed", "7 of 7 cells are wrong")):
             self.assertIn(words, self.why(cells_=header + "".join(line % (at, wrong, rate) for at, rate in enumerate(rates))))
             with unittest.mock.patch.object(publish, "WORK", shutil.copytree(publish.STORE, programs.folder(self) + "/made")):
                 publish.store(self.RUN)
