@@ -88,6 +88,17 @@ class Lines(unittest.TestCase):
             with self.subTest(what):
                 self.assertEqual([bar.kind for lane in watched(*lines).lanes for bar in lane.bars], kinds)
 
+    def test_a_thread_serves_nobody_any_more_whom_another_has_closed(self):
+        host = 'Host: client-%s'
+        seen = watched(LISTEN, THREAD % ("0.2", 8), THREAD % ("0.3", 9), accept(7, 1.0, 5), recv(8, 5, 1.1, 0.1, host % "A"),
+                       "9 1.5 close(5) = 0 <0.01>", accept(7, 2.0, 5), recv(8, 5, 2.1, 0.1, host % "B"),
+                       "8 3.0 read(6, \"\", 9) = 1 <0.01>", accept(7, 4.0, 7), recv(9, 7, 4.1, 0.1, host % "C"),
+                       "8 5.0 read(6, \"\", 9) = 1 <0.01>")
+        served = {lane.tid: ["".join(each.name for each in bar.serves) for bar in lane.bars] for lane in seen.lanes}
+        self.assertEqual(served[8], ["A", "B", "B", "B"])
+        late = {lane.tid: lane.bars[-1].serves for lane in seen.between(3.5, 6).lanes}
+        self.assertEqual(late[8], (), "B came before the time that is looked at")
+
     def test_two_of_the_seven_at_once(self):
         """Two clients, 5 and 6, have sent half a request at second 5. The server's first process is 7."""
         loop = [*LOOP, accept(7, 2.1, 5), accept(7, 2.2, 6), add(7, 5), add(7, 6), wait(7), THREAD % (0.4, 8)]

@@ -11,18 +11,16 @@ A table in a document stands between two comments, which GitHub does not show:
 
     <!-- table: compare | Kept connections
     new = compare | A new connection | 500 clients
-    of lighttpd = 500 clients, of lighttpd
     verdict = as written -->
 
-    | server | 500 clients | new | of lighttpd | verdict |
+    | server | 500 clients | new | verdict |
     ...
     <!-- /table -->
 
 - Its headings and its first column say which cells it shows. To show another row, add its first cell.
 - A column is the one of that name in the table that the first line names. A line HEADING = COLUMN
-  gives it another heading, HEADING = RUN | CAPTION | COLUMN takes it from another table, and
-  ", of ROW" divides each cell by that row's.
-- The notes of the cells become marks. The line below the table that explains them is written here.
+  gives it another heading, and HEADING = RUN | CAPTION | COLUMN takes it from another table, which
+  may lack the row: "-".
 
 A measured number in a document's text has a row in loadtest/results/quoted.tsv: the document, the
 words it stands in, and where it comes from.
@@ -50,10 +48,8 @@ import markdown
 import project
 
 RESULTS = os.path.join(said.TOP, "loadtest", "results")
-MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)(.*?)<!-- /table -->", re.DOTALL)
+MARKED = re.compile(r"<!-- table: (.*?)-->\n\n?((?:\|[^\n]*\n)+)\n<!-- /table -->", re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-NOTES = re.compile(r"(?: \(\d+\))+$")  # at the end of a cell, as lib/reporting/table.py writes them
-MARKS = {"rounds differ": "*", "more than a tenth": "†", "some rounds": "¶", "2 cores": "◊"}  # of any other note: §
 WIDEST = 160  # letters; a wider table is not padded
 
 WORDS = {"half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a tenth": 1 / 10, "twice": 2,
@@ -65,24 +61,22 @@ class Missing(Exception):
 
 
 class Table:
-    def __init__(self, caption, lines, below):
+    def __init__(self, caption, lines):
         self.caption = caption
         self.headings, _, *rows = map(cells_of, lines.splitlines())
         if len({row[0] for row in rows}) < len(rows):  # then two cells name a row
             rows = [[" ".join(row[:2]), *row[1:]] for row in rows]
         self._rows = {bare(row[0]): dict(zip(self.headings, row)) for row in rows}
-        self._notes = dict(re.findall(r"^- \((\d+)\) (.*)", below, re.MULTILINE))
+
+    def has(self, row):
+        return server(row) in self._rows
 
     def cell(self, row, column):
-        """Its text, without notes; and the texts of the notes."""
         cells = self._rows[the_one(server(row), self._rows, self.caption)]
-        text = cells[the_one(column, self.headings, self.caption)]
-        marks = NOTES.search(text)
-        return NOTES.sub("", text), [self._notes[number] for number in
-                                     re.findall(r"\d+", marks.group() if marks else "")]
+        return cells[the_one(column, self.headings, self.caption)]
 
     def number(self, row, column):
-        found = NUMBER.search(self.cell(row, column)[0])
+        found = NUMBER.search(self.cell(row, column))
         if not found:
             raise Missing("there is no number at %s | %s | %s" % (self.caption, row, column))
         return float(found.group().replace(",", ""))
@@ -91,11 +85,11 @@ class Table:
 @functools.lru_cache(maxsize=None)
 def table(run, caption):
     try:
-        parts = ["", *re.split(r"\n\n+", Path(os.path.join(RESULTS, run, "table.md")).read_text("utf-8").strip()), ""]
+        parts = ["", *re.split(r"\n\n+", Path(os.path.join(RESULTS, run, "table.md")).read_text("utf-8").strip())]
     except FileNotFoundError:
         raise Missing("there is no run %s" % run) from None
-    found = {before.rstrip(":"): Table(before.rstrip(":"), part, below)
-             for before, part, below in zip(parts, parts[1:], parts[2:]) if part.startswith("|")}
+    found = {before.rstrip(":"): Table(before.rstrip(":"), part)
+             for before, part in zip(parts, parts[1:]) if part.startswith("|")}
     return found[the_one(caption, found, run)]
 
 
@@ -128,40 +122,28 @@ def bare(cell):
 
 def fill(text):
     """The document with its tables filled in."""
-    return MARKED.sub(lambda found: found.group().replace(
-        found.group(2) + found.group(3), filled(*found.group(1, 2))), text)
+    return MARKED.sub(lambda found: found.group().replace(found.group(2), filled(*found.groups())), text)
 
 
 def filled(marker, lines):
     default, *others = (line.strip() for line in marker.strip().splitlines())
     sources = dict(re.split(r" = ", line, maxsplit=1) for line in others)
     headings, rule, *rows = map(cells_of, lines.splitlines())
-    notes = {}  # {text: mark}
     for row in rows:
         row += [""] * (len(headings) - len(row))  # a new one may have its name only
         for at, heading in enumerate(headings[1:], 1):
             source = sources.get(heading, heading)
             if source != "as written":
-                row[at] = copied(source if source.count("|") else default + " | " + source, bare(row[0]), notes)
-    legend = "; ".join("%s %s" % (mark.replace("*", r"\*"), text) for text, mark in notes.items())
-    return written(headings, rule, rows) + "\n" + (legend and legend + ".\n\n")
+                row[at] = copied(source, bare(row[0])) if source.count("|") else copied(
+                    default + " | " + source, bare(row[0]), must=True)
+    return written(headings, rule, rows)
 
 
-def copied(source, row, notes):
+def copied(source, row, must=False):
     """A cell as it stands in a document."""
     run, caption, column = (part.strip() for part in source.split("|"))
-    column, _, change = column.partition(", ")
     found = table(run, caption)
-    if change.startswith("of "):
-        return "%.2f x" % (found.number(row, column) / found.number(change[3:], column))
-    text, texts = found.cell(row, column)
-    texts = [re.sub(r"^\d+ of \d+ rounds rejected: .*", "some rounds were rejected", each) for each in texts]
-    notes.update((each, mark_of(each)) for each in texts)
-    return " ".join([text, *dict.fromkeys(map(mark_of, texts))])
-
-
-def mark_of(note):
-    return next((mark for start, mark in MARKS.items() if note.startswith(start)), "§")
+    return found.cell(row, column) if must or found.has(row) else "-"
 
 
 def written(headings, rule, rows):

@@ -87,7 +87,7 @@ class Bar(NamedTuple):
     end: float | None  # None: the record ends before it
     kind: str | None  # None: it does not wait
     awaits: tuple[Thing, ...]
-    serves: tuple[Client, ...]  # its thread, meanwhile
+    serves: tuple[Client, ...]  # its thread, meanwhile: whom it read from, and nobody has closed
     call: Call
     thing: Thing  # that the call is about: its first argument, if that is a descriptor
 
@@ -115,14 +115,16 @@ class Watched(NamedTuple):
 
     def between(self, begin, end):
         """Those lanes that were there at some time between, cut to it, and named in their order."""
+        clients = [each for each in self.clients if begin <= each.accepted <= end]
         cut = [replace(lane, born=max(lane.born, begin), died=lane.died and min(lane.died, end),
-                       bars=[bar._replace(start=max(bar.start, begin), end=min(bar.end or end, end))
+                       bars=[bar._replace(start=max(bar.start, begin), end=min(bar.end or end, end),
+                                          serves=tuple(each for each in bar.serves if each in clients))
                              for bar in lane.bars
                              if bar.start <= end and (bar.end or end) >= begin])
                for lane in self.lanes
                if lane.born <= end and (lane.died is None or lane.died >= begin)]
         give_names(cut)
-        return Watched(cut, [each for each in self.clients if begin <= each.accepted <= end])
+        return Watched(cut, clients)
 
 
 def give_names(lanes):
@@ -167,7 +169,7 @@ class _Builder:
         self.clients = []
         self._parents = {}  # of a process
         self._things = {}  # of a thread: {descriptor: Thing}, shared by the threads of a process
-        self._serves = defaultdict(set)  # by a thread: Clients that it has not closed yet
+        self._serves = defaultdict(set)  # by a thread: Clients that its process has not closed yet
 
     def is_below(self, root, pid):
         """Is the process `root`, or did it come from it? All did, if there is no root."""
@@ -201,7 +203,10 @@ class _Builder:
         number, name = first_number(call), call.name
         thing = things.setdefault(number, Thing())
         if name == "close":
-            self._serves[call.tid].discard(things.pop(number))
+            closed = things.pop(number)
+            for tid, of_its_process in self._things.items():
+                if of_its_process is things:  # another thread may have read from it
+                    self._serves[tid].discard(closed)
             for each in things.values():
                 each.watched.pop(number, None)
         elif call.error or call.result is None:
