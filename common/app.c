@@ -17,7 +17,7 @@
 /* ---- what all requests share: set at start, read afterwards -------------------------------- */
 
 static const struct options *options;
-static char server[64]; /* "ZeroHTTPd/1.2.0 (epoll)" */
+static char server[64]; /* "ZeroHTTPd/2.0.0 (epoll)" */
 
 enum { CODE = 1, REASON, EXPLANATION, SERVER };
 
