@@ -5,13 +5,14 @@ A client that is not installed is skipped."""
 import case
 from browser import Browser
 from explore import Explore
+from markup import Markup
 from proxy import Proxy
 from status import Status
 from wall import Wall
 from wire import Wire
 import top
 
-CLIENTS = (Browser, Proxy, Status, Wire)
+CLIENTS = (Browser, Markup, Proxy, Status, Wire)
 
 
 def setUpModule():
