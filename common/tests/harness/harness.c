@@ -85,7 +85,7 @@ bool server_has_sanitizer(void)
 
 bool server_has_workers(void)
 {
-    return strstr(server_name, "ing") != NULL;
+    return !server_is("iterative") && !server_is_loop();
 }
 
 const char *server_errors(void)

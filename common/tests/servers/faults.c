@@ -122,8 +122,9 @@ static bool concerns_server(const struct fault *fault)
     static const char *const names[] = {"iterative",    "forking", "preforking", "threading",
                                         "prethreading", "poll",    "epoll"};
     unsigned chapter = 1;
-    while (!server_is(names[chapter - 1]))
+    while (chapter <= COUNT(names) && !server_is(names[chapter - 1]))
         chapter++;
+    check(chapter <= COUNT(names), "which faults concern %s?", server_name);
     return fault->servers & 1U << chapter;
 }
 
