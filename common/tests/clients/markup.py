@@ -1,5 +1,6 @@
 """The pages and the refusals are HTML without an error, by the parser of the HTML standard, html5lib."""
 
+import os
 import subprocess
 import unittest
 import urllib.error
@@ -10,7 +11,8 @@ from case import Case
 PYTHON = "/usr/bin/python3"  # Debian's, which finds the packages of Debian
 PARSE = ("import html5lib, sys; parser = html5lib.HTMLParser(); parser.parse(sys.stdin.buffer, transport_encoding='utf-8')"
          "; print(*parser.errors, sep='\\n')")
-HAS_HTML5LIB = subprocess.run([PYTHON, "-c", "import html5lib"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+HAS_HTML5LIB = os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", "import html5lib"], check=False,
+                                                         stderr=subprocess.DEVNULL).returncode == 0
 TYPED = b"guest-name=%3Cb%3E%26&guest-remarks="  # a name of markup, and no remark
 PAGES = (("/", None, 200), ("/guestbook", None, 200), ("/wall.html", None, 200), ("/explore.html", None, 200),
          ("/status/", None, 200), ("/missing", None, 404), ("/guestbook?page=none", None, 400), ("/guestbook", TYPED, 400))
