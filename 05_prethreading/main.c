@@ -74,7 +74,7 @@ static struct member *create_threads(const struct options *options, int listener
 }
 
 /* Waits until all threads have finished their clients. A thread that is still busy at the deadline
- * ends with the program. (For the monotonic clock, the thread sanitizer does not know the call.) */
+ * ends with the program. (The call for the monotonic clock is unknown to the thread sanitizer.) */
 static void join_threads(struct member *team, const struct options *options)
 {
     struct timespec deadline;
