@@ -43,7 +43,7 @@ def check(ex):
         return  # a sanitizer keeps what is freed
 
     left = memory_left(ex, server)
-    ex.expect("freed", "nothing kept of clients that have left, neither allocated nor in a row of names",
+    ex.expect("freed", "nothing kept of clients that have left, neither allocated nor in an array of names",
               lambda: left < MOST_MEMORY, hint=3,
               saw=lambda: "%d kB more than before, %d bytes for each" % (left >> 10, left // CUSTOMERS))
     slow.say(WHOLE)
