@@ -2,9 +2,9 @@
  *
  * The model: no descriptor blocks. poll() sleeps until something has happened on at
  * least one of them. The loop then does all work that needs no waiting, and sleeps
- * again. In chapter 5 a thread's stack remembered how far its client had got. Here an
- * object with a state (conn.h) does. All clients in one state wait for the same thing,
- * and are in one queue (loop.h).
+ * again. On one page (bare.c), chapter 5's thread remembers on its stack how far its
+ * client has got. Here an object with a state (conn.h) does. All clients in one state
+ * wait for the same thing, and are in one queue (loop.h).
  *
  * What blocks whom: the loop never waits for a single client, nor for Redis alone. But
  * all clients share its thread. A page that computes for 20 ms makes every one of them

@@ -59,7 +59,7 @@ static void watch_client(struct conn *client)
     if (set_interest(client->fd, client->interest, wanted, client))
         client->interest = wanted;
     else
-        conn_drop(client); /* ENOMEM: without events it would be forgotten */
+        conn_drop(client); /* ENOMEM, ENOSPC: it would get no events */
 }
 
 /* A client that waits for Redis has sent something, has left, or has room again. The kernel would

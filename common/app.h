@@ -2,8 +2,8 @@
  * responses have in common.
  *
  *  - A request or a reply of Redis goes in, and one effect comes out: ask Redis
- *    this, or respond with that. The application never waits. The server decides
- *    how to wait for Redis.
+ *    this, or respond with that. The application never waits for the network. The
+ *    server decides how to wait for Redis.
  */
 #ifndef APP_H
 #define APP_H

@@ -28,8 +28,8 @@ struct board *board_open(int slots)
 /* ---- claiming ------------------------------------------------------------------------------ */
 
 /* Takes one of the next few slots that have been used, or else a new one. So a claim costs little
- * however many are taken, and few workers leave most of a large board's memory untouched. The last
- * owner may have been killed at any instant: everything but the counters is reset. */
+ * until all have been used, and few workers leave most of a large board's memory untouched. The
+ * last owner may have been killed at any instant: everything but the counters is reset. */
 struct board_slot *board_claim(struct board *board, int32_t owner)
 {
     enum { LOOKS = 8 };

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a connection waits for. The board counts the states from CONN_FRESH to CONN_LINGERING. */
+/* What a connection waits for. /status.json shows the states from CONN_FRESH to CONN_LINGERING. */
 enum conn_state {
     CONN_NONE = -1, /* not opened yet */
     CONN_FRESH,     /* accepted; waits for its very first byte */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    READ_ROOM = 2048,           /* bytes; at least so many can be received at once */
+    READ_ROOM = 2048,           /* bytes; for the first read of a request */
     KEEP = 2048,                /* bytes; larger buffers are given back when a connection idles */
     FILE_PIECE = 60 * 1024,     /* bytes; see send_file() */
     FILE_TURN = 4 * FILE_PIECE, /* a longer one would make other clients of a loop wait */
@@ -73,7 +73,7 @@ static bool has_unread(const struct conn *c)
 static int in_flight(const struct conn *c)
 {
     int bytes = 0;
-    ioctl(c->fd, SIOCOUTQ, &bytes); /* tcp(7). If it fails, 0 stays */
+    ioctl(c->fd, SIOCOUTQ, &bytes); /* linux/sockios.h. If it fails, 0 stays */
     return bytes > 0 && c->state == CONN_LINGERING ? bytes - 1 : bytes; /* our FIN counts, too */
 }
 
@@ -193,7 +193,7 @@ static ssize_t send_memory(struct conn *c)
 /* A piece of a file fits into one segment as the kernel builds them for the network card to cut up:
  * 64 KiB with its headers. A longer piece leaves remainders, and for each of them the kernel wakes
  * the client: in pieces of 256 KiB, a GB took chapter 1 twice the time. Returns the bytes of the
- * whole turn, or -1 if there were none. */
+ * whole turn, or -1 with errno: if there were none, or if the file has become shorter (EIO). */
 static ssize_t send_file(struct conn *c)
 {
     struct file *file = &c->app.file;
@@ -247,7 +247,7 @@ static void send_some(struct conn *c)
         n = send_file(c);
 
     if (n < 0 && errno != EAGAIN && errno != EINTR)
-        enter(c, CONN_DONE); /* the client is gone */
+        enter(c, CONN_DONE); /* the client is gone, or the file has become shorter */
     else if (c->sent == in_memory && c->app.file.left == 0)
         finish_response(c);
     else if (clock_now_ms() >= c->response_until)
@@ -258,7 +258,8 @@ static void send_some(struct conn *c)
 
 /* ---- a request comes in ------------------------------------------------------------------- */
 
-/* Shows on the board what is being answered: the method and the path, as they came. */
+/* Shows on the board what is being answered: method and path, as they came, or all of a line that
+ * was refused. */
 static void show_request(const struct conn *c)
 {
     struct span line = c->request.line, path = c->request.path;

@@ -1,16 +1,16 @@
 /* conn: one client connection, from its first byte to its last. No other code
  * reads from a client or writes to one.
  *
- *  - A connection goes as far as its descriptor allows. With a blocking one that
- *    is all the way, or until a tick goes by. With a non-blocking one it is until
- *    the kernel says "not yet". Nothing else differs.
+ *  - A call of conn_advance() is one fair turn at most. With a blocking descriptor
+ *    it waits within its turn, until a tick goes by. With a non-blocking one it
+ *    returns when the kernel says "not yet". Nothing else differs.
  *  - Its state says what it waits for. Its owner does the waiting.
  *  - Every state has a deadline. The owner checks the clock.
  *  - It costs about 8 KiB while idle, at most 128 KiB for a request, and the
  *    size of one page for a response. A file is not held in memory.
  *  - All requests and responses of a process share one budget (text.h). What does
  *    not fit is answered with a short 503. The kernel's part is limited by the
- *    listener (net.c).
+ *    listener (net.c), and after a long file by FILE_BUFFER (conn.c).
  */
 #ifndef CONN_H
 #define CONN_H

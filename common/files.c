@@ -163,9 +163,9 @@ enum {
     CACHE_MS = 1000,
 };
 
-/* Each process has its own, and so has a child of chapter 2 or 3. The threads of chapters 4 and 5
- * share one, and hold the lock while they copy bytes, but not while they read from the disk. Memory
- * that is not used yet costs nothing, and no place behind the first unused one is looked at. */
+/* Each process has its own. The threads of chapters 4 and 5 share one, and hold the lock while they
+ * copy bytes, but not while they read from the disk. Memory that is not used yet costs nothing, and
+ * no place behind the first unused one is looked at. */
 static struct cached {
     int64_t until; /* clock_now_ms(); then it is read again. 0: unused */
     struct file file;

@@ -1,10 +1,10 @@
 /* http: HTTP/1.x (RFC 9112). The parser is fed bytes as they come.
  *
- *  - No I/O and no allocation. A request points into the caller's buffer.
+ *  - The parser allocates nothing. A request points into the caller's buffer.
  *  - The result never depends on how the bytes were cut into packets.
- *  - Strict: where the RFC leaves a choice, the parser takes the stricter one. If
- *    two programs read the same bytes differently, an attacker can make use of
- *    that (request smuggling).
+ *  - Strict about where a request ends: where the RFC leaves a choice, the parser
+ *    takes the stricter one. If two programs read the same bytes differently, an
+ *    attacker can make use of that (request smuggling).
  */
 #ifndef HTTP_H
 #define HTTP_H
@@ -95,9 +95,9 @@ struct span http_field(const struct http_request *, const char *name);
  * when there is no further line. */
 bool http_next_field(struct span *rest, const char *name, struct span *value);
 
-/* Decodes a path and resolves its dot segments (RFC 3986, 5.2.4): "/a/%2e%2e/b" gives "/b".
- * `decoded` has room for path.len + 1 bytes and gets a NUL. Returns false for a bad escape, a
- * control character, or a path that leads above the root. */
+/* Decodes a path, resolves its dot segments (RFC 3986, 5.2.4), and drops empty ones: "/a//%2e%2e/b"
+ * gives "/b". `decoded` has room for path.len + 1 bytes and gets a NUL. Returns false for a bad
+ * escape, a control character, no "/" at its start, or a path that leads above the root. */
 bool http_decode_path(struct span path, char *decoded);
 
 /* Escapes the bytes of a decoded path that a URI may not hold as they are. `encoded` has room for
@@ -126,8 +126,8 @@ void http_format_date(time_t, char date[HTTP_DATE_SIZE]);
 
 /* Reads any of the three date forms (RFC 9110, 5.6.7); -1 if it is none of them. A date before 1970
  * is negative, too, and callers ignore it. It is read as strptime(3) does, which takes other
- * spaces and cases, too, and for which a year of two digits is one of 1969 to 2068. But a leap
- * second is none. */
+ * spaces and cases, too, and for which a year of two digits is one of 1969 to 2068. A leap second
+ * (:60) is refused. */
 time_t http_parse_date(struct span);
 
 /* One response head. Zero it, then set what applies. Strings are borrowed. */

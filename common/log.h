@@ -13,9 +13,9 @@ enum { LOG_PEER_SIZE = 64 }; /* an IPv6 address, % and the name of an interface 
 void log_peer(int client, char peer[LOG_PEER_SIZE]);
 
 /* Writes one line in Common Log Format, with one write(2): the address, the time, the request line,
- * the status of the response and the bytes of its content. If standard output is a full pipe, or a
- * terminal that Ctrl-S has stopped, the line is lost. Otherwise the worker, and with it the client,
- * would wait in write(2). */
+ * the status of the response and the bytes of its content, which are about to be sent. If standard
+ * output is a full pipe, or a terminal that Ctrl-S has stopped, the line is lost. Otherwise the
+ * worker, and with it the client, would wait in write(2). */
 void log_request(const char *peer, struct span line, int status, uint64_t bytes);
 
 /* Writes one line, "NAME: message", on standard error, with one write(2). The line is lost in the

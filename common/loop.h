@@ -27,8 +27,8 @@ struct loop {
     void (*moved)(struct conn *);     /* a connection may wait for something else now */
 };
 
-/* Makes a loop of one whose worker's options and slot, listener, signals and `moved` (or NULL) are
- * set. The descriptors are the loop's now. */
+/* Completes a loop in which the worker's options and slot, the listener, signals and `moved` (or
+ * NULL) are set. It owns both descriptors from now on. */
 void loop_start(struct loop *, const struct redis_server *);
 
 /* Accepts the clients in the accept queue, 64 at most, so that a burst of new clients does not
@@ -40,7 +40,7 @@ void loop_pause_accepting(struct loop *);
 
 /* Something has happened on a connection: it goes on as far as it can without waiting. If it asks
  * Redis, its command goes into a buffer that is sent at the end of the round. It joins the queue of
- * its state at once, whatever that state is. */
+ * its state at once. Not for a connection that waits for Redis: it would ask a second time. */
 void loop_advance(struct loop *, struct conn *);
 
 /* Milliseconds until the next deadline of all, as poll(2) and epoll_wait(2) take them; -1: none. */
@@ -56,7 +56,7 @@ void loop_end_round(struct loop *);
 void loop_stop(struct loop *);
 bool loop_is_over(const struct loop *);
 
-/* Closes everything. */
+/* Ends and frees all connections, and closes all but the listener, which loop_stop() has closed. */
 void loop_close(struct loop *);
 
 #endif

@@ -1,4 +1,4 @@
-/* options: the command line, the same for all seven. */
+/* options: the command line. Two options are for the servers that have workers, or a pool. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 

@@ -98,7 +98,7 @@ struct board *start_server(const struct options *options, struct redis_server *s
  * moment. */
 void process_reserve_descriptors(int count)
 {
-    enum { OTHERS = 64 }; /* the listener, templates, files that are being sent */
+    enum { OTHERS = 64 }; /* the listener, public/, files that are being sent */
     struct rlimit limit;
     int highest = count + OTHERS;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= (rlim_t)highest)

@@ -1,5 +1,5 @@
 /* process: what every server is besides its chapter: a start, a clock, signals that ask it to
- * stop, limits, a user, and a last line.
+ * stop, limits, and a last line.
  *
  * A function that can fail only at start-up returns no error: it prints one line and ends the
  * program.
@@ -27,8 +27,8 @@ enum status_workers { STATUS_PROCESSES, STATUS_THREADS, STATUS_EVENT_LOOP };
 struct board *start_server(const struct options *, struct redis_server *, int slots,
                            enum status_workers, const char *architecture);
 
-/* The first part of that: raises the descriptor limit to what the machine allows, sets the budget
- * of all buffers (text.h) to an eighth of the memory, and unblocks SIGTERM and SIGINT. */
+/* The first part of that: raises the soft limit of descriptors to the hard one, sets the budget of
+ * all buffers (text.h) to an eighth of the memory, and unblocks SIGTERM and SIGINT. */
 void process_start(void);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections, or for as many
@@ -39,7 +39,7 @@ void process_start(void);
 void process_reserve_descriptors(int count);
 
 /* Prints the run's statistics on standard output: what was served, and what it cost. Children are
- * included. */
+ * included, but the memory is that of the largest process. */
 void process_report(const struct options *, uint64_t requests, uint64_t connections);
 
 /* Prints "name: what" on standard error, and ends the program with status 1. */
@@ -88,9 +88,9 @@ bool stop_time_is_over(void);
  * connection to Redis had to be made first and all of it was slow. */
 int stop_grace_ms(const struct options *);
 
-/* The same for an event loop, which reads signals from a descriptor: blocks them, and returns a
- * signalfd(2). When it is readable, stop_read_signalfd() takes the signal, and lets the next one
- * end the program. */
+/* For an event loop, which reads signals from a descriptor: blocks SIGTERM and SIGINT, ignores
+ * SIGPIPE, and returns a signalfd(2). When it is readable, stop_read_signalfd() takes the signal,
+ * and lets the next one end the program. */
 int stop_open_signalfd(const struct options *);
 void stop_read_signalfd(int signals);
 

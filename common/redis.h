@@ -24,8 +24,8 @@
 
 /* Why there is no reply. */
 enum {
-    REDIS_NO_CONNECTION = 1,
-    REDIS_NO_REPLY, /* in time */
+    REDIS_NO_CONNECTION = 1, /* none, or it was lost: the command may have been carried out */
+    REDIS_NO_REPLY,          /* in time */
 };
 
 /* ---- where it is --------------------------------------------------------------------------- */
@@ -52,9 +52,9 @@ void redis_find(struct redis_server *, const struct options *);
 const char *redis_parse_address(struct redis_server *, const char *where);
 
 /* Connects within connect_ms. Returns a socket, which the caller closes, or -1 with errno set. A
- * read(2) from it waits for command_ms. With the flag SOCK_NONBLOCK neither waits: when the socket
- * becomes writable, the connection is made or has failed (connect(2), EINPROGRESS). The flag is 0
- * otherwise. */
+ * read(2) from it waits for command_ms, and a write(2) for connect_ms. With the flag SOCK_NONBLOCK
+ * none of them waits: when the socket becomes writable, the connection is made or has failed
+ * (connect(2), EINPROGRESS). The flag is 0 otherwise. */
 int redis_connect(const struct redis_server *, int flag);
 
 /* ---- commands ------------------------------------------------------------------------------ */

@@ -6,8 +6,8 @@
 #include <poll.h>
 
 enum {
-    CROWD = 100,   /* so many clients at once come from one program that opens them all, */
-    NEW_MS = 2000, /* and needs so long to say something on each */
+    CROWD = 100,   /* more clients at once than this come from one program that opens them all, */
+    NEW_MS = 2000, /* and may need so long to say something on each */
 };
 
 /* Asks the commands of one request, one after the other, and waits for each reply. */

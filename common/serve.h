@@ -13,8 +13,8 @@
  * (net_listen()). Each request takes a Redis connection from the pool, and gives it back. */
 void serve_client(struct worker *, int client, struct redis_pool *);
 
-/* Refuses one client with 503, because no process or thread can serve it, and closes it. Takes two
- * ticks at most. */
+/* Refuses one client with 503, because no process or thread can serve it, and closes it. One that
+ * has sent no whole request within a tick gets no response. Takes two ticks at most. */
 void serve_unavailable(struct worker *, int client);
 
 /* For worker.claim_waiting_clients: the length of the listener's queue. Or the number that a parent

@@ -30,14 +30,14 @@
  *                    idle, reading, asking, writing, lingering. An event loop's is "loop". The
  *                    worker that answers this is "reading", as its response has not begun, or
  *                    "writing", if the request came together with the one before
- *       request      method and path of the request that it is answering, as they came: 60 bytes at
- *                    most. A byte above 126 or below 32 is shown as the character of that number.
- *                    "" if there is none. For a loop it is the last one begun: this one
+ *       request      method and path of the request that it is answering, as they came, or all of a
+ *                    line that was refused: 60 bytes at most. A byte above 126 or below 32 is shown
+ *                    as the character of that number. "" if there is none. A loop's is this one
  *       since_ms     how long it has been in its state, to 4 ms or so; null for a loop
  *       requests     answered on this slot so far, by its former workers too
  *       connections  the same
  *
- * The board is read, once for the sums and once for the slots, while its workers go on: the
+ * The board is read, each sum by itself and then the slots, while its workers go on: the
  * numbers of a busy server may differ a little.
  */
 #ifndef STATUS_H

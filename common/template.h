@@ -4,8 +4,8 @@
  *    {{#list}} ... {{/list}}  a section: once for each item, so not at all for an empty list
  *    {{! ... }}               a comment
  *
- *  - A template is compiled at start, into a flat list of steps. It is rendered into
- *    a growing buffer. After that nothing changes it, so threads may share it.
+ *  - A template is compiled at start, into a flat list of steps. After that nothing
+ *    changes it, so threads may share it. It is rendered into a growing buffer.
  *  - The application declares every name beforehand, and the list it belongs
  *    to. A template that uses another name, or a name outside its list, does
  *    not compile. So a misspelt name is found at start-up, not by a visitor.

@@ -96,7 +96,7 @@ long text_count_characters(struct span text, bool lines)
     return count;
 }
 
-/* ---- buffer: the only memory that clients can make a server hold --------------------------- */
+/* ---- buffer: memory that clients can make a server hold ------------------------------------ */
 
 static uint64_t budget = UINT64_MAX;
 static _Atomic uint64_t charged; /* a child begins with its parent's, which is 0 */
