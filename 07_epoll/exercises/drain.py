@@ -10,7 +10,7 @@ REASON = "answered"
 
 PAGE = b"GET /guestbook HTTP/1.1\r\nHost: here\r\n\r\n"
 ASKING = 50
-QUEUED = 150  # more than the loop accepts in two rounds
+QUEUED = 260, 600  # so that no small number of rounds is enough
 MUSES_SECONDS = 1.5  # that Redis takes to answer: longer than a server that has nothing to do
 AT_ONCE_SECONDS = 1  # may take to end
 SILENT = 20
@@ -35,7 +35,7 @@ def waits_for_redis(ex):
 
     ex.did("stopped the server (SIGSTOP), sent SIGTERM, and let it go on")
     with server.frozen():
-        asking += ex.hold(server, QUEUED, PAGE)
+        asking += ex.hold(server, ex.chance().randint(*QUEUED), PAGE)
         os.kill(server.pid, signal.SIGTERM)
     ex.expect("shut", "that no new client gets in", lambda: not gets_in(server), within=2, hint=2,
               read="close(2)")
