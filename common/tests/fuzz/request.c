@@ -16,6 +16,7 @@
 #include "conn.h"
 #include "process.h"
 #include "redis.h"
+#include "status.h"
 #include "tests/fed.h"
 #include "tests/wire_cases.h"
 
@@ -97,8 +98,10 @@ static void start(void)
         .name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
     process_start();
     app_start(&options);
+    struct board *board = board_open(1);
+    status_start(&options, board, STATUS_PROCESSES, "made-up input");
     worker = (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};
-    worker.slot = board_claim(board_open(1), 1);
+    worker.slot = board_claim(board, getpid());
 }
 
 /* A response to HEAD has no content: then the next one follows, or the end. */
