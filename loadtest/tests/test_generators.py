@@ -103,8 +103,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(clean.percentiles, {50: 50.5, 90: 90.5, 99: 99.5, 100: 99.5})
         self.assertEqual((clean.seconds, clean.content), (2.632, 89316541))
         self.assertAlmostEqual(many.rate * many.mean_ms / 1000, 1, delta=0.1)  # Little's law
-        self.assertEqual([h2load.milliseconds(text) for text in ("381us", "6.25ms", "1.50s")],
-                         [0.381, 6.25, 1500.0])
+        self.assertEqual([h2load.milliseconds(text) for text in ("381us", "6.25ms", "1.50s")], [0.381, 6.25, 1500.0])
         self.assertEqual(ab.mean([1.0] * 100 + [1001.0]), 6.0)
         self.assertEqual(ab.parse_percentiles(CSV.replace("99,99.5", "99,0.000"))[-2:], [98.5, 98.5])
 

@@ -98,9 +98,10 @@ class Tables(unittest.TestCase):
     def test_a_terminal_of_80_columns_has_room_for_it(self):
         own = [{**each, "verdict": meter.OTHERS} for each in stored.read(os.path.join(RESULTS, "compare")).rows]
         own += [{**each, "subject": "prethreading --workers 500"} for each in own]
-        for known, experiment in ((own, compare.Compare("")), (stored.read(os.path.join(RESULTS, "sweep")).rows,
-                                                               sweep.Sweep(""))):
+        short_first = sorted(stored.read(os.path.join(RESULTS, "sweep")).rows, key=lambda each: each["backlog"])
+        for known, experiment, words in ((own, compare.Compare(""), "kept"), (short_first, sweep.Sweep(""), " 65,535")):
             lines = experiment.look(known)
+            self.assertIn(words, "".join(lines))
             self.assertLessEqual(max(map(len, lines)), 80)
             self.assertGreater(len([line for line in lines if line.startswith(("epoll", "poll"))]), 1)
 
