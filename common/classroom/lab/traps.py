@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import proc
-from tried import HALF, REST, Client, Missed, crowd, is_whole, visit
+from tried import ANSWER_SECONDS, HALF, REST, Client, Missed, crowd, is_whole, visit
 import waiting
 
 VISITS, SILENT = 20, 5
@@ -36,8 +36,9 @@ def serves(server):
     """A page, for a client that says it is the last one it wants."""
     with Client(server) as client:
         client.say(HALF + REST)
-        heard = client.all()
-    must(heard, "a client asked for a page, and %d s later its connection had not ended" % 3)
+        heard, is_over = client.all(), client.is_closed()
+    must(is_over, "a client asked for a page, and %d s later its connection had not ended" % ANSWER_SECONDS)
+    must(heard, "a client asked for a page, and its connection ended without one")
     must(is_whole(heard), "a client asked for a page, and got %r" % heard[:60])
     must(visit(server), "a second client got no page")
     return "A page for one client, and for the next."

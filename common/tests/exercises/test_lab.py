@@ -55,6 +55,8 @@ VARIANTS = {
                                         ("        int client = accept", "        static int client;\n        client = accept"),
                                         ("(void *)(intptr_t)client", "&client")], "8 clients came at the same moment, and"),
     "threads that nobody joins": (4, [("pthread_detach(thread);", ";")], r"VmSize\) had grown by \d+ MiB"),
+    "closed before it is answered": (1, [("            send(client", "            close(client), send(client")],
+                                     "its connection ended without one"),
     "SIGPIPE": (1, [("MSG_NOSIGNAL", "0")], "the server ended"),
     "the address is taken": (1, [("setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int))", "0")], "Address already in use"),
     "send() that blocks in the loop": (6, [("accept4(listener, NULL, NULL, SOCK_NONBLOCK)", "accept4(listener, NULL, NULL, 0)")],
@@ -103,9 +105,9 @@ class Traps(unittest.TestCase):
             os.makedirs(os.path.join(folder, ".mine", "01_iterative"))
             for name in ("bare.c", "01_iterative/gone.c"):
                 open(os.path.join(folder, ".mine", name), "w", encoding="utf-8").close()
-            for command in (["git", "init", "-q"], ["python3", "-Bc", keep, lab],
-                            ["git", "add", "-f", ".mine"]):
-                subprocess.run(command, cwd=folder, check=True, capture_output=True)
+            again = ["git", "--git-dir=.mine/lab.git", "--work-tree=.mine", "commit", "--allow-empty", "-qam", "what the lab saw"]
+            for command in (["git", "init", "-q"], ["python3", "-Bc", keep, lab], again, ["git", "add", "-f", ".mine"]):
+                subprocess.run(command, cwd=folder, check=True, capture_output=True, env={"PATH": os.environ["PATH"], "HOME": folder})
             found = subprocess.run(["git", "ls-files"], cwd=folder, check=True, capture_output=True, encoding="utf-8").stdout
         for name in ("bare.c", "01_iterative/gone.c", "lab.git/refs/tags/chapter-1"):
             self.assertIn(".mine/%s\n" % name, found)
