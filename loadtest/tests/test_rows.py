@@ -95,13 +95,13 @@ class Tables(unittest.TestCase):
                            ([{**each, "verdict": meter.CLIENT} for each in seven], "was full in 7 of 7 (≥")):
             self.assertIn(words, rows.sentence(own))
 
-    def test_a_terminal_of_80_columns_has_room_for_it(self):
+    def test_a_terminal_of_80_columns_has_room_for_it_and_the_longest_queue_is_first(self):
         own = [{**each, "verdict": meter.OTHERS} for each in stored.read(os.path.join(RESULTS, "compare")).rows]
         own += [{**each, "subject": "prethreading --workers 500"} for each in own]
         short_first = sorted(stored.read(os.path.join(RESULTS, "sweep")).rows, key=lambda each: each["backlog"])
         for known, experiment, words in ((own, compare.Compare(""), "kept"), (short_first, sweep.Sweep(""), " 65,535")):
             lines = experiment.look(known)
-            self.assertIn(words, "".join(lines))
+            self.assertRegex("".join(lines) + experiment.report(known, []).markdown(), r"\A[^|]*%s[^|]*%s" % (words, words))
             self.assertLessEqual(max(map(len, lines)), 80)
             self.assertGreater(len([line for line in lines if line.startswith(("epoll", "poll"))]), 1)
 
