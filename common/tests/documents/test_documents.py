@@ -49,14 +49,21 @@ class Documents(unittest.TestCase):
         self.assertEqual(cases - {case for _, case, _ in promises}, set(), "these hold no promise")
 
     def test_no_part_has_more_lines_than_it_may_have(self):
+        # from day to day a warning; a failure in `make dist`, which sets RELEASE
         left = {path: self.lines(path) for path in self.ours.files if not path.startswith("loadtest/results/")}
         everything = sum(left.values())
         for patterns, most in BOUND.findall(self.ours.text("common/tests/README.md")):
             names = re.findall("`(.+?)`", patterns)
             there = everything if names == ["*"] else sum(
                 left.pop(path) for path in list(left) if any(fnmatch.fnmatchcase(path, name) for name in names))
-            with self.subTest(patterns):
-                self.assertLessEqual(there, int(most.replace(",", "")), "take something away; common/tests/README.md says why")
+            row = "%s%s lines, and at most %s" % (patterns, format(there, ","), most)
+            most = int(most.replace(",", ""))
+            with self.subTest(row):
+                if "RELEASE" in os.environ:
+                    print(row)
+                    self.assertLessEqual(there, most)
+                elif there > most:
+                    print("warning:", row)
 
     def lines(self, path):
         try:

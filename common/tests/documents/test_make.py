@@ -65,9 +65,20 @@ class Make(unittest.TestCase):
         for name in project.Project(said.TOP).servers:
             self.assertIn(name, output(os.path.join(out, name), "--version"))
 
+    def test_a_part_beyond_its_bound_is_a_warning_and_no_release(self):
+        copy = self.copy()
+        bounds = ["python3", "-B", "-m", "unittest", "discover", "-s", "common/tests/documents", "-k", "more_lines"]
+        for most in (1000000, 1):
+            with open(os.path.join(copy, "common", "tests", "README.md"), "w", encoding="utf-8") as file:
+                file.write("| all of it: `*` | %d |\n" % most)
+            self.assertEqual(most == 1, "warning: `*` " in output(*bounds, cwd=copy, stderr=subprocess.DEVNULL))  # and it passes
+            error = make(copy, "dist")[2]
+            self.assertEqual(most == 1, "lines, and at most 1]" in error, error)
+            self.assertEqual(most != 1, bool(re.search(r"\bgit\b", error)), error)  # which is what it asks next
+
     @HAS_GIT
     def test_a_release_is_the_same_bytes_each_time_and_knows_its_commit(self):
-        archives = [make(said.TOP, "-s", "OUT=%s/%d" % (self.folder, i), "TZ=" + zone, "dist")[1].strip()
+        archives = [make(said.TOP, "-s", "OUT=%s/%d" % (self.folder, i), "TZ=" + zone, "archive")[1].strip()
                     for i, zone in enumerate(("UTC", "Asia/Tokyo"))]
         self.assertEqual(0, subprocess.call(["cmp", *archives]))
         subprocess.run(["tar", "-xzf", archives[0], "-C", self.folder], check=True)

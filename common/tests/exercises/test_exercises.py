@@ -41,7 +41,7 @@ TASK = re.compile(exercises.HEADING.pattern
                   + "".join(HINT % number for number in (1, 2, 3))
                   + r"<details><summary>When it passes</summary>\n\n"
                   r".*\*\*What it teaches\.\*\* .+?\n\n</details>\n", re.DOTALL)
-WORDS = range(40, 181)
+WORDS = range(40, 201)
 
 EXECUTES = """\
 #include <unistd.h>
