@@ -35,7 +35,7 @@ class Course(unittest.TestCase):
         for each in known:
             self.assertEqual([path for path in each.files() if not os.path.exists(each.at(path))], [each.solution])
         self.assertEqual([], [path for path in self.texts if "/solutions/" in path or "/mutants/" in path
-                              or os.path.basename(path) in ANSWERS])
+                              or path.startswith(".github/") or os.path.basename(path) in ANSWERS])
         self.assertEqual([], [path for path, text in self.texts.items() if path.endswith(".md")
                               and any(name in text for name in ANSWERS)])
         self.assertEqual("1\n", run(["git", "rev-list", "--count", "--all"], self.copy)[1])
