@@ -7,6 +7,8 @@ from collections import namedtuple
 from lib import Trouble
 from lib.measuring import machine
 
+STORE = os.path.join(machine.TOP, "loadtest", "results")
+HELD, CHANGED, UNSURE = "held", "changed", "cannot judge"  # loadtest/same, of a server at a later release
 Stored = namedtuple("Stored", "name facts rows")  # a dict, and a dict for each row of cells.tsv
 
 
@@ -19,6 +21,11 @@ def rows(text):
 
 def facts_of(text):
     return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+
+
+def codes(facts):
+    """Pairs of a server and the hash of its machine code."""
+    return [pair.split() for pair in facts["code"].split(", ")]
 
 
 def read(folder):

@@ -1,7 +1,10 @@
 """Every program, run for a moment: equal work, no error, a table, a page that opens. Nothing here says how fast
 anything has to be. And programs that were told to do something, and would have measured without it."""
 
+import contextlib
+import io
 import os
+import random
 import re
 import shlex
 import shutil
@@ -135,7 +138,74 @@ class Ignored(unittest.TestCase):
             self.assertIn(words, found)
 
 
-publish = programs.load("publish")
+publish, same = map(programs.load, ("publish", "same"))
+
+
+class Same(unittest.TestCase):
+    """Old and new: what is alike is held, what is not is found, and what cannot be judged is said to be so."""
+
+    def judged(self, ratio, noise, number):
+        dice = random.Random(number)
+        return same.judged([[[1.0, ratio * dice.lognormvariate(0, noise)]] for _ in range(number)])
+
+    def test_the_interval_decides(self):
+        for ratio, noise, number, verdict in (
+                (1, 0.01, 20, same.HELD), (1.02, 0.005, 20, same.HELD), (1.08, 0.01, 20, same.CHANGED),
+                (0.9, 0.01, 20, same.CHANGED), (1.05, 0.02, 20, same.UNSURE), (1, 0.3, 20, same.UNSURE),
+                (1, 0, same.FEWEST - 1, same.UNSURE), (1, 0, same.FEWEST, same.HELD), (2, 0.1, 8, same.CHANGED)):
+            self.assertEqual(self.judged(ratio, noise, number), verdict, (ratio, noise, number))
+
+    def test_the_estimate_is_the_median_of_the_means_of_pairs(self):
+        """One block far off, of nine, hardly moves it."""
+        estimate, low, high = same.ratio([[[1.0, each]] for each in (1.0, 1.01, 0.99, 1.0, 1.0, 1.02, 0.98, 1.0, 5.0)])
+        self.assertAlmostEqual(estimate, 1.0, delta=0.02)
+        self.assertLessEqual(low, estimate)
+        self.assertLessEqual(estimate, high)
+
+    def test_a_revision_stands_for_all_seven(self):
+        self.assertEqual(same.pairs("HEAD", ".")[0], ("iterative@HEAD", "iterative"))
+        self.assertEqual(len(same.pairs("a1b2", "HEAD")), 7)
+        for pair in (("epoll@HEAD", "epoll"), ("./a", "./b"), ("python3 x {port}", "./b")):
+            self.assertEqual(same.pairs(*pair), [pair])
+
+    @programs.needs("ab")
+    def test_a_server_that_computes_is_found_and_the_same_code_is_not_even_measured(self):
+        for old, status, words in (("epoll --work 0.2", 1, r"kept page: CPU µs .*changed"), ("epoll", 0, "the same machine code")):
+            done = programs.run("same", old, "epoll", "--works", "kept page", "--time-only")
+            if "other work took the cores" in done.stdout:
+                self.skipTest(done.stdout)
+            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertRegex(done.stdout, words)
+
+    def test_the_hash_knows_no_path_version_or_comment(self):
+        """It does know what the program does."""
+        source, folder = "/* %s */ int main(void) { const char *version = \"%s\"; return version[%d]; }", programs.folder(self)
+        codes = []
+        for at, values in enumerate((("a", "2.0.0", 1), ("b\n", "2.1.0", 1), ("a", "2.0.0", 2))):
+            path = "%s/%d" % (folder, at)
+            subprocess.run(["cc", "-g", "-O0", "-x", "c", "-", "-o", path], input=(source % values).encode(), check=True)
+            codes.append(machine.code_of(path))
+        self.assertEqual(codes[0], codes[1])
+        self.assertNotEqual(codes[0], codes[2])
+
+    def test_a_run_says_what_was_held_since(self):
+        store = programs.folder(self)
+        os.mkdir(store + "/some")
+        files = {"cells.tsv": "subject\tround\nepoll --backlog 10\t1\n", "table.md": "Some words.\n\n| a |\n", "environment.txt":
+                 "release: 1.9\nZeroHTTPd: abc\ncode: poll 1, epoll 1\n"}
+        for name, text in files.items():
+            with open("%s/some/%s" % (store, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        finding = same.Finding("kept page: CPU µs", "1", "2", 2.0, 1.9, 2.1, same.CHANGED)
+        for code, words in (("2", r"epoll changed \(kept page: CPU µs 2.00 \[1.90-2.10\]\)"), ("1", r"epoll held \(the same code\)")):
+            today = [("release", "2.1"), ("ZeroHTTPd", "def"), ("code", "poll 1, epoll %s" % code)]
+            with unittest.mock.patch.multiple(same, compared=lambda *_: [finding]), unittest.mock.patch.object(
+                    same.stored, "STORE", store), unittest.mock.patch.object(same.machine, "environment", lambda today=today: today), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                same.hold(None)
+            self.assertRegex(machine.read(store + "/some/environment.txt"), r"\nheld: 2.1 at def: %s\n\Z" % words)
+            self.assertRegex(machine.read(store + "/some/table.md"), r"\AMeasured for release 1.9. .* release 2.1 at def: %s"
+                             r"\.\n\nSome words" % words)
 
 
 class Publish(unittest.TestCase):
@@ -149,8 +219,7 @@ class Publish(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def why(self, table="| a |", cells_="", **facts):
-        facts = {"ZeroHTTPd": "v1", "sources": machine.sources(), "measured by": machine.measured_by(),
-                 "command": self.RUN[2], **{name.replace("_", " "): value for name, value in facts.items()}}
+        facts = {"ZeroHTTPd": "abc1234", "release": machine.release(), "engine": machine.ENGINE, "command": self.RUN[2], **facts}
         for name, text in (("environment.txt", "".join("%s: %s\n" % pair for pair in facts.items())), ("table.md", table),
                            ("cells.tsv", cells_)):
             with open(os.path.join(self.there, name), "w", encoding="utf-8") as file:
@@ -160,8 +229,13 @@ class Publish(unittest.TestCase):
     def test_what_has_to_be_made_again(self):
         self.assertEqual(self.why(), "")
         self.assertEqual(self.why(table="20,000 clients are left out: a process may have 20,000 descriptors."), "")
-        for how, words in (({"command": "loadtest/compare"}, "another command"), ({"sources": "0"}, "other servers"),
-                           ({"measured_by": "8b7347a4f653"}, "measured by an older engine"),
+        now = machine.release()
+        self.assertEqual(self.why(code="epoll 0"), "")  # whatever the code has become since
+        self.assertEqual(self.why(release="1.9", held=now + " at abc: poll held (0.99-1.01)"), "")
+        for how, words in (({"command": "loadtest/compare"}, "another command"), ({"engine": "0"}, "measured by engine 0"),
+                           ({"release": "1.9"}, "not held at " + now),
+                           ({"release": "1.9", "held": "1.9.1 at abc: poll held (0.99-1.01)"}, "not held at " + now),
+                           ({"release": "1.9", "held": now + " at abc: poll changed (1.10)"}, "not all is held"),
                            ({"table": "floor is left out: it is not built."}, "incomplete: floor"),
                            ({"table": "Interrupted: 2 of 9 cells were measured."}, "incomplete: Interrupted")):
             self.assertIn(words, self.why(**how))

@@ -1,24 +1,26 @@
 """machine: cores to pin to, limits, and what a report must say of the machine."""
 
-import ast
-import glob
 import hashlib
 import os
 import platform
 import re
 import resource
+import tempfile
 from collections import namedtuple
 
 from lib import Trouble
 from proc import kib, read
 from processes import output_of
-from top import IN_PLACE, PLAIN, SERVERS, TOP
+from top import IN_PLACE, NAMES, PLAIN, SERVERS, TOP, path_of
 
 BUILD = os.path.dirname(PLAIN) if IN_PLACE else PLAIN  # where a run leaves its results
 SPARE_DESCRIPTORS = 64  # descriptors that ab or a server needs besides its clients
 AB_MOST_CLIENTS = 20000  # ab refuses more
 CPU = "/sys/devices/system/cpu/"
 UNKNOWN = "unknown"
+# Raise it when a figure changes its meaning: what is counted, timed or computed, by which generator, or what
+# loadtest/floor.c does. Then older runs cannot stand beside newer ones.
+ENGINE = "1"
 
 Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
@@ -135,8 +137,9 @@ def environment():
         *((name.rpartition("/")[2], read("/proc/sys/net/" + name).strip().replace("\t", " "))
           for name in ("core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_tw_reuse")),
         ("ZeroHTTPd", _revision()),
-        ("sources", sources()),
-        ("measured by", measured_by()),
+        ("release", release()),
+        ("engine", ENGINE),
+        ("code", ", ".join("%s %s" % (name, code_of(path_of(name))) for name in NAMES if os.path.exists(path_of(name)))),
         ("python", platform.python_version()),
     ]
 
@@ -162,34 +165,13 @@ def _revision():
         return "unknown revision"
 
 
-NOT_CODE = re.compile(r"/\*[\s\S]*?\*/|//.*")
-SENTENCE = re.compile(r'("(?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*"\s*)+')
-VERSION = re.compile(r'(?<=ZEROHTTPD_VERSION )"[^"\n]*"')
+def release():
+    """The version of this project: that of the last release, or of the one that is being made."""
+    return re.search(r'ZEROHTTPD_VERSION "(.+)"', read(os.path.join(TOP, "common", "options.h")))[1]
 
 
-def sources():
-    """A fingerprint of the code that is measured. Comments, layout, what messages say in words, and
-    the version do not change it."""
-    digest = hashlib.sha256()
-    for pattern in ("0*/main.c", "common/*.[ch]", "loadtest/*.c", "templates/guestbook/*"):
-        for path in sorted(glob.glob(os.path.join(TOP, pattern))):
-            code = SENTENCE.sub('""', NOT_CODE.sub("", read(path)))
-            code = VERSION.sub("", code)
-            digest.update(re.sub(r"\s+", "", code).encode())
-    return digest.hexdigest()[:12]
-
-
-def measured_by():
-    """A fingerprint of the code that measures and computes, without what only draws or is said."""
-    digest = hashlib.sha256()
-    for pattern in ("*.py", "generators/*", "measuring/*.py", "subjects/*.py"):
-        for path in sorted(glob.glob(os.path.join(TOP, "loadtest/lib", pattern))):
-            if path.endswith(".py"):
-                tree = ast.parse(read(path))
-                for node in ast.walk(tree):
-                    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                        node.value.value = ""  # a docstring
-                digest.update(ast.dump(tree).encode())
-            elif path.endswith(".lua"):
-                digest.update(read(path).encode())
-    return digest.hexdigest()[:12]
+def code_of(program):
+    """A hash of its machine code and read-only data. No comment, path, date or version is in it."""
+    with tempfile.NamedTemporaryFile() as file:
+        output_of(["objcopy", "-O", "binary", "-j.text", "-j.rodata", program, file.name])
+        return hashlib.sha256(re.sub(rb"\d+\.\d+\.\d+", b"", file.read())).hexdigest()[:12]

@@ -51,10 +51,11 @@ class Remote(places.Here):
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             stack.callback(self.__exit__)
+            here = dict(machine.environment())["ZeroHTTPd"]
             for host in NEEDED:
                 about = json.loads(processes.output_of(self._ssh(host, "about"), CONNECT_SECONDS))
-                if dict(about["environment"])["sources"] != machine.sources():
-                    raise Trouble("%s has another version of this project in %s" % (host, machine.TOP))
+                if dict(about["environment"])["ZeroHTTPd"] != here:
+                    raise Trouble("%s has another commit of this project in %s" % (host, machine.TOP))
                 self._about[host] = about
             stack.pop_all()
         return self
