@@ -12,19 +12,18 @@ load: $(NEED)-load
 ## connections  latency --path /index.html: connections a second before errors, beside the same
 ## ramp         latency --levels 1000,2000 and so on: what happens to load that a server cannot hold?
 ## sweep        how throughput holds from 20 clients to 15,000
-## files        one client: 5,000 small files, and a large one, beside the same
 ## cost         what a request costs: system calls, CPU time, context switches, memory
 ## xray         waits as swim lanes: SERVER=./mine CLIENTS=4 DELAY=10 WORK=0 URL=/ PAUSE=10
 #  PAUSE=10: clients take their time to ask, the last one 10 ms.
 ## which        which of the seven is your server? SERVER='node server.js --port {port}' URL=/
 EXPERIMENTS  = compare dials sweep cost xray which
-BESIDE_PEERS = burst latency connections ramp files
+BESIDE_PEERS = burst latency connections ramp
 PEERS        = $(shell echo $(SERVERS) lighttpd nginx apache floor | tr ' ' ,)
 IS_dials       = compare --work 0,0.1,1,10 && PLAIN=$(PLAIN) loadtest/compare --work 2 --cores 1,2
 IS_burst       = compare --path /index.html --levels 100 --servers $(PEERS)
 IS_connections = latency --path /index.html --servers $(PEERS)
 IS_ramp        = latency --servers preforking,epoll --levels 1000,2000,3000,4000,5000,6000,8000,10000,12000,15000
-## results      makes the stored runs again that are missing, noisy or old; ONLY="compare files"
+## results      makes the stored runs again that are missing, noisy or old; ONLY="compare burst"
 #  All of them take hours, on a machine that does nothing else.
 results: deps-compare deps-experiments all instruments companions
 	@PLAIN=$(PLAIN) loadtest/publish $(ONLY)

@@ -2,7 +2,7 @@
 
 - engine, cells, rows    one engine for all experiments: its options and order, a measurement, the tables
 - subjects/              what is measured, and where it runs: the seven, peers, companions, other machines
-- generators/            what loads it: ab, wrk, h2load, curl
+- generators/            what loads it: ab, wrk, h2load
 - measuring/             what is seen meanwhile: processes, cores, memory, system calls
 - reporting/             what it comes to: tables, charts, a page
 - seeing/                swim lanes, for xray and which

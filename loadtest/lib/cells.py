@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 import processes
 from lib import Trouble, subjects
-from lib.generators import ab, curl, h2load, load as generators, wrk
+from lib.generators import ab, h2load, load as generators, wrk
 from lib.generators.load import Load
 from lib.measuring import machine, meter
 from lib.subjects import peers
@@ -33,7 +33,7 @@ IDLE_FILE, IDLE_SECONDS = "/favicon.svg", 1.0  # what idle clients ask for, and 
 COLUMNS = ["round", "subject", "generator", "path", "clients", "idle", "backlog", "delay_ms", "work_ms", "cores",
            "instances", "offered", "tries", "asked", "requests", "failed", "errors", "seconds",
            "requests_per_second", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "p99.9_ms", "max_ms", "in_time",
-           "content", "connections", "incr", "get", "lrange", "visitors", "little_off", "verdict",
+           "content", "incr", "get", "lrange", "visitors", "little_off", "verdict",
            "wrong", "remarks", *meter.COLUMNS]
 
 Counts = namedtuple("Counts", "incr get lrange visitors")  # what Redis was asked
@@ -235,7 +235,7 @@ def time_with_wrk(shot):
         shot.loaded(lambda: load(shot.save_as, lambda: time.sleep(run.seconds)))
 
 
-# ---- open loops, and files ------------------------------------------------------------------------
+# ---- open loops -----------------------------------------------------------------------------------
 
 
 def offer_with_h2load(shot):
@@ -251,21 +251,7 @@ def offer_with_h2load(shot):
     shot.loaded(lambda: load(shot.save_as, run.seconds))
 
 
-def fetch_with_curl(shot):
-    """One client fetches the experiment's files, one after the other; first a few of them, to warm up."""
-    cell, run = shot.cell, shot.run
-    urls = [shot.server.url + path for path in run.experiment.paths[shot.spot.generator]]
-    cell.asked = len(urls)
-
-    def load(some, save_as):
-        return curl.run(some, shot.place, save_as, run.limit_seconds, ended=shot.end)
-
-    load(urls[:FEW], shot.save_as + "-warmup")
-    shot.loaded(lambda: load(urls, shot.save_as))
-
-
-GENERATORS = {"ab": count_with_ab, "wrk": time_with_wrk, "h2load": offer_with_h2load,
-              "small": fetch_with_curl, "large": fetch_with_curl}
+GENERATORS = {"ab": count_with_ab, "wrk": time_with_wrk, "h2load": offer_with_h2load}
 
 
 # ---- a cell -------------------------------------------------------------------------------------
@@ -386,7 +372,7 @@ def row(cell):
     if load and cell.reading:
         rate = cell.requests / cell.seconds if cell.seconds else 0.0
         found.update(requests=cell.requests, failed=load.failed, errors=load.errors_text(), content=load.content,
-                     connections=load.connections, seconds="%.4f" % cell.seconds,
+                     seconds="%.4f" % cell.seconds,
                      requests_per_second="%.1f" % rate, mean_ms="%.3f" % load.mean_ms)
         found.update(("p%g_ms" % percent if percent < 100 else "max_ms", "%.3f" % ms)
                      for percent, ms in load.percentiles.items() if math.isfinite(ms))

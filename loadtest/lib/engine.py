@@ -41,7 +41,7 @@ from lib.subjects import companions, peers, places, remote
 PAGE = "/guestbook"
 # How each tool tells its version, and the pattern that finds it there, if not after its name.
 TOOLS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "h2load": ("--version", r"nghttp2/([\d.]+)"),
-         "curl": ("--version",), "strace": ("-V",)}
+         "strace": ("-V",)}
 TRIES = 3  # of a cell that other work has disturbed
 LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
 LIMIT_FACTOR, LIMIT_LEAST_SECONDS = 10, 60  # a load that takes longer is given up; a SYN may be sent again
@@ -64,9 +64,9 @@ class Experiment:
     tools = ("ab",)
     servers = [*top.NAMES, "floor"]
     kinds = ("ab", "wrk")  # load generators
-    path = PAGE  # what is asked for; None: more than one
+    path = PAGE  # what is asked for
     levels = (20, 100, 500)
-    levels_are = "numbers of clients at once"  # None: the program has no such option
+    levels_are = "numbers of clients at once"
     rounds, quick_rounds = 5, 1
     seconds, quick_seconds = 0.5, 0.3  # a cell
     per_client = 20  # requests that each client should have
@@ -90,7 +90,7 @@ class Experiment:
         dials = [dict(zip(DIALS, each)) for each in itertools.product(*(getattr(options, name) or [rest]
                                                                      for name, rest in DIALS.items()))]
         return [spot for spot in dict.fromkeys(
-            Spot(name, kind, run.path or "", level, **({} if name == "floor" else dial))
+            Spot(name, kind, run.path, level, **({} if name == "floor" else dial))
             for kind in options.kinds for level in run.levels for dial in dials for name in run.servers)
                 if run.has_place_for(spot)]
 
@@ -148,13 +148,13 @@ class Experiment:
         """Checks every server before it is loaded. Trouble if it is not to be measured. For a file, equal work
         means the same bytes, or of the floor as many."""
         if self.size(spot, run) and spot.subject not in [*run.commands, "floor"]:
-            with open(web.file_of(run.root, spot.path), "rb") as file:
+            with open(web.file_of(spot.path), "rb") as file:
                 if web.fetch(server.url, spot.path) != (200, file.read()):
                     raise Trouble("it answers with something else than the file %s" % spot.path)
 
     def size(self, spot, run):
         """Bytes of each response's content; None if they differ."""
-        path = web.file_of(run.root, spot.path)
+        path = web.file_of(spot.path)
         return os.path.getsize(path) if os.path.isfile(path) else None
 
     def main(self):
@@ -216,16 +216,14 @@ class Experiment:
             "and %s (%s)" % (", ".join(companions.NAMES), ", ".join(self.servers)))
         parser.set_defaults(levels=list(self.levels), kinds=list(self.kinds), path=None, command=[],
                             **dict.fromkeys(DIALS))
-        if self.levels_are:
-            add("--levels", metavar="LIST", type=numbers, help="%s (%s)" % (
-                self.levels_are, ", ".join(map(str, self.levels))))
+        add("--levels", metavar="LIST", type=numbers, help="%s (%s)" % (
+            self.levels_are, ", ".join(map(str, self.levels))))
         add("--rounds", metavar="N", type=positive, help="how often each cell is measured (%d)" % self.rounds)
         add("--seconds", metavar="S", type=seconds, help="how long a cell takes (%g)" % self.seconds)
         add("--quick", action="store_true", default=os.environ.get("QUICK", "") not in ("", "0", "no"),
             help="fewer and shorter rounds (also: QUICK=1 in the environment)")
-        if self.path:
-            add("--path", "--url", metavar="PATH", type=a_path, default=self.path,
-                help="what the clients ask for (%s)" % self.path)
+        add("--path", "--url", metavar="PATH", type=a_path, default=self.path,
+            help="what the clients ask for (%s)" % self.path)
         if self.has_dials:
             add_dials(parser)
         add("--inventory", metavar="FILE", type=os.path.abspath, help="give each a machine of its own: the hosts "
@@ -335,7 +333,7 @@ class Run:
                                 math.ceil(3 * self.seconds)) if not quick else self.most_seconds
         self.limit_seconds = max(LIMIT_LEAST_SECONDS, LIMIT_FACTOR * self.seconds, 2 * self.most_seconds)
         self.guess_seconds = self.seconds + cells.warm_up_seconds(self) + BETWEEN_SECONDS
-        self.path, self.root = options.path, machine.TOP  # all serve its public/
+        self.path = options.path
         self.rows, self.wrong, self.left_out, self.planned, self._tsv = [], [], [], 0, None
         self.servers = list(filter(self._can_be_measured, options.servers))
         self.commands = {**options.command, **companions.lines(self.servers)}  # by name: the others
@@ -355,7 +353,7 @@ class Run:
         if not reason and name in peers.NAMES and (self.options.inventory or self.path == PAGE):
             reason = "of the peers there is only the floor on another host" if self.options.inventory else (
                 "it has files only; `--path /index.html` asks for one")
-        if not reason and name in companions.NAMES and (self.options.inventory or self.path not in (PAGE, None)):
+        if not reason and name in companions.NAMES and (self.options.inventory or self.path != PAGE):
             reason = "a companion has no page but %s, and is on no other host" % PAGE
         self.left_out += ["%s is left out: %s." % (name, reason)] if reason else []
         return not reason
@@ -424,9 +422,8 @@ class Run:
         if subject == "floor":
             return peers.Floor(place.cores, log, self._letters(spot), place.address, place.launch, under)
         if not subjects.is_ours(subject):
-            return peers.Peer(subject, os.path.join(self.root, "public"), place.cores, log)
-        options = [*options, *subject.split()[1:], *([] if self.root == machine.TOP else ["--root", self.root]),
-                   *(["--bind", place.address] if place.address else [])]
+            return peers.Peer(subject, os.path.join(machine.TOP, "public"), place.cores, log)
+        options = [*options, *subject.split()[1:], *(["--bind", place.address] if place.address else [])]
         return servers.Server(subjects.binary_of(subject), (where or self.redis).where, log, options, under, place.cores,
                               launch=place.launch)
 

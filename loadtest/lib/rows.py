@@ -22,7 +22,7 @@ from lib.reporting.table import AT_LEAST, count, two_digits
 SETTINGS = ("generator", "path", "clients", "idle", "backlog", "delay_ms", "work_ms", "cores", "instances",
             "offered")
 KINDS = {"ab": "new connections", "wrk": "kept connections", "h2load": "new connections",
-         "h2load kept": "kept connections", "small": "small files", "large": "one large file"}
+         "h2load kept": "kept connections"}
 WORDS = {"clients": "%s clients", "idle": "%s idle ones beside", "backlog": "a backlog of %s",
          "delay_ms": "Redis %s ms away", "work_ms": "%s ms of work a page", "cores": "%s cores",
          "instances": "%s behind nginx", "offered": "%s a second offered"}

@@ -1,4 +1,4 @@
-"""The reports of ab 2.3, wrk 4.1, h2load 1.52 and curl 7.88 are understood, and an open loop counts from the
+"""The reports of ab 2.3, wrk 4.1 and h2load 1.52 are understood, and an open loop counts from the
 moment intended."""
 
 import json
@@ -11,7 +11,7 @@ from collections import defaultdict
 import programs
 from lib import Trouble
 from lib.measuring import machine
-from lib.generators import ab, curl, h2load, load, wrk
+from lib.generators import ab, h2load, load, wrk
 
 CSV = "".join("%d,%d.5\n" % (percent, percent) for percent in range(100))  # as ab -e writes it
 REPORTS = {  # the lines that are read, and some that look like them
@@ -51,11 +51,6 @@ def log_of(**statuses):
     return "".join("1795254205264730\t%s\t66\n" % status[1:] * count for status, count in statuses.items())
 
 
-def curl_wrote(failed, status=""):
-    """Of twenty files, so many of which failed with this exit code and this status."""
-    return "0\t200\t1\t600\t0.002\n" * (20 - failed) + (status + "\t0\t0\t0.002\n") * failed
-
-
 class Reports(unittest.TestCase):
     def check(self, found, requests, errors):
         """Good answers, and errors in words."""
@@ -85,16 +80,10 @@ class Reports(unittest.TestCase):
             self.check(h2load.parse(report, h2load.parse_log(log)), 90, errors)
         self.check(h2load.parse(wrote("h2load", errored=40), []), 0, "40 connect")
 
-    def test_curl_s(self):
-        for failed, status, errors in (
-                (0, "", ""), (2, "0\t503", "2 not 2xx"), (2, "18\t200", "2 other"), (20, "7\t000", "20 other")):
-            self.check(curl.parse(curl_wrote(failed, status), 20), 20 - failed, errors)
-
     def test_a_report_that_is_cut_is_trouble(self):
         for parse in (lambda: ab.parse(wrote("ab").partition("Failed requests")[0], CSV),
                       lambda: wrk.parse(sample().partition("{")[0], 1),
-                      lambda: h2load.parse(wrote("h2load", done=100), []),
-                      lambda: curl.parse(curl_wrote(0)[:-12], 20)):
+                      lambda: h2load.parse(wrote("h2load", done=100), [])):
             with self.assertRaises(Trouble):
                 parse()
 

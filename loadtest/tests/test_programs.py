@@ -2,6 +2,7 @@
 anything has to be. And programs that were told to do something, and would have measured without it."""
 
 import contextlib
+import glob
 import io
 import os
 import random
@@ -59,7 +60,6 @@ class Programs(unittest.TestCase):
                 ("latency", "--servers epoll --levels 100,200", "h2load", [], "The limit, in requests a second"),
                 ("latency", "--path /index.html --levels 200 --servers epoll,nginx", "h2load", ["nginx"]),
                 ("sweep", "--levels 20,50 --servers preforking --backlog 10", "ab", [], r"\d \| \d"),
-                ("files", "--rounds 1 --servers epoll,lighttpd", "curl", ["lighttpd"]),
                 ("cost", "--parts calls,cpu --servers epoll --levels 20 --seconds 0.1", "ab wrk strace", [],
                  "System calls for")):
             with self.subTest(program + " " + options):
@@ -171,7 +171,7 @@ class Same(unittest.TestCase):
     @programs.needs("ab")
     def test_a_server_that_computes_is_found_and_the_same_code_is_not_even_measured(self):
         for old, status, words in (("epoll --work 0.2", 1, r"kept page: CPU µs .*changed"), ("epoll", 0, "the same machine code")):
-            done = programs.run("same", old, "epoll", "--works", "kept page", "--time-only")
+            done = programs.run("same", old, "epoll", "--works", "kept page")
             if "other work took the cores" in done.stdout:
                 self.skipTest(done.stdout)
             self.assertEqual(done.returncode, status, done.stdout)
@@ -239,6 +239,12 @@ class Publish(unittest.TestCase):
                            ({"table": "floor is left out: it is not built."}, "incomplete: floor"),
                            ({"table": "Interrupted: 2 of 9 cells were measured."}, "incomplete: Interrupted")):
             self.assertIn(words, self.why(**how))
+
+    def test_each_run_is_shown_by_a_page(self):
+        pages = [machine.read(path) for kind in ("*.md", "*/*.md", "loadtest/companions/*.md", "public/*.html", "loadtest/results/*.tsv")
+                 for path in glob.glob(os.path.join(machine.TOP, kind))]
+        for name, *_ in publish.RUNS:
+            self.assertTrue(re.search(r"results/%s/|[ {]%s \|" % (name, name), "".join(pages)), name)
 
     def test_a_stored_change_fits_the_servers_of_today(self):
         for name in ("own-redis", "new-redis"):

@@ -6,6 +6,7 @@ import os
 from urllib.parse import urlsplit
 
 from lib import Trouble
+from top import TOP
 
 PATIENCE_SECONDS = 10
 
@@ -31,5 +32,6 @@ def fetch(url, path):
         return answer.status, answer.read()
 
 
-def file_of(root, path):
-    return os.path.join(root, "public", path.lstrip("/"))
+def file_of(path):
+    """All serve this project's public/."""
+    return os.path.join(TOP, "public", path.lstrip("/"))
