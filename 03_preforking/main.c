@@ -120,7 +120,6 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGINT);
     children_block_signal(); /* and no longer ignored, if it was */
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_IGN); /* the statistics may go to a closed pipe */
     net_announce(&options, listener);
 
     struct worker worker = {

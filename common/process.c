@@ -71,6 +71,8 @@ void process_start(void)
     /* The program that started us may have blocked them, and the mask survives execve(2). */
     sigset_t set = stop_signals();
     sigprocmask(SIG_UNBLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a client that is gone is EPIPE, */
+    signal(SIGXFSZ, SIG_IGN); /* and a log file at its limit EFBIG: neither ends a server */
 
     /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
     struct rlimit limit;
@@ -229,7 +231,6 @@ void stop_catch_signals(bool once)
     struct sigaction action = {.sa_handler = once ? stop_once : stop};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 bool stop_requested(void)
@@ -251,7 +252,6 @@ int stop_open_signalfd(const struct options *o)
 {
     sigset_t set = stop_signals();
     sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
     int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         process_die(o->name, "signalfd: %s", strerror(errno));

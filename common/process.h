@@ -28,7 +28,8 @@ struct board *start_server(const struct options *, struct redis_server *, int sl
                            enum status_workers, const char *architecture);
 
 /* The first part of that: raises the soft limit of descriptors to the hard one, sets the budget of
- * all buffers (text.h) to an eighth of the memory, and unblocks SIGTERM and SIGINT. */
+ * all buffers (text.h) to an eighth of the memory, unblocks SIGTERM and SIGINT, and ignores the two
+ * signals with which a write ends a program: SIGPIPE and SIGXFSZ. */
 void process_start(void);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections, or for as many
@@ -69,8 +70,8 @@ void clock_burn_cpu(int us);
 enum { STOP_MS = 5000 };
 
 /* SIGTERM and SIGINT set a flag. With `once` the second signal ends the program. That is for the
- * process that a person started, not for its children. SIGPIPE is ignored: a write to a client that
- * is gone gives EPIPE. Blocking calls are interrupted, never restarted. */
+ * process that a person started, not for its children. Blocking calls are interrupted, never
+ * restarted. */
 void stop_catch_signals(bool once);
 
 /* From now on either of the two ends the program. A parent that forks until it is to stop calls
@@ -88,9 +89,9 @@ bool stop_time_is_over(void);
  * connection to Redis had to be made first and all of it was slow. */
 int stop_grace_ms(const struct options *);
 
-/* For an event loop, which reads signals from a descriptor: blocks SIGTERM and SIGINT, ignores
- * SIGPIPE, and returns a signalfd(2). When it is readable, stop_read_signalfd() takes the signal,
- * and lets the next one end the program. */
+/* For an event loop, which reads signals from a descriptor: blocks SIGTERM and SIGINT, and returns
+ * a signalfd(2). When it is readable, stop_read_signalfd() takes the signal, and lets the next one
+ * end the program. */
 int stop_open_signalfd(const struct options *);
 void stop_read_signalfd(int signals);
 
