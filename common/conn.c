@@ -64,7 +64,7 @@ static bool is_in_socket(const struct conn *c)
  * answered with a reset, too. */
 static bool has_unread(const struct conn *c)
 {
-    return c->in.len > c->used || is_in_socket(c);
+    return c->in.len > 0 || is_in_socket(c);
 }
 
 /* How many bytes of our responses has the client's kernel not acknowledged yet? A reset would
@@ -115,7 +115,6 @@ static void finish(struct conn *c)
         c->response_until = rest_until;
     shutdown(c->fd, SHUT_WR);
     buffer_clear(&c->in, 0);
-    c->used = 0;
     int linger_ms = client_sends ? c->worker->options->timeout_ms / LINGER_PART : 0;
     c->linger_until = clock_now_ms() + linger_ms;
     enter(c, CONN_LINGERING);
@@ -145,8 +144,7 @@ static void linger(struct conn *c)
 /* ---- a response goes out ------------------------------------------------------------------ */
 
 /* Decides whether the connection is kept, and makes the head. From here on the response only has to
- * be sent. A client that takes a byte now and then makes progress. So the time for the whole
- * response is limited, too. */
+ * be sent, and of the request nothing is needed any more. */
 static void respond(struct conn *c)
 {
     struct worker *worker = c->worker;
@@ -166,6 +164,9 @@ static void respond(struct conn *c)
     c->sent = 0;
     c->answering = !c->head.failed;
     c->response_until = response_limit(c, length);
+    buffer_drop(&c->in, c->used, KEEP);
+    c->used = 0;
+    c->parser = (struct http_parser){0};
     /* A file's bytes are in the page cache anyway: in the socket they cost next to nothing. */
     const int buffer = FILE_BUFFER;
     if (c->app.file.left > FILE_PIECE)
@@ -214,8 +215,8 @@ static ssize_t send_file(struct conn *c)
     return turn > 0 ? turn : -1;
 }
 
-/* The response was sent whole. The bytes behind its request move to the front. The next turn parses
- * them, when there is room for a response. */
+/* The response was sent whole. If the next request has begun to come, the next turn parses it, when
+ * there is room for a response. */
 static void finish_response(struct conn *c)
 {
     bool keep = c->app.response.keep_alive;
@@ -227,12 +228,6 @@ static void finish_response(struct conn *c)
         finish(c);
         return;
     }
-    c->parser = (struct http_parser){0};
-    c->in.len -= c->used;
-    memmove(c->in.bytes, c->in.bytes + c->used, c->in.len);
-    c->used = c->sent = 0;
-    if (c->in.len == 0)
-        buffer_clear(&c->in, KEEP);
     enter(c, c->in.len > 0 ? CONN_WRITING : CONN_IDLE);
 }
 

@@ -137,6 +137,26 @@ void buffer_clear(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
+void buffer_drop(struct buffer *b, size_t count, size_t keep)
+{
+    if (count == b->len) {
+        buffer_clear(b, keep);
+        return;
+    }
+    size_t size = keep;
+    b->len -= count;
+    memmove(b->bytes, b->bytes + count, b->len);
+    while (size < b->len)
+        size *= 2;
+    char *bytes = size < b->size ? realloc(b->bytes, size) : NULL;
+    if (!bytes)
+        return; /* it is small enough, or stays as it is */
+    if (charge_of(b->size) > 0)
+        atomic_fetch_sub(&charged, charge_of(b->size) - charge_of(size));
+    b->bytes = bytes;
+    b->size = size;
+}
+
 void buffer_set_budget(uint64_t bytes)
 {
     budget = bytes;

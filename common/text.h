@@ -103,6 +103,10 @@ static inline void buffer_append(struct buffer *b, const char *bytes, size_t len
 /* Empties the buffer. One of more than `keep` bytes is freed: with 0, any. */
 void buffer_clear(struct buffer *, size_t keep);
 
+/* Drops the first `count` bytes. If the buffer then has room for more than `keep` bytes and twice
+ * what is left, it shrinks, or is freed if nothing is left. `keep` is at least 1. */
+void buffer_drop(struct buffer *, size_t count, size_t keep);
+
 /* The budget (a memory quota) of all buffers of this process, in bytes. It is set once, at start,
  * before the first thread. Until then there is no limit. */
 void buffer_set_budget(uint64_t bytes);

@@ -172,6 +172,26 @@ AGAINST(threading, what_does_not_fit_into_memory_is_503_and_all_others_are_serve
 AGAINST(poll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
 AGAINST(epoll, what_does_not_fit_into_memory_is_503_and_all_others_are_served)
 
+/* Of a whole post nothing stays when it is answered, even if the next request has begun. */
+static void a_request_that_is_answered_leaves_room_for_others(void)
+{
+    static char bytes[sizeof(POST_HEAD) + BODY];
+    memset(bytes, 'x', sizeof(bytes));
+    memcpy(bytes, POST_HEAD FORM, strlen(POST_HEAD FORM));
+    bytes[strlen(POST_HEAD) + BODY] = 'G';
+    start_with_little_memory();
+    for (int i = 0; i < POSTS; i++) {
+        struct client *c = dial();
+        say_bytes(c, bytes, strlen(POST_HEAD) + BODY + 1);
+        check(hear(c)->status == 303, "post %d: status %d", i, c->answer.status);
+    }
+    check(post("guest-name=Bob&guest-remarks=short")->status == 303, "a small post is refused");
+    check(get("/guestbook")->status == 200, "no page");
+}
+AGAINST(threading, a_request_that_is_answered_leaves_room_for_others)
+AGAINST(poll, a_request_that_is_answered_leaves_room_for_others)
+AGAINST(epoll, a_request_that_is_answered_leaves_room_for_others)
+
 /* ---- crowds, in a control group ---------------------------------------------------------------
  */
 
