@@ -8,6 +8,7 @@
 enum {
     CROWD = 100,   /* more clients at once than this come from one program that opens them all, */
     NEW_MS = 2000, /* and may need so long to say something on each */
+    FIRST_LOOK_MS = 2, /* for a client's last acknowledgement; then twice as long, up to a tick */
 };
 
 /* Asks the commands of one request, one after the other, and waits for each reply. */
@@ -42,6 +43,7 @@ static bool must_make_way(const struct conn *conn)
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
 {
     struct conn conn;
+    int pause_ms = FIRST_LOOK_MS;
     conn_open(&conn, client, worker); /* owns client now */
 
     /* If conn_advance() makes no progress, a tick went by. That is the time to check the clock,
@@ -55,8 +57,10 @@ void serve_client(struct worker *worker, int client, struct redis_pool *pool)
             conn_expire(&conn);
         else if (stop_time_is_over())
             conn_drop(&conn);
-        else if (conn.ended) /* only its acknowledgements are awaited, and no call waits for them */
-            poll(NULL, 0, TICK_MS);
+        else if (conn.ended) { /* its acknowledgements are awaited, and no call waits for them */
+            poll(NULL, 0, pause_ms);
+            pause_ms = pause_ms < TICK_MS / 2 ? 2 * pause_ms : TICK_MS;
+        }
     }
     conn_close(&conn);
 }
@@ -68,7 +72,8 @@ void serve_unavailable(struct worker *worker, int client)
     conn_open(&conn, client, worker);
     conn.refuse_with = 503;
     while (conn_advance(&conn) != CONN_DONE && clock_now_ms() < limit)
-        ;
+        if (conn.ended)
+            poll(NULL, 0, FIRST_LOOK_MS);
     conn_close(&conn);
 }
 
