@@ -22,6 +22,15 @@ enum {
 
 /* ---- states -------------------------------------------------------------------------------- */
 
+/* In how many ms is an idle connection looked at? Its last response may still be in flight, and has
+ * a limit of its own. So if --keep-alive is longer than --timeout, it is divided into equal parts.
+ */
+static int idle_step_ms(const struct options *o)
+{
+    int steps = (o->keep_alive_ms + o->timeout_ms - 1) / o->timeout_ms;
+    return (o->keep_alive_ms + steps - 1) / steps;
+}
+
 /* The only way into a state. Sets its deadline and tells the board. */
 static void enter(struct conn *c, enum conn_state state)
 {
@@ -29,13 +38,14 @@ static void enter(struct conn *c, enum conn_state state)
     int64_t now = clock_now_ms();
     board_change_state(c->worker->slot, (int)c->state, (int)state, now);
     c->state = state;
+    c->since = now;
     c->silent = false;
     switch (state) {
     case CONN_FRESH:
         c->deadline = now + o->timeout_ms / FRESH_PART;
         break;
     case CONN_IDLE:
-        c->deadline = now + o->keep_alive_ms;
+        c->deadline = now + idle_step_ms(o);
         break;
     case CONN_READING: /* entered with the first byte only: the whole request counts, not a gap */
     case CONN_WRITING:
@@ -94,10 +104,14 @@ void conn_drop(struct conn *c)
         enter(c, CONN_DONE);
 }
 
-/* When does a client have to have taken so many bytes? */
-static int64_t response_limit(const struct conn *c, uint64_t bytes)
+/* When does the client have to have taken the response, and what was in flight before it? A client
+ * that takes a byte now and then makes progress. So the time for all of it is limited, too. It
+ * counts from the time when the connection entered its state. */
+static int64_t response_limit(const struct conn *c)
 {
-    return clock_now_ms() + c->worker->options->timeout_ms + (int64_t)(bytes / LEAST_RATE) * 1000;
+    uint64_t bytes = (uint64_t)in_flight(c) + c->head.len + c->app.content.len - c->sent;
+    bytes += c->app.file.left;
+    return c->since + c->worker->options->timeout_ms + (int64_t)(bytes / LEAST_RATE) * 1000;
 }
 
 /* No further request. If bytes of ours are in flight, or the client is still sending, the
@@ -105,13 +119,12 @@ static int64_t response_limit(const struct conn *c, uint64_t bytes)
 static void finish(struct conn *c)
 {
     bool client_sends = !c->ended && (c->refused || has_unread(c));
-    int bytes_left = in_flight(c);
-    if (!client_sends && bytes_left == 0) {
+    if (!client_sends && in_flight(c) == 0) {
         enter(c, CONN_DONE);
         return;
     }
-    int64_t rest_until = response_limit(c, (uint64_t)bytes_left); /* of a long file it is short */
-    if (rest_until < c->response_until)
+    int64_t rest_until = response_limit(c); /* of a long file it is short */
+    if (c->response_until == 0 || rest_until < c->response_until)
         c->response_until = rest_until;
     shutdown(c->fd, SHUT_WR);
     buffer_clear(&c->in, 0);
@@ -163,7 +176,7 @@ static void respond(struct conn *c)
 
     c->sent = 0;
     c->answering = !c->head.failed;
-    c->response_until = response_limit(c, length);
+    c->response_until = 0;
     buffer_drop(&c->in, c->used, KEEP);
     c->used = 0;
     c->parser = (struct http_parser){0};
@@ -223,6 +236,7 @@ static void finish_response(struct conn *c)
     board_end_request(c->worker->slot, c->app.response.status);
     app_clear(&c->app, KEEP);
     buffer_clear(&c->head, KEEP);
+    c->sent = 0;
     c->answering = false;
     if (!keep) {
         finish(c);
@@ -245,10 +259,14 @@ static void send_some(struct conn *c)
         enter(c, CONN_DONE); /* the client is gone, or the file has become shorter */
     else if (c->sent == in_memory && c->app.file.left == 0)
         finish_response(c);
-    else if (clock_now_ms() >= c->response_until)
-        reset(c);
-    else if (n > 0 || sent > 0)
-        enter(c, CONN_WRITING); /* progress: its deadline is set anew */
+    else {
+        if (c->response_until == 0) /* the first time that it does not fit into the socket */
+            c->response_until = response_limit(c);
+        if (clock_now_ms() >= c->response_until)
+            reset(c);
+        else if (n > 0 || sent > 0)
+            enter(c, CONN_WRITING); /* progress: its deadline is set anew */
+    }
 }
 
 /* ---- a request comes in ------------------------------------------------------------------- */
@@ -394,7 +412,11 @@ enum conn_state conn_expire(struct conn *c)
         conn_advance(c);
     if (c->state != before || c->deadline > deadline)
         return c->state;
-    if (before == CONN_READING)
+    int64_t now = clock_now_ms();
+    bool is_late = in_flight(c) > 0 && now >= c->response_until;
+    if (before == CONN_IDLE && now < c->since + c->worker->options->keep_alive_ms && !is_late)
+        c->deadline += idle_step_ms(c->worker->options);
+    else if (before == CONN_READING)
         refuse(c, 408);
     else if (before == CONN_WRITING)
         reset(c);

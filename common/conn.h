@@ -40,7 +40,8 @@ struct worker {
 struct conn {
     int fd; /* owned */
     enum conn_state state;
-    int64_t deadline; /* clock_now_ms() at which the state has lasted too long; see conn_expire() */
+    int64_t since;    /* clock_now_ms() when it entered that state, or last made progress in it */
+    int64_t deadline; /* when the state has lasted too long; see conn_expire() */
     struct worker *worker;
 
     struct buffer in; /* received, and not yet answered */
@@ -52,7 +53,8 @@ struct conn {
     bool answering; /* a response is being written: `head`, then app.content or app.file */
     struct buffer head;
     size_t sent;            /* bytes of head and content */
-    int64_t response_until; /* clock_now_ms() by which the client has to have taken it whole */
+    int64_t response_until; /* clock_now_ms() by which the client has to have taken it whole; 0:
+                               all of it has found room in the socket so far */
     int64_t linger_until;   /* lingering: until then the client may go on sending */
 
     bool silent;     /* the last attempt to read ended with a tick, not with bytes */

@@ -219,8 +219,8 @@ EVERY_SERVER(a_standard_error_that_is_a_full_pipe_stops_nobody)
     check_file(get("/"), "public/index.html");
 }
 
-/* `ulimit -f`, and a log that has reached it: SIGXFSZ comes instead of an error. The file is that of
- * standard error here, which is as good as a log. */
+/* `ulimit -f`, and a log that has reached it: SIGXFSZ comes instead of an error. The file is that
+ * of standard error here, which is as good as a log. */
 EVERY_SERVER(a_log_file_at_its_limit_ends_nobody)
 {
     if (system("prlimit --fsize=0 true 2>/dev/null") != 0)

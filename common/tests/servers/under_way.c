@@ -77,19 +77,22 @@ EVERY_SERVER(a_slow_reader_gets_its_response_though_the_time_of_an_idle_connecti
     check(spoke && got > PART, "%zu bytes", got);
 }
 
-/* Its response has a second, and one more for each 8 KiB, whether or not it has said all. Otherwise
- * the kernel would offer it for minutes, and nobody would count its memory. */
+/* Its response has a second, and one more for each 8 KiB, whether or not it has said all, and
+ * however long it may idle. Otherwise the kernel would offer it for minutes, and nobody would count
+ * its memory. */
 EVERY_SERVER(a_client_that_never_reads_leaves_the_kernel_nothing_to_send)
 {
+    static const char *const keep_alive[] = {"0.3", "0.3", "60"};
     struct inet_diag_msg end;
-    start_server("--keep-alive", "0.3", "--timeout", "1");
-    for (int has_said_all = 0; has_said_all < 2; has_said_all++) {
+    for (int i = 0; i < 3; i++) {
+        start_server("--timeout", "1", "--keep-alive", keep_alive[i]);
         struct client *c = ask_without_reading();
-        if (has_said_all)
+        if (i == 1)
             say_no_more(c);
         wait_until(!find_server_end(c, &end), SOON_MS, "the kernel still offers %u bytes",
                    end.idiag_wqueue);
         check(hear_rest(c) < PART, "it was not cut off");
+        stop_server();
     }
 }
 
@@ -101,6 +104,39 @@ EVERY_SERVER(rule_14_a_client_that_has_said_its_last_word_gets_a_response_that_i
     say_no_more(c);
     poll(NULL, 0, 500); /* more than two ticks: in this time the connection must not end */
     check_part(hear(c));
+}
+
+/* Its worker learns nothing more of it but its acknowledgements, of which no call tells. */
+BLOCKING_SERVERS(twenty_clients_that_have_said_all_are_answered_one_after_another_at_once)
+{
+    enum { CLIENTS = 20, MOST_MS = 1000 }; /* a fifth of a second each would be four times that */
+    start_server("--workers", "1");
+    int64_t start = now_ms();
+    for (int i = 0; i < CLIENTS; i++) {
+        struct client *c = dial_and_say("GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n");
+        say_no_more(c);
+        check_file(hear(c), PICTURE);
+        hang_up(c);
+    }
+    check_took(start, 0, patience(MOST_MS));
+}
+
+/* Bytes of the file are still on their way when the icon's response begins. Both have the time for
+ * what is in flight. */
+EVERY_SERVER(a_response_behind_a_long_one_has_the_time_of_both)
+{
+    enum { SIZE = 240 * 1024, PIECE = 600, EVERY_MS = 50 }; /* 12 KiB a second */
+    char bytes[PIECE];
+    size_t got = 0;
+    start_server("--timeout", "2", "--root", make_root_with_file(SIZE));
+    struct client *c = dial_with_room(LITTLE_ROOM);
+    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n"
+           "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    for (ssize_t n; (n = recv(c->fd, bytes, sizeof(bytes), 0)) != 0; got += (size_t)n) {
+        check(n > 0, "after %zu bytes: %s", got, strerror(errno));
+        poll(NULL, 0, EVERY_MS);
+    }
+    check(got > SIZE, "%zu bytes", got);
 }
 
 EVERY_SERVER(a_server_that_has_ended_leaves_the_kernel_nothing_to_send)
