@@ -10,7 +10,7 @@
  *    size of one page for a response. A file is not held in memory.
  *  - All requests and responses of a process share one budget (text.h). What does
  *    not fit is answered with a short 503. The kernel's part is limited by the
- *    listener (net.c), and after a long file by FILE_BUFFER (conn.c).
+ *    listener (net.c), and for a long file by FILE_BUFFER (conn.c).
  */
 #ifndef CONN_H
 #define CONN_H

@@ -12,11 +12,20 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* How much memory a page may fill in the kernel before the client has acknowledged it. The kernel
- * doubles the number, for its own records (socket(7)). Without a limit it takes up to 4 MiB for
- * each client that does not read. A client that is far away pays for it: of a long page it gets
- * about so many bytes in a round trip. */
-enum { SEND_BUFFER = 32 * 1024 };
+/* How many bytes a client may send before they are read. The kernel doubles the number, as below.
+ * Without a limit it takes up to 32 MiB from each client that has been read quickly before. The
+ * longest body fits, so a client that is far away does not notice. */
+enum { RECEIVE_BUFFER = 64 * 1024 };
+
+static bool set_number(int socket, int level, int option, int value)
+{
+    return setsockopt(socket, level, option, &value, sizeof(value)) == 0;
+}
+
+bool net_set_send_buffer(int socket, int bytes)
+{
+    return set_number(socket, SOL_SOCKET, SO_SNDBUF, bytes);
+}
 
 /* 127.0.0.0/8, ::1, and ::ffff:127.0.0.1, which is how a socket bound to "::" sees a client of
  * 127.0.0.1. */
@@ -34,7 +43,6 @@ static bool is_loopback(const struct sockaddr *address)
 
 int net_listen(const struct options *o, bool blocking)
 {
-    const int on = 1, send_buffer = SEND_BUFFER;
     const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
     struct addrinfo *address, hints = {
                                   .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -51,9 +59,10 @@ int net_listen(const struct options *o, bool blocking)
         process_die(o->name, "cannot make a socket: %s", strerror(errno));
     /* Without SO_REUSEADDR a restart would find the port taken by the last run's connections in
      * TIME_WAIT. The others are inherited by every socket accepted here. */
-    if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer)) < 0 ||
+    if (!set_number(listener, SOL_SOCKET, SO_REUSEADDR, 1) ||
+        !set_number(listener, IPPROTO_TCP, TCP_NODELAY, 1) ||
+        !set_number(listener, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER) ||
+        !net_set_send_buffer(listener, NET_SEND_BUFFER) ||
         (blocking && (setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ||
                       setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) < 0)))
         process_die(o->name, "cannot set socket options: %s", strerror(errno));

@@ -38,6 +38,82 @@ EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
     check(stop_server().peak_kib < patience(LARGE / 1024), "it was read into memory");
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* On a kept connection, asks for so many responses at once, and hears them. Of several times the
+ * median counts: the machine has other things to do. Waiting for a delayed acknowledgement takes
+ * 40 ms. */
+static void check_quick(struct client *c, const char *request, int at_once)
+{
+    enum { TIMES = 9, MOST_MS = 20 };
+    int64_t took[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        int64_t start = now_ms();
+        for (int j = 0; j < at_once; j++)
+            say(c, request);
+        for (int j = 0; j < at_once; j++)
+            check(hear(c)->status == 200 && c->answer.kept, "status %d", c->answer.status);
+        took[i] = now_ms() - start;
+    }
+    qsort(took, TIMES, sizeof(took[0]), compare_times);
+    check(took[TIMES / 2] < patience(MOST_MS), "%lld ms", (long long)took[TIMES / 2]);
+}
+
+EVERY_SERVER(no_answer_on_loopback_waits_for_a_delayed_acknowledgement)
+{
+    start_redis();
+    fill_guestbook_with_quotes(); /* a page of 120 KB */
+    start_server();
+    struct client *c = dial();
+    check_quick(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n", 1);
+    check_quick(c, "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n", 10);
+}
+
+/* A long file has more room in the socket. It is read, and then pages are not. */
+EVERY_SERVER(a_page_behind_a_long_file_has_no_more_room_than_any)
+{
+    enum { PAGES = 6, LEAST = 40 * 1024, MOST = 128 * 1024, SETTLED_MS = 300 };
+    struct inet_diag_msg end;
+    start_redis();
+    fill_guestbook_with_quotes();
+    start_server("--root", make_root_with_file(1024 * 1024));
+    struct client *c = dial_with_room(32 * 1024);
+    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    check(hear(c)->status == 200 && c->answer.kept, "status %d", c->answer.status);
+    for (int i = 0; i < PAGES; i++)
+        say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    wait_until(find_server_end(c, &end) && end.idiag_wqueue > LEAST, SOON_MS, "%u bytes",
+               end.idiag_wqueue);
+    poll(NULL, 0, SETTLED_MS);
+    check(find_server_end(c, &end) && end.idiag_wqueue < MOST, "%u bytes", end.idiag_wqueue);
+}
+
+/* The kernel gives a socket more and more room, as long as its program reads quickly. */
+EVERY_SERVER(of_what_is_not_read_yet_the_kernel_keeps_little)
+{
+    enum { BODY = 64000, POSTS = 50, PIECES = 100, MOST = 256 * 1024 };
+    static char bytes[BODY];
+    struct inet_diag_msg end;
+    start_redis();
+    start_server("--timeout", "60");
+    struct client *c = dial();
+    for (int i = 0; i < POSTS; i++) {
+        say(c, "OPTIONS * HTTP/1.1\r\nHost: test\r\nContent-Length: 64000\r\n\r\n");
+        say_bytes(c, bytes, BODY);
+        check(hear(c)->status == 204, "status %d", c->answer.status);
+    }
+    freeze_redis();
+    say_and_be_read(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    for (int i = 0; i < PIECES; i++, poll(NULL, 0, 2))
+        send(c->fd, bytes, BODY, MSG_DONTWAIT);
+    check(find_server_end(c, &end) && end.idiag_rqueue < MOST, "%u bytes", end.idiag_rqueue);
+    thaw_redis();
+}
+
 /* A reset means ECONNRESET, but after the client's half-close EPIPE, and with it SIGPIPE, which
  * sendfile(2) has no flag against. A client that is killed while it reads does just that. */
 EVERY_SERVER(a_client_that_leaves_in_the_middle_of_a_file_harms_nobody)

@@ -141,10 +141,13 @@ Test(net, what_is_accepted_sends_at_once_and_holds_little)
     int listener = net_listen(&local, true);
     int client = connect_to(listener), sent = 0;
     int served = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    int taken = 0;
     cr_assert(served >= 0);
     expect_number("no delay", tcp_option_of(served, TCP_NODELAY), 1);
     getsockopt(served, SOL_SOCKET, SO_SNDBUF, &sent, &(socklen_t){sizeof(sent)});
-    expect_number("the kernel doubles it", sent, 2 * 32 * 1024);
+    getsockopt(served, SOL_SOCKET, SO_RCVBUF, &taken, &(socklen_t){sizeof(taken)});
+    expect_number("the kernel doubles it", sent, 2 * 40 * 1024);
+    expect_number("and this", taken, 2 * 64 * 1024);
     close(client);
     close(served);
     close(listener);
