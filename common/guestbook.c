@@ -177,6 +177,17 @@ static const char *read_form(struct guestbook *g, struct span body)
     return error;
 }
 
+/* Shortens a text to `most` bytes, or to a few less if a character would be cut in two. */
+static bool shorten(struct span *text, size_t most)
+{
+    if (text->len <= most)
+        return false;
+    while (most > 0 && (text->at[most] & 0xc0) == 0x80)
+        most--;
+    text->len = most;
+    return true;
+}
+
 static bool is_blank(struct span text)
 {
     while (text.len > 0 && isspace((unsigned char)text.at[0]))
@@ -213,6 +224,10 @@ static const char *check_entry(struct guestbook *g)
 int guestbook_post(struct guestbook *g, const struct http_request *request, time_t now,
                    struct buffer *entry, struct redis_command *ask)
 {
+    enum { BYTES = 4 }; /* of a character, at most */
+    static const char far_too_long[] =
+        "What you typed is far too long: a name has at most 64 characters, and the remarks have at "
+        "most 1000. The form holds only the beginning.";
     struct span type = http_field(request, "Content-Type");
     /* Parameters, such as a charset, are ignored: the type is defined without them. */
     if (!type.at || !span_is_nocase(span_trim(span_take_until(&type, ';')),
@@ -220,8 +235,10 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
         return 415;
     g->page = 1;
     const char *broken = read_form(g, request->body);
+    bool is_cut = shorten(&g->name, BYTES * GUESTBOOK_MAX_NAME);
+    is_cut = shorten(&g->remarks, BYTES * GUESTBOOK_MAX_REMARKS) || is_cut;
     const char *wrong = check_entry(g); /* also clears a field that cannot be shown */
-    g->error = broken ? broken : wrong;
+    g->error = is_cut ? far_too_long : broken ? broken : wrong;
     if (g->error)
         return 400;
 

@@ -65,7 +65,8 @@ int guestbook_view(struct guestbook *, struct span query, struct redis_command *
 
 /* Takes a form, and decodes it in place in the request's body. Composes the entry in `entry`, which
  * the command borrows. Returns 0; 400 if the visitor has to correct the form (`error`, `name` and
- * `remarks` are then set for the page); 415 for another content type. */
+ * `remarks` are then set for the page, shortened to four times what is allowed); 415 for another
+ * content type. */
 int guestbook_post(struct guestbook *, const struct http_request *, time_t now,
                    struct buffer *entry, struct redis_command *ask);
 

@@ -74,6 +74,29 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
     check(redis_number("LLEN guestbook:entries") == 0, "something was stored");
 }
 
+/* A quotation mark is six bytes of the page. The name ends in the middle of a character. */
+EVERY_SERVER(a_form_that_is_far_too_long_comes_back_in_part_and_that_is_said)
+{
+    enum { LONG = 60000, MOST = 32 * 1024 };
+    static const char head[] = "POST /guestbook HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+                               "Content-Type: application/x-www-form-urlencoded\r\n"
+                               "Content-Length: 60029\r\n\r\n";
+    static char request[sizeof(head) + LONG + 100];
+    start_server();
+    for (int of_name = 0; of_name < 2; of_name++) {
+        char *end = stpcpy(request, head);
+        end = stpcpy(end,
+                     of_name ? "guest-remarks=%2&guest-name=x" : "guest-name=%2&guest-remarks=x");
+        for (int i = 0; i < LONG; i += 2)
+            end = stpcpy(end, of_name ? "\xc3\xa9" : "\"\"");
+        const struct answer *answer = ask(request);
+        check(answer->status == 400 && answer->body_len < MOST, "%d, %zu bytes", answer->status,
+              answer->body_len);
+        check(body_has(answer, "only the beginning"), "%s", answer->body);
+        check(body_has(answer, of_name ? "\xc3\xa9\"" : "&quot;</textarea>"), "%s", answer->body);
+    }
+}
+
 static const struct answer *post_as(const char *name, const char *remarks)
 {
     const char *const texts[] = {name, "&guest-remarks=", remarks};
