@@ -28,8 +28,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 * 1024 }; /* several times what the deepest calls need */
-
 /* What all threads share, and why each part is safe. */
 static struct redis_pool redis; /* has a lock of its own */
 static struct board *board;     /* only the main thread claims slots */
@@ -118,7 +116,7 @@ static void accept_and_create(const struct worker *pattern)
     pthread_attr_init(&attributes);
     pthread_attr_setsigmask_np(&attributes, &all);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, SERVE_STACK);
 
     while (!stop_requested()) {
         if (add_threads(0) == pattern->options->workers) {

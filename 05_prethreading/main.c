@@ -20,6 +20,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -57,6 +58,9 @@ static struct member *create_threads(const struct options *options, int listener
         aligned_alloc(_Alignof(struct member), (size_t)options->workers * sizeof(*team));
     if (!team)
         process_die(options->name, "cannot start: %s", strerror(errno));
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, SERVE_STACK);
     for (struct member *member = team; member < team + options->workers; member++) {
         member->worker = (struct worker){
             .options = options,
@@ -65,24 +69,27 @@ static struct member *create_threads(const struct options *options, int listener
             .listener = listener,
         };
         redis_pool_open(&member->redis, server, 1);
-        int error = pthread_create(&member->thread, NULL, serve_clients, member);
+        int error = pthread_create(&member->thread, &attributes, serve_clients, member);
         if (error)
             process_die(options->name, "cannot create %d threads: %s; try --workers with fewer",
                         options->workers, strerror(error));
     }
+    pthread_attr_destroy(&attributes);
     return team;
 }
 
 /* Waits until all threads have finished their clients. A thread that is still busy at the deadline
- * ends with the program. (The call for the monotonic clock is unknown to the thread sanitizer.) */
+ * ends with the program. (pthread_timedjoin_np() goes by the wall clock, which may be set back, and
+ * the thread sanitizer does not know pthread_clockjoin_np().) */
 static void join_threads(struct member *team, const struct options *options)
 {
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += stop_grace_ms(options) / 1000 + 1;
+    int64_t deadline = clock_now_ms() + stop_grace_ms(options);
     for (struct member *member = team; member < team + options->workers; member++)
-        if (pthread_timedjoin_np(member->thread, NULL, &deadline) != 0)
-            return; /* without free(): this thread still uses its member */
+        while (pthread_tryjoin_np(member->thread, NULL) != 0) {
+            if (clock_now_ms() >= deadline)
+                return; /* without free(): this thread still uses its member */
+            poll(NULL, 0, TICK_MS / 20);
+        }
     free(team);
 }
 
@@ -97,7 +104,10 @@ int main(int argc, char **argv)
         start_server(&options, &server, options.workers, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
-    process_reserve_descriptors(2 * options.workers); /* each has a client, and Redis */
+    /* Each thread has Redis, and a client. accept4() takes the client's number before it sleeps. */
+    if (!process_reserve_descriptors(2 * options.workers))
+        process_die(options.name, "too few descriptors for %d threads; try --workers with fewer",
+                    options.workers);
 
     /* The threads inherit this mask, so no worker takes the signal. It stays pending until the
      * main thread takes it, in sigsuspend(). */

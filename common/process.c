@@ -98,16 +98,16 @@ struct board *start_server(const struct options *options, struct redis_server *s
 
 /* The kernel enlarges the table for the highest number in use. So a high number is used for a
  * moment. */
-void process_reserve_descriptors(int count)
+bool process_reserve_descriptors(int count)
 {
     enum { OTHERS = 64 }; /* the listener, public/, files that are being sent */
     struct rlimit limit;
     int highest = count + OTHERS;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= (rlim_t)highest)
-        highest = (int)limit.rlim_cur - 1;
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, highest);
+    bool is_limited = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= (rlim_t)highest;
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, is_limited ? (int)limit.rlim_cur - 1 : highest);
     if (fd >= 0)
         close(fd);
+    return !is_limited;
 }
 
 /* ---- end ----------------------------------------------------------------------------------- */

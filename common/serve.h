@@ -8,6 +8,10 @@
 #include "conn.h"
 #include "redis_pool.h"
 
+/* The stack of a thread that serves, in bytes: several times what the deepest calls need. (The
+ * default is 8 MiB of addresses, of which a process may have few.) */
+enum { SERVE_STACK = 256 * 1024 };
+
 /* Serves one client until its connection ends, and closes it. When the server was asked to stop,
  * that takes at most STOP_MS and the rest of a Redis command. The descriptor is blocking and ticks
  * (net_listen()). Each request takes a Redis connection from the pool, and gives it back. */

@@ -374,6 +374,26 @@ ONLY_SERVER(prethreading, with_too_few_threads_to_be_had_it_does_not_start)
     check(status == 1 && strstr(server_errors(), says), "status %d", status);
 }
 
+/* While a thread sleeps in accept4(2), it already has the descriptor of its client. */
+ONLY_SERVER(prethreading, with_too_few_descriptors_for_its_threads_it_does_not_start)
+{
+    if (system("prlimit --nofile=70 true 2>/dev/null") != 0)
+        cr_skip_test("prlimit is not installed");
+    run_under("prlimit", "--nofile=70");
+    int status = run_server();
+    check(status == 1 && strstr(server_errors(), "descriptors"), "status %d", status);
+}
+
+/* Its stacks are as small as chapter 4's. */
+ONLY_SERVER(prethreading, a_hundred_threads_fit_into_512_mib_of_addresses)
+{
+    if (server_has_sanitizer() || system("prlimit --as=536870912 true 2>/dev/null") != 0)
+        cr_skip_test("a sanitizer needs more, or prlimit is not installed");
+    run_under("prlimit", "--as=536870912");
+    start_server("--workers", "100");
+    check_file(get("/"), "public/index.html");
+}
+
 /* ---- memory that is scarce ----------------------------------------------------------------- */
 
 /* The status of the response; 0 if the connection ends without one. */

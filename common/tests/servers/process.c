@@ -109,6 +109,27 @@ EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most
     hear_end(c);
 }
 
+/* Somebody may set it back an hour just then. strace tells which clock ends a wait (futex(2)). */
+static void a_stop_does_not_ask_the_wall_clock(void)
+{
+    const char *servers = getenv("SERVERS");
+    if ((servers && strstr(servers, "san-")) ||
+        system("strace -qqo /dev/null true 2>/dev/null") != 0)
+        cr_skip_test("a sanitizer has waits of its own, or strace is not installed");
+    run_under("strace", "-DD", "-fqo", place("waits"), "-e", "trace=futex");
+    start_server();
+    struct client *c = dial_and_be_read("GET / HTTP/1.1\r\n");
+    check(kill(server_pid, SIGTERM) == 0, "%s", strerror(errno));
+    wait_until(!is_reached_at("127.0.0.1"), SOON_MS, "it listens on");
+    say(c, "Host: test\r\n\r\n");
+    check_file(hear(c), "public/index.html");
+    await_server();
+    for (const char *at = read_whole(place("waits"), NULL); (at = strstr(at, "_REALTIME, ")); at++)
+        check(at[strcspn(at, "{\n")] != '{', "%.90s", at);
+}
+AGAINST(threading, a_stop_does_not_ask_the_wall_clock)
+AGAINST(prethreading, a_stop_does_not_ask_the_wall_clock)
+
 EVERY_SERVER(a_port_can_be_taken_again_at_once)
 {
     start_server();
