@@ -52,7 +52,7 @@ static void *leave_line(struct redis_async *redis)
 
 /* ---- a connection's life ------------------------------------------------------------------- */
 
-/* All who wait get the reply, or NULL and the reason. */
+/* All who wait get NULL and the reason. If there is a reply, the first gets that. */
 static void give_up(struct redis_async *redis, const redisReply *reply, int why)
 {
     struct redis_async lost = *redis;
@@ -73,8 +73,12 @@ static void give_up(struct redis_async *redis, const redisReply *reply, int why)
     };
     while (lost.unanswered > 0) {
         void *asker = leave_line(&lost);
-        if (asker)
-            redis->answered(asker, reply, why);
+        if (!asker)
+            continue;
+        redis->answered(asker, reply, why);
+        if (reply) /* only this one's command was refused: the others may have been carried out */
+            why = REDIS_NO_CONNECTION;
+        reply = NULL;
     }
     buffer_clear(&lost.askers.buffer, 0);
 }

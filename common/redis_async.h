@@ -6,9 +6,9 @@
  *  - Commands are collected in a buffer. redis_async_flush(), called once a
  *    round, sends the commands of all clients in one write(2).
  *  - A connection is always lost in the same way, whatever the reason. It is
- *    closed and forgotten, and then every asker that still waits gets no reply,
- *    or the error with which Redis ended the connection. One that asks again
- *    within that call opens a new connection.
+ *    closed and forgotten, and then every asker that still waits gets no reply.
+ *    Only the first one gets the error with which Redis ended the connection, if
+ *    there is one. An asker that asks again within that call opens a new one.
  *  - AUTH leaves in one write with the commands behind it. If Redis refuses it, they
  *    get an error.
  *  - A command for which there is no memory is not asked. The others go on.

@@ -105,6 +105,24 @@ static void a_redis_that_answers_steadily_is_waited_for_however_long_the_line(vo
 AGAINST(poll, a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
 AGAINST(epoll, a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
 
+/* Both posts are on their way when Redis refuses the first one, and the connection is given up.
+ * Nobody knows what becomes of the second. */
+static void only_a_post_that_was_refused_is_called_not_stored(void)
+{
+    static const char request[] = "POST /guestbook HTTP/1.1\r\nHost: test\r\nContent-Length: 34\r\n"
+                                  "Content-Type: application/x-www-form-urlencoded\r\n\r\n" FORM;
+    start_stand_in();
+    start_server();
+    stand_in((struct manner){.at = "RPUSH", .says = "-NOAUTH who are you\r\n", .pause_ms = 300});
+    struct client *first = dial_and_be_read(request), *second = dial_and_be_read(request);
+    check(hear(first)->status == 503 && body_has(&first->answer, "was not stored"), "%d: %s",
+          first->answer.status, first->answer.body);
+    check(hear(second)->status == 503 && body_has(&second->answer, "look before you post"),
+          "%d: %s", second->answer.status, second->answer.body);
+}
+AGAINST(poll, only_a_post_that_was_refused_is_called_not_stored)
+AGAINST(epoll, only_a_post_that_was_refused_is_called_not_stored)
+
 EVERY_SERVER(a_connection_closed_instead_of_a_reply_means_503_at_every_call)
 {
     start_stand_in();
