@@ -302,7 +302,8 @@ static void apply(struct conn *c, enum effect effect)
  * Then the connection ends. */
 static void refuse(struct conn *c, int status)
 {
-    c->request = http_partial_request(&c->parser, c->in.bytes);
+    /* perhaps there was no memory even for its first bytes */
+    c->request = http_partial_request(&c->parser, c->in.bytes ? c->in.bytes : "");
     c->used = c->in.len;
     c->refused = true;
     show_request(c);
