@@ -345,17 +345,19 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* Redirects to the same folder with its slash. The address is made from the decoded path, because a
- * client's own "//elsewhere" would name another host. The query comes back as it was sent. */
+ * client's own "//elsewhere" would name another host. The query comes back as it was sent, but for
+ * what browsers do not escape in it. */
 static enum effect respond_folder(struct app *app, const struct http_request *request,
                                   const char *path)
 {
     struct buffer *address = &app->buffer;
     if (buffer_reserve(address, 3 * strlen(path) + 1))
-        address->len = http_encode(span_of(path), address->bytes);
+        address->len = http_encode(span_of(path), false, address->bytes);
     buffer_append(address, "/", 1);
     if (request->query.at) {
         buffer_append(address, "?", 1);
-        buffer_append(address, request->query.at, request->query.len);
+        if (buffer_reserve(address, 3 * request->query.len + 1))
+            address->len += http_encode(request->query, true, address->bytes + address->len);
     }
     return respond_location(app, 301);
 }
@@ -371,8 +373,11 @@ static enum effect send_file(struct app *app, const struct http_request *request
         return respond_error(app, status, NULL);
 
     status = files_apply_conditions(file, request);
-    if (status == 412 || status == 416)
+    if (status == 412 || status == 416) {
         respond_error(app, status, NULL);
+        if (app->response.status != status)
+            return RESPOND; /* 503: there is no memory for that page */
+    }
     response->content_range = file->range[0] ? file->range : NULL;
     response->last_modified = file->last_modified[0] ? file->last_modified : NULL;
     response->etag = file->etag;

@@ -132,13 +132,15 @@ bool http_decode_path(struct span path, char *decoded)
     return resolve_dots(decoded);
 }
 
-size_t http_encode(struct span path, char *encoded)
+size_t http_encode(struct span text, bool is_query, char *encoded)
 {
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
-    for (size_t i = 0; i < path.len; i++) {
-        unsigned char c = (unsigned char)path.at[i];
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
         bool stays = (is((char)c, NAME) && c != '%') || c == ':' || c == '@' || c == '/';
+        if (is_query && (c == '?' || escaped_byte(text.at + i, text.len - i) >= 0))
+            stays = true;
         encoded[n++] = stays ? (char)c : '%';
         if (!stays) {
             encoded[n++] = hex[c >> 4];

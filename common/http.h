@@ -100,9 +100,9 @@ bool http_next_field(struct span *rest, const char *name, struct span *value);
  * escape, a control character, no "/" at its start, or a path that leads above the root. */
 bool http_decode_path(struct span path, char *decoded);
 
-/* Escapes the bytes of a decoded path that a URI may not hold as they are. `encoded` has room for
- * 3 * path.len + 1 bytes. Returns the length. */
-size_t http_encode(struct span path, char *encoded);
+/* Escapes the bytes that a URI may not hold as they are: of a decoded path, or of a query as it was
+ * sent, whose escapes stay. `encoded` has room for 3 * text.len + 1 bytes. Returns the length. */
+size_t http_encode(struct span text, bool is_query, char *encoded);
 
 /* Decodes "%XX" in place. Returns the new length, or -1 for a bad escape. */
 long http_decode_escapes(char *text, size_t len);

@@ -159,8 +159,8 @@ EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
         {"///sub", "/sub/"},
         {"//elsewhere.example/..%2fsub", "/sub/"},
         {"http://test//elsewhere.example/../sub", "/sub/"},
-        {"/sub%5b1%5d?a[]=1", "/sub%5B1%5D/?a[]=1"},
-        {"/sub[1]?100%&%zz=%4&%41%e4?/:@", "/sub%5B1%5D/?100%&%zz=%4&%41%e4?/:@"},
+        {"/sub%5b1%5d?a[]=1", "/sub%5B1%5D/?a%5B%5D=1"},
+        {"/sub[1]?100%&%zz=%4&%41%e4?/:@", "/sub%5B1%5D/?100%25&%25zz=%254&%41%e4?/:@"},
         {"/sub[1]?", "/sub%5B1%5D/?"},
     };
     const char *root = make_root();
