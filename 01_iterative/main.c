@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 
     struct worker worker = {
         .options = &options,
+        .board = board,
         .slot = board_claim(board, getpid()),
         .claim_waiting_clients = serve_waiting_clients,
         .listener = listener,

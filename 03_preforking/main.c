@@ -124,6 +124,7 @@ int main(int argc, char **argv)
 
     struct worker worker = {
         .options = &options,
+        .board = board,
         .claim_waiting_clients = serve_waiting_clients,
         .listener = listener,
     };

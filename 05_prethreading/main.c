@@ -64,6 +64,7 @@ static struct member *create_threads(const struct options *options, int listener
     for (struct member *member = team; member < team + options->workers; member++) {
         member->worker = (struct worker){
             .options = options,
+            .board = board,
             .slot = board_claim(board, getpid()),
             .claim_waiting_clients = serve_waiting_clients,
             .listener = listener,

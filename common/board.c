@@ -82,6 +82,19 @@ void board_change_state(struct board_slot *slot, int from, int to, int64_t now)
     atomic_store_explicit(&slot->since, now, memory_order_relaxed);
 }
 
+/* A worker that changes its state at this moment may seem free. */
+bool board_has_free_worker(const struct board *board)
+{
+    for (int i = 0; i < board->used; i++) {
+        uint64_t open = 0;
+        for (int state = 0; state < CONN_STATES; state++)
+            open += board->slots[i].connections_by_state[state];
+        if (open == 0 && board->slots[i].owner != 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- the request's text -------------------------------------------------------------------- */
 
 /* A sequence lock. The version is odd while the text changes, and has a new even value afterwards.

@@ -77,6 +77,9 @@ void board_change_state(struct board_slot *, int from, int to, int64_t now);
 void board_begin_request(struct board_slot *, const char *request, size_t len);
 void board_end_request(struct board_slot *, int status);
 
+/* Is there a worker without a connection? It is about to accept one. */
+bool board_has_free_worker(const struct board *);
+
 /* For readers: the request as a string. It is "" if there is none, if its writer was killed in the
  * middle, or if the writer began another one during every attempt to read it. */
 void board_read_request(const struct board_slot *, char request[BOARD_REQUEST + 1]);

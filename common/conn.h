@@ -28,7 +28,7 @@
 struct worker {
     const struct options *options;
     struct board_slot *slot;
-    struct board *board; /* for serve_announced_clients() */
+    struct board *board; /* for serve_waiting_clients() and serve_announced_clients() */
     /* How many clients wait for a place that this worker could free, by closing a connection that
      * owes nothing? (The trade's name for what follows from it is keep-alive policy.) While some
      * wait, a response says "close". Whoever asks may claim them (chapters 2 and 4), so this is

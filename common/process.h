@@ -33,10 +33,10 @@ struct board *start_server(const struct options *, struct redis_server *, int sl
 void process_start(void);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections. Returns false
- * if the limit does not allow so many, and makes room for as many as it allows. To be called before the first thread is created, because threads share the
- * table. If it grows later, the kernel waits until no core can be looking at the old one (RCU):
- * some 10 ms, or a second if all cores are busy. Meanwhile threads that accept, open or connect
- * wait, too. */
+ * if the limit does not allow so many, and makes room for as many as it allows. To be called before
+ * the first thread is created, because threads share the table. If it grows later, the kernel waits
+ * until no core can be looking at the old one (RCU): some 10 ms, or a second if all cores are busy.
+ * Meanwhile threads that accept, open or connect wait, too. */
 bool process_reserve_descriptors(int count);
 
 /* Prints the run's statistics on standard output: what was served, and what it cost. Children are

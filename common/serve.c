@@ -79,7 +79,10 @@ void serve_unavailable(struct worker *worker, int client)
 
 int serve_waiting_clients(const struct worker *worker)
 {
-    return stop_requested() ? 1 : net_accept_queue_length(worker->listener);
+    if (stop_requested())
+        return 1;
+    int length = net_accept_queue_length(worker->listener);
+    return length > 0 && board_has_free_worker(worker->board) ? 0 : length;
 }
 
 int serve_announced_clients(const struct worker *worker)

@@ -1,6 +1,7 @@
 /* What no client can be sure to see: who is refused, and who is not given up too early. The rest is
  * tested from outside, in servers/. The test is the client; a thread serves. */
 #include "serve.h"
+#include "net.h"
 #include "process.h"
 #include "unit.h"
 
@@ -96,4 +97,31 @@ Test(serve, a_kept_client_is_not_given_up_before_a_tick)
     pthread_join(thread, NULL);
     expect_part("kept", text, "Connection: keep-alive");
     expect_number("and then makes way", asked, 2);
+}
+
+/* A client is in the accept queue for a moment even if somebody is free to take it. */
+Test(serve, somebody_waits_only_if_nobody_is_free)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof(address);
+    struct board *board = board_open(2);
+    struct board_slot *slots[] = {board_claim(board, 1), board_claim(board, 2)};
+    options = (struct options){.name = "test", .bind = "127.0.0.1", .backlog = 8};
+    worker = (struct worker){.board = board, .listener = net_listen(&options, true)};
+    cr_assert(getsockname(worker.listener, (struct sockaddr *)&address, &size) == 0);
+    expect_number("nobody there", serve_waiting_clients(&worker), 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(connect(fd, (struct sockaddr *)&address, size) == 0 &&
+              comes(worker.listener, POLLIN, PATIENCE_MS));
+    for (int i = 0; i < 2; i++) {
+        expect_number("somebody is free", serve_waiting_clients(&worker), 0);
+        board_change_state(slots[i], CONN_NONE, CONN_IDLE, 1);
+    }
+    expect_number("nobody is free", serve_waiting_clients(&worker), 1);
+    board_release(slots[0]);
+    expect_number("and nobody is there", serve_waiting_clients(&worker), 1);
+    board_change_state(slots[1], CONN_IDLE, CONN_NONE, 1);
+    expect_number("one is done", serve_waiting_clients(&worker), 0);
+    close(fd);
+    close(worker.listener);
 }
