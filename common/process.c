@@ -74,6 +74,14 @@ void process_start(void)
     signal(SIGPIPE, SIG_IGN); /* a client that is gone is EPIPE, */
     signal(SIGXFSZ, SIG_IGN); /* and a log file at its limit EFBIG: neither ends a server */
 
+    /* An error message shall reach no client that has got the number of standard error. */
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd < STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+
     /* A client costs a descriptor or two; the soft limit is 1024 on most machines. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

@@ -28,8 +28,9 @@ struct board *start_server(const struct options *, struct redis_server *, int sl
                            enum status_workers, const char *architecture);
 
 /* The first part of that: raises the soft limit of descriptors to the hard one, sets the budget of
- * all buffers (text.h) to an eighth of the memory, unblocks SIGTERM and SIGINT, and ignores the two
- * signals with which a write ends a program: SIGPIPE and SIGXFSZ. */
+ * all buffers (text.h) to an eighth of the memory, unblocks SIGTERM and SIGINT, ignores the two
+ * signals with which a write ends a program, SIGPIPE and SIGXFSZ, and opens /dev/null as the
+ * descriptors 0 to 2 if they are not open. */
 void process_start(void);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections. Returns false

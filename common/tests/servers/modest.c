@@ -134,3 +134,17 @@ EVERY_SERVER(it_may_have_as_many_descriptors_as_the_machine_allows)
     check(strtoul(limit + 15, (char **)&most, 10) == 1024 && strtoul(most, NULL, 10) == 1024,
           "%.80s", limit);
 }
+
+/* Who starts it may have closed them. The next descriptors must not take their places, or an error
+ * message would go to a client. */
+EVERY_SERVER(what_it_writes_goes_to_no_client)
+{
+    char path[64], target[64] = "";
+    run_under("sh", "-c", "exec \"$0\" \"$@\" 0<&- 2>&-");
+    start_server();
+    for (int fd = 0; fd <= 2; fd += 2) {
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)server_pid, fd);
+        check(readlink(path, target, sizeof(target) - 1) > 0, "%d: %s", fd, strerror(errno));
+        check(strncmp(target, "/dev/null", sizeof(target)) == 0, "%d is %s", fd, target);
+    }
+}
