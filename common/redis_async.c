@@ -221,19 +221,23 @@ static void deliver(struct redis_async *redis, redisReply *reply)
 
 /* Reads as long as a command that was sent has no reply, for a fair turn at most. A loop that
  * served all its other clients between two reads would fall behind Redis when thousands ask at
- * once. An asker that gets a reply may ask again, which may end this connection and open another:
- * then nobody waits for the rest. */
+ * once. But each reply may become a page that computes for long, so the turn is also over after
+ * some milliseconds. An asker that gets a reply may ask again, which may end this connection and
+ * open another: then nobody waits for the rest. */
 static void read_replies(struct redis_async *redis)
 {
-    enum { READS = 64 };
+    enum { READS = 64, TURN_MS = 10 };
+    int64_t turn_ends = clock_now_ms() + TURN_MS;
     char bytes[64 * 1024];
     unsigned opened = redis->opened;
     for (int reads = 0; reads < READS; reads++) {
-        ssize_t n = read(redis->fd, bytes, sizeof(bytes));
+        ssize_t n = redis->paused ? 0 : read(redis->fd, bytes, sizeof(bytes));
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        bool was_asked = n > 0 && redis->sent > 0 &&
-                         redisReaderFeed(redis->reader, bytes, (size_t)n) == REDIS_OK;
+        bool was_asked =
+            redis->paused || (n > 0 && redis->sent > 0 &&
+                              redisReaderFeed(redis->reader, bytes, (size_t)n) == REDIS_OK);
+        redis->paused = false;
         for (;;) {
             redisReply *reply;
             if (!was_asked || !redis_next_reply(redis->server, redis->reader, &reply)) {
@@ -244,6 +248,9 @@ static void read_replies(struct redis_async *redis)
                 break;
             deliver(redis, reply);
             if (redis->fd < 0 || redis->opened != opened)
+                return;
+            redis->paused = redis->sent > 0 && clock_now_ms() >= turn_ends;
+            if (redis->paused)
                 return;
         }
         if (redis->sent == 0)
@@ -266,13 +273,13 @@ void redis_async_ready(struct redis_async *redis, unsigned events)
 int64_t redis_async_deadline(const struct redis_async *redis)
 {
     bool waits = redis->fd >= 0 && !(redis->connected && redis->sent == 0);
-    return waits ? redis->deadline : INT64_MAX;
+    return redis->paused ? 0 : waits ? redis->deadline : INT64_MAX;
 }
 
 void redis_async_expire(struct redis_async *redis)
 {
     if (clock_now_ms() > redis_async_deadline(redis) && redis->connected)
         read_replies(redis);
-    if (clock_now_ms() > redis_async_deadline(redis))
+    if (!redis->paused && clock_now_ms() > redis_async_deadline(redis))
         give_up(redis, NULL, redis->connected ? REDIS_NO_REPLY : REDIS_NO_CONNECTION);
 }

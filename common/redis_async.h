@@ -41,6 +41,7 @@ struct redis_async {
     redisReplyObjectFunctions functions; /* of the reader */
     int unanswered;                      /* commands whose reply has not come yet, */
     int sent;         /* and how many of them redis_async_flush() has handed over */
+    bool paused;      /* its turn was over: replies may be in the reader for the next round */
     bool answering;   /* answered() is being called with a reply */
     int64_t deadline; /* clock_now_ms() by which it is connected, or completes its next reply */
 };
@@ -58,15 +59,17 @@ int redis_async_ask(struct redis_async *, const struct redis_command *, void *as
 void redis_async_flush(struct redis_async *);
 
 /* Handles what poll(2) or epoll_wait(2) found on the descriptor. (Their bits are the same.) An
- * error counts as something to read. Reads as long as replies are there, 4 MiB at most. */
+ * error counts as something to read. Reads as long as replies are there, 4 MiB at most, and
+ * delivers them for some milliseconds. redis_async_expire() delivers the rest. */
 void redis_async_ready(struct redis_async *, unsigned events);
 
 /* clock_now_ms() when connecting, or the next reply, has taken too long; INT64_MAX if neither is
- * awaited. */
+ * awaited; 0 if replies are to be delivered in the next round. */
 int64_t redis_async_deadline(const struct redis_async *);
 
-/* To be called at the end of each round. If Redis is late, and has sent nothing while the loop was
- * busy or stopped, gives up the connection and answers every asker that waits:
+/* To be called at the end of each round. Delivers replies that have had no turn. If Redis is late,
+ * and has sent nothing while the loop was busy or stopped, gives up the connection and answers
+ * every asker that waits:
  *  - 503 if the connection was not made in time;
  *  - 504 if Redis owes a reply and has completed none for command_ms. An asker may wait longer, as
  *    long as those in front of it get their replies. */

@@ -245,6 +245,28 @@ EVERY_SERVER(the_password_may_be_in_the_environment_wanted_or_not)
     }
 }
 
+/* A hundred pages that compute for 20 ms each can be made at the same moment. */
+static void a_file_does_not_wait_for_pages_that_come_together(void)
+{
+    enum { PAGES = 100, MOST_MS = 500 };
+    struct client *pages[PAGES];
+    start_redis();
+    start_server("--work", "20");
+    freeze_redis();
+    for (int i = 0; i < PAGES; i++)
+        pages[i] = dial_and_be_read("GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+    thaw_redis();
+    while (!has_heard(pages[PAGES - 1])) {
+        int64_t start = now_ms();
+        check_file(get("/"), "public/index.html");
+        check_took(start, 0, patience(MOST_MS));
+    }
+    for (int i = 0; i < PAGES; i++)
+        check(hear(pages[i])->status == 200, "page %d: %d", i, pages[i]->answer.status);
+}
+AGAINST(poll, a_file_does_not_wait_for_pages_that_come_together)
+AGAINST(epoll, a_file_does_not_wait_for_pages_that_come_together)
+
 /* ---- a connection that Redis has closed ---------------------------------------------------- */
 
 EVERY_SERVER(a_connection_that_redis_has_closed_costs_no_request)
