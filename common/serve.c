@@ -43,8 +43,8 @@ static bool must_make_way(const struct conn *conn)
 void serve_client(struct worker *worker, int client, struct redis_pool *pool)
 {
     struct conn conn;
-    int pause_ms = FIRST_LOOK_MS;
     conn_open(&conn, client, worker); /* owns client now */
+    int pause_ms = FIRST_LOOK_MS;
 
     /* If conn_advance() makes no progress, a tick went by. That is the time to check the clock,
      * whether other clients wait, and whether the server has to stop. */
