@@ -420,10 +420,11 @@ enum conn_state conn_expire(struct conn *c)
         conn_advance(c);
     if (c->state != before || c->deadline > deadline)
         return c->state;
+    const struct options *o = c->worker->options;
     int64_t now = clock_now_ms();
     bool is_late = in_flight(c) > 0 && now >= c->response_until;
-    if (before == CONN_IDLE && now < c->since + c->worker->options->keep_alive_ms && !is_late)
-        c->deadline += idle_step_ms(c->worker->options);
+    if (before == CONN_IDLE && now < c->since + o->keep_alive_ms && !is_late)
+        c->deadline += idle_step_ms(o); /* it was only looked at */
     else if (before == CONN_READING)
         refuse(c, 408);
     else if (before == CONN_WRITING)

@@ -177,9 +177,11 @@ static const char *read_form(struct guestbook *g, struct span body)
     return error;
 }
 
-/* Shortens a text to `most` bytes, or to a few less if a character would be cut in two. */
-static bool shorten(struct span *text, size_t most)
+/* Shortens a text to as many bytes as so many characters can have, or to a few less if one would be
+ * cut in two. */
+static bool shorten(struct span *text, int characters)
 {
+    size_t most = (size_t)characters * 4;
     if (text->len <= most)
         return false;
     while (most > 0 && (text->at[most] & 0xc0) == 0x80)
@@ -224,7 +226,6 @@ static const char *check_entry(struct guestbook *g)
 int guestbook_post(struct guestbook *g, const struct http_request *request, time_t now,
                    struct buffer *entry, struct redis_command *ask)
 {
-    enum { BYTES = 4 }; /* of a character, at most */
     static const char far_too_long[] =
         "What you typed is far too long: a name has at most 64 characters, and the remarks have at "
         "most 1000. The form holds only the beginning.";
@@ -235,8 +236,8 @@ int guestbook_post(struct guestbook *g, const struct http_request *request, time
         return 415;
     g->page = 1;
     const char *broken = read_form(g, request->body);
-    bool is_cut = shorten(&g->name, BYTES * GUESTBOOK_MAX_NAME);
-    is_cut = shorten(&g->remarks, BYTES * GUESTBOOK_MAX_REMARKS) || is_cut;
+    bool is_cut = shorten(&g->name, GUESTBOOK_MAX_NAME);
+    is_cut = shorten(&g->remarks, GUESTBOOK_MAX_REMARKS) || is_cut;
     const char *wrong = check_entry(g); /* also clears a field that cannot be shown */
     g->error = is_cut ? far_too_long : broken ? broken : wrong;
     if (g->error)

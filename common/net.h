@@ -20,8 +20,8 @@ int net_listen(const struct options *, bool blocking);
 /* How many bytes of responses the kernel takes before the client has acknowledged them. It doubles
  * the number, for its own records (socket(7)). Without a limit it takes up to 4 MiB for each client
  * that does not read. With 32 KiB, a segment of loopback (64 KiB) fills the buffer, and then the
- * next waits 40 ms for a delayed acknowledgement. A client that is far away gets about twice so
- * many bytes of a page in a round trip. */
+ * next waits 40 ms for a delayed acknowledgement. A client that is far away gets some 60 KiB of
+ * its pages in a round trip. */
 enum { NET_SEND_BUFFER = 40 * 1024 };
 bool net_set_send_buffer(int socket, int bytes);
 
