@@ -1,8 +1,8 @@
 /* A process for each client. The parent accepts, and a child serves its one client.
  *
  * A slow client holds up its own child and nobody else, and a child that crashes
- * takes no other client with it. Each client costs a fork. Nothing limits their
- * number here: main.c does that.
+ * takes no other client with it. Each client costs a fork. Nothing limits the number
+ * of the children here, or how long one of them lives: main.c does that.
  *
  * fork(2), wait(2) (its notes on SIG_IGN), sigaction(2), _exit(2)
  */
