@@ -1,8 +1,6 @@
 /* Processes made beforehand. Each worker is chapter 1's server, and all of them sleep in
  * accept() on the same listening socket. The parent only replaces those that die.
- *
  * No client waits for a fork. As many slow clients as workers stop the server.
- *
  * fork(2), accept(2), wait(2), prctl(2) PR_SET_PDEATHSIG
  */
 #include <arpa/inet.h>
@@ -37,6 +35,8 @@ int main(int argc, char **argv)
     check(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), "setsockopt");
     check(bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");
     check(listen(listener, 10), "listen");
+    /* Whoever started us may ignore it. Then wait() would sleep until all workers have died. */
+    check(sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL), "sigaction");
 
     pid_t pid, parent = getpid();
     for (int workers = 0; (pid = fork()) != 0;) { /* only the parent goes round here */
