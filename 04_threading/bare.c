@@ -1,6 +1,5 @@
 /* A thread for each client. All threads are one process: they share its memory and its
  * descriptors, and one that crashes ends them all.
- *
  * Each thread is given the number of its client, and not the address of a variable that
  * holds it. The next accept() may change that variable before the thread reads it.
  *
@@ -12,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char answer[] = "HTTP/1.1 200 OK\r\n"
@@ -50,8 +50,8 @@ int main(int argc, char **argv)
 
     for (;;) {
         int client = accept(listener, NULL, NULL); /* sleeps until a client connects */
-        if (client < 0)
-            usleep(100000); /* perhaps no descriptor is left: each client has one of ours now */
+        if (client < 0) /* perhaps no descriptor is left: each client has one of ours now */
+            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         else if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)client) == 0)
             pthread_detach(thread); /* nobody will ask how it ended */
         else
