@@ -61,7 +61,7 @@ $(OUT)/%.o: %.c | $(NEED)-build
 bare: $(addprefix $(BUILD)/bare/,01 02 03 04 05 06 07)
 $(BUILD)/bare/%: $$(wildcard $$*_*/bare.c)
 	@mkdir -p $(@D)
-	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE -pthread $(WARN) $(CFLAGS) $< $(PUT)
+	$(TELL)$(CC) -std=gnu11 -pthread $(WARN) $(CFLAGS) $< $(PUT)
 
 ifneq ($(BIN),) # by their names, wherever they are built
 $(SERVERS): %: $(BIN)%

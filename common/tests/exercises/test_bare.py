@@ -1,14 +1,24 @@
 """The seven bare.c: each stands alone and fits a page, and the chapters print the steps from one to the next
-whole. What each serves is in test_lab.
+whole. What each serves is in test_lab, and here is what it does when a call fails.
 """
 
+import contextlib
 import glob
 import os
+import subprocess
+import sys
+import tempfile
+import time
 import unittest
 
 import place
 import edits
 import markdown
+
+sys.path.insert(0, os.path.join(place.TOP, "common", "classroom", "lab"))
+import traps
+import waiting
+from tried import Server, crowd, visit
 
 FILES = sorted(glob.glob(os.path.join(place.TOP, "0*_*", "bare.c")))
 MOST_LINES = 5 * [60] + 2 * [80]
@@ -20,12 +30,13 @@ def read(path):
 
 
 class Pages(unittest.TestCase):
-    def test_there_are_seven_and_each_fits_its_page(self):
+    def test_there_are_seven_and_each_fits_its_page_and_needs_no_option_to_compile(self):
         self.assertEqual(len(FILES), 7)
         for path, most in zip(FILES, MOST_LINES):
             with self.subTest(path):
                 self.assertLessEqual(len(read(path).splitlines()), most)
                 self.assertNotIn('\n#include "', read(path))
+                subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", path], check=True)
 
     def test_what_a_chapter_prints_makes_this_file_of_the_one_before(self):
         for before, after in zip(FILES, FILES[1:]):
@@ -42,6 +53,65 @@ class Pages(unittest.TestCase):
         printed = [line for block in markdown.Document(page, read(page)).blocks
                    if block.info == "c 01_iterative/bare.c" for line in block.lines]
         self.assertEqual([line for line in read(FILES[0]).split("\n") if line], [line for line in printed if line])
+
+
+class Weather(unittest.TestCase):
+    """Each is started by a program that makes something scarce, or lets a call fail."""
+    FEW, MANY = 16, 20  # descriptors, and clients that come
+    BUSY_SECONDS, MOST_BUSY = 1, 0.2
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
+        cls.programs = [os.path.join(cls.folder, "bare%d" % number) for number in range(1, 8)]
+        for path, program in zip(FILES, cls.programs):
+            subprocess.run(["cc", "-w", "-o", program, path], check=True)
+
+    @contextlib.contextmanager
+    def started(self, number, *by):
+        with Server(self.programs[number - 1], self.folder) as server:
+            server.begin_again(*by)
+            yield server
+
+    @contextlib.contextmanager
+    def traced(self, number, inject):
+        """And what it called."""
+        log = os.path.join(self.folder, "trace")
+        with self.started(number, "strace", "-qq", "-f", "-o", log, *("-einject=" + each for each in inject)) as server:
+            yield server, lambda: read(log)
+
+    def test_without_descriptors_they_sleep_and_when_some_are_free_they_go_on(self):
+        for number in (4, 6, 7):
+            with self.subTest(number), self.started(number, "prlimit", "--nofile=%d" % self.FEW) as server:
+                with crowd(server, self.MANY // 2), crowd(server, self.MANY // 2):
+                    before = server.cpu_seconds()
+                    time.sleep(self.BUSY_SECONDS)
+                    self.assertLess(server.cpu_seconds() - before, self.MOST_BUSY * self.BUSY_SECONDS)
+                self.assertTrue(waiting.until(lambda: visit(server), 1))
+
+    def test_without_descriptors_poll_serves_the_clients_that_it_has(self):
+        with self.started(6, "prlimit", "--nofile=%d" % self.FEW) as server, crowd(server, 2) as known, crowd(server, self.MANY):
+            for client in known:
+                client.say(traps.HALF + traps.REST)
+            self.assertTrue(all(client.all() for client in known))
+
+    def test_a_call_that_would_have_to_wait_is_not_the_end(self):
+        for number in (6, 7):
+            for call in ("recvfrom", "sendto"):
+                for error in ("EAGAIN", "EINTR"):
+                    with self.subTest((number, call, error)), self.traced(number, ["%s:error=%s:when=1" % (call, error)]) as (server, _):
+                        self.assertTrue(visit(server))
+
+    def test_a_client_that_could_not_be_accepted_is_not_taken_for_one(self):
+        for number in range(1, 8):
+            with self.subTest(number), self.traced(number, ["accept,accept4:error=ECONNABORTED:when=1"]) as (server, log):
+                self.assertTrue(visit(server))
+                self.assertIn("(INJECTED)", log())
+                self.assertNotRegex(log(), r"close\(-1|CTL_ADD, -1|EBADF")
+
+    def test_workers_are_replaced_though_it_was_told_to_ignore_their_end(self):
+        with self.started(3, "--ignore-signal=CHLD") as server:
+            self.assertRegex(traps.worker_killed(server), "One of 4 workers was killed")
 
 
 if __name__ == "__main__":
