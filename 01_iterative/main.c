@@ -35,11 +35,11 @@ static void serve_everybody(int listener, struct worker *worker, struct redis_po
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "iterative"};
     struct redis_server server;
     struct redis_pool redis; /* a pool of one connection, opened when first needed */
 
-    options_parse(&options, argc, argv, "iterative", 0);
+    options_parse(&options, argc, argv);
     struct board *board =
         start_server(&options, &server, 1, STATUS_PROCESSES, "one process, one client at a time");
     redis_pool_open(&redis, &server, 1);

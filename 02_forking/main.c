@@ -96,11 +96,11 @@ static void accept_and_fork(struct worker *worker, const struct redis_server *se
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "forking", .workers = 2048};
     struct redis_server server;
     struct children children = {0};
 
-    options_parse(&options, argc, argv, "forking", 2048);
+    options_parse(&options, argc, argv);
     /* One slot more, for a 503 that the parent sends. */
     board = start_server(&options, &server, options.workers + 1, STATUS_PROCESSES,
                          "a process for every connection");

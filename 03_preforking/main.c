@@ -103,12 +103,12 @@ static void supervise(struct children *children, struct worker *worker, struct b
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "preforking", .workers = OPTIONS_TEAM};
     struct redis_server server;
     struct children children = {0};
     sigset_t signals, only_deaths;
 
-    options_parse(&options, argc, argv, "preforking", OPTIONS_TEAM);
+    options_parse(&options, argc, argv);
     struct board *board = start_server(&options, &server, options.workers, STATUS_PROCESSES,
                                        "processes made beforehand");
     int listener = net_listen(&options, true);

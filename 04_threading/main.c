@@ -136,10 +136,11 @@ static void accept_and_create(const struct worker *pattern)
 
 int main(int argc, char **argv)
 {
-    static struct options options; /* static: a late thread may read it while main() ends */
+    /* static: a late thread may read it while main() ends */
+    static struct options options = {.name = "threading", .workers = 16384, .pool = OPTIONS_TEAM};
     static struct redis_server server;
 
-    options_parse_with_pool(&options, argc, argv, "threading", 16384, OPTIONS_TEAM);
+    options_parse(&options, argc, argv);
     board = start_server(&options, &server, options.workers, STATUS_THREADS,
                          "a thread for every connection");
     redis_pool_open(&redis, &server, options.pool);

@@ -96,11 +96,12 @@ static void join_threads(struct member *team, const struct options *options)
 
 int main(int argc, char **argv)
 {
-    static struct options options; /* static: a late thread may read them while main() ends */
+    /* static: a late thread may read them while main() ends */
+    static struct options options = {.name = "prethreading", .workers = OPTIONS_TEAM};
     static struct redis_server server;
     sigset_t stop_signals, before;
 
-    options_parse(&options, argc, argv, "prethreading", OPTIONS_TEAM);
+    options_parse(&options, argc, argv);
     struct board *board =
         start_server(&options, &server, options.workers, STATUS_THREADS, "threads made beforehand");
     int listener = net_listen(&options, true);

@@ -108,10 +108,10 @@ static void run_once(void)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "poll"};
     struct redis_server server;
 
-    options_parse(&options, argc, argv, "poll", 0);
+    options_parse(&options, argc, argv);
     struct board *board =
         start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, poll()");
     grow_arrays(CLIENTS);

@@ -131,10 +131,10 @@ static void run_once(void)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "epoll"};
     struct redis_server server;
 
-    options_parse(&options, argc, argv, "epoll", 0);
+    options_parse(&options, argc, argv);
     struct board *board =
         start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, epoll_wait()");
     epoll = epoll_create1(EPOLL_CLOEXEC);

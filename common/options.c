@@ -3,68 +3,63 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char help_begins[] =
-    "Usage: %s [option]...\n"
-    "Serves public/ and a guestbook over HTTP/1.1.\n"
-    "\n"
-    "  -p, --port N          port to listen on; 0 takes a free one (8000)\n"
-    "  -b, --bind ADDR       IPv4 or IPv6 address to listen on (127.0.0.1)\n"
-    "  -r, --redis WHERE     host:port, or unix:PATH (127.0.0.1:6379); the environment\n"
-    "                        variable REDISCLI_AUTH may hold its password\n";
+#define AT(field) .place = offsetof(struct options, field)
 
-static const char help_ends[] =
-    "  -d, --root DIR        where public/ and templates/ are (.)\n"
-    "  -k, --keep-alive SEC  how long an idle connection is kept; 0: not at all (5)\n"
-    "  -t, --timeout SEC     for a whole request, and for a response that makes no\n"
-    "                        progress; a new connection that says nothing gets half\n"
-    "                        of it, a Redis command a fifth, connecting to Redis a\n"
-    "                        tenth; fractions are allowed (10)\n"
-    "  -l, --backlog N       how many connections may wait to be accepted (4096)\n"
-    "  -W, --work MS         CPU time that every guestbook page uses up, to see what work\n"
-    "                        does to each architecture; fractions are allowed (0)\n"
-    "  -s, --status WHO      who may see its status: local, the clients on this machine, or\n"
-    "                        all, everybody who can reach the port (local)\n"
-    "  -v, --verbose         one line for each request, in Common Log Format; lines are\n"
-    "                        dropped while standard output is a full pipe\n"
-    "  -h, --help            this text\n"
-    "  -V, --version         the version\n";
-
-static const char help_workers[] =
-    "  -w, --workers N       how many processes or threads may serve at once (%d)\n";
-
-static const char help_pool[] =
-    "  -c, --redis-connections N\n"
-    "                        how many connections to Redis the threads share (%d)\n";
-
-/* A number with a unit may have a fraction, and is kept in thousandths: seconds become
- * milliseconds, and milliseconds microseconds. */
-static const struct spec {
+/* A row is an option. What is read, what is refused, and what --help says come from it. Seconds are
+ * kept as milliseconds, and milliseconds as microseconds, so that both may have a fraction. */
+static const struct row {
     int letter;
-    enum { NUMBER, TEXT, CHOICE, FLAG } kind;
-    const char *name, *unit;
+    const char *name, *argument; /* NULL: it takes none */
+    enum { WHOLE, SECONDS, MILLISECONDS, TEXT, CHOICE, FLAG, HELP, VERSION } kind;
+    size_t place;       /* of an int, a const char * or a bool */
+    const char *preset; /* the default, as it would be typed */
     double least, most;
-    size_t place; /* of NUMBER and TEXT, in struct options */
-} specs[] = {
-    {'p', NUMBER, "port", NULL, 0, 65535, offsetof(struct options, port)},
-    {'b', TEXT, "bind", .place = offsetof(struct options, bind)},
-    {'r', TEXT, "redis", .place = offsetof(struct options, redis)},
-    {'w', NUMBER, "workers", NULL, 1, 30000, offsetof(struct options, workers)},
-    {'c', NUMBER, "redis-connections", NULL, 1, 30000, offsetof(struct options, pool)},
-    {'d', TEXT, "root", .place = offsetof(struct options, root)},
-    {'k', NUMBER, "keep-alive", "seconds", 0, 3600, offsetof(struct options, keep_alive_ms)},
-    {'t', NUMBER, "timeout", "seconds", 0.1, 3600, offsetof(struct options, timeout_ms)},
-    {'l', NUMBER, "backlog", NULL, 1, 65535, offsetof(struct options, backlog)},
-    {'W', NUMBER, "work", "milliseconds", 0, 1000, offsetof(struct options, work_us)},
-    {'s', CHOICE, "status", .place = 0},
-    {'v', FLAG, "verbose", .place = 0},
-    {'h', FLAG, "help", .place = 0},
-    {'V', FLAG, "version", .place = 0},
+    const char *other; /* of a CHOICE: what may be typed instead of the default */
+    const char *lacks; /* main() sets the default; why this option is missing where it is 0 */
+    const char *help;  /* with %s where the default belongs */
+} rows[] = {
+    {'p', "port", "N", WHOLE, AT(port), .preset = "8000", .most = 65535,
+     .help = "port to listen on; 0 takes a free one (%s)"},
+    {'b', "bind", "ADDR", TEXT, AT(bind), .preset = "127.0.0.1",
+     .help = "IPv4 or IPv6 address to listen on (%s)"},
+    {'r', "redis", "WHERE", TEXT, AT(redis), .preset = "127.0.0.1:6379",
+     .help = "host:port, or unix:PATH (%s); the environment\n"
+             "                        variable REDISCLI_AUTH may hold its password"},
+    {'w', "workers", "N", WHOLE, AT(workers), .least = 1, .most = 30000,
+     .lacks = "this server has one process and one thread",
+     .help = "how many processes or threads may serve at once (%s)"},
+    {'c', "redis-connections", "N", WHOLE, AT(pool), .least = 1, .most = 30000,
+     .lacks = "this server has no threads that share connections",
+     .help = "how many connections to Redis the threads share (%s)"},
+    {'d', "root", "DIR", TEXT, AT(root), .preset = ".",
+     .help = "where public/ and templates/ are (%s)"},
+    {'k', "keep-alive", "SEC", SECONDS, AT(keep_alive_ms), .preset = "5", .most = 3600,
+     .help = "how long an idle connection is kept; 0: not at all (%s)"},
+    {'t', "timeout", "SEC", SECONDS, AT(timeout_ms), .preset = "10", .least = 0.1, .most = 3600,
+     .help = "for a whole request, and for a response that makes no\n"
+             "                        progress; a new connection that says nothing gets half\n"
+             "                        of it, a Redis command a fifth, connecting to Redis a\n"
+             "                        tenth; fractions are allowed (%s)"},
+    {'l', "backlog", "N", WHOLE, AT(backlog), .preset = "4096", .least = 1, .most = 65535,
+     .help = "how many connections may wait to be accepted (%s)"},
+    {'W', "work", "MS", MILLISECONDS, AT(work_us), .preset = "0", .most = 1000,
+     .help = "CPU time that every guestbook page uses up, to see what work\n"
+             "                        does to each architecture; fractions are allowed (%s)"},
+    {'s', "status", "WHO", CHOICE, AT(status_for_all), .preset = "local", .other = "all",
+     .help = "who may see its status: local, the clients on this machine, or\n"
+             "                        all, everybody who can reach the port (%s)"},
+    {'v', "verbose", NULL, FLAG, AT(verbose),
+     .help = "one line for each request, in Common Log Format; lines are\n"
+             "                        dropped while standard output is a full pipe"},
+    {'h', "help", NULL, HELP, .help = "this text"},
+    {'V', "version", NULL, VERSION, .help = "the version"},
 };
-enum { SPECS = sizeof(specs) / sizeof(specs[0]) };
+enum { ROWS = sizeof(rows) / sizeof(rows[0]), HELP_COLUMN = 24 };
 
 _Noreturn void options_bad_value(const char *name, const char *what, const char *value,
                                  const char *right)
@@ -73,101 +68,122 @@ _Noreturn void options_bad_value(const char *name, const char *what, const char 
     exit(2);
 }
 
-static int number_of(const struct options *o, const struct spec *spec, const char *text)
+static _Noreturn void refuse_value(const struct options *o, const struct row *row, const char *text,
+                                   const char *right)
 {
-    char *end, what[32], right[64];
-    errno = 0;
-    double value = spec->unit ? strtod(text, &end) : (double)strtol(text, &end, 10);
-    bool is_decimal = text[strspn(text, "-.0123456789")] == '\0'; /* strtod(3) takes 0x10, too */
-    if (errno != 0 || end == text || *end != '\0' || !is_decimal ||
-        !(value >= spec->least && value <= spec->most)) {
-        snprintf(what, sizeof(what), "--%s", spec->name);
-        snprintf(right, sizeof(right), "%s from %g to %g",
-                 spec->unit ? spec->unit : "a whole number", spec->least, spec->most);
-        options_bad_value(o->name, what, text, right);
-    }
-    return (int)(spec->unit ? value * 1000 + 0.5 : value);
+    char what[32];
+    snprintf(what, sizeof(what), "--%s", row->name);
+    options_bad_value(o->name, what, text, right);
+}
+
+static void *value_of(const struct options *o, const struct row *row)
+{
+    return (char *)(uintptr_t)o + row->place;
 }
 
 static _Noreturn void print_help(const struct options *defaults)
 {
-    printf(help_begins, defaults->name);
-    if (defaults->workers > 0)
-        printf(help_workers, defaults->workers);
-    if (defaults->pool > 0)
-        printf(help_pool, defaults->pool);
-    printf("%s", help_ends);
+    printf("Usage: %s [option]...\n"
+           "Serves public/ and a guestbook over HTTP/1.1.\n"
+           "\n",
+           defaults->name);
+    for (const struct row *row = rows; row < rows + ROWS; row++) {
+        char number[16] = "", left[64];
+        if (row->lacks && *(int *)value_of(defaults, row) == 0)
+            continue;
+        if (row->lacks)
+            snprintf(number, sizeof(number), "%d", *(int *)value_of(defaults, row));
+        int width = snprintf(left, sizeof(left), "  -%c, --%s %s", row->letter, row->name,
+                             row->argument ? row->argument : "");
+        if (width + 2 > HELP_COLUMN) { /* then the text begins below it */
+            puts(left);
+            left[0] = '\0';
+        }
+        printf("%-*s", HELP_COLUMN, left);
+        printf(row->help, row->preset ? row->preset : number);
+        printf("\n");
+    }
     exit(0);
 }
 
-static void take_option(struct options *o, const struct spec *spec, const char *value,
+static int number_of(const struct options *o, const struct row *row, const char *text)
+{
+    static const char *const units[] = {"a whole number", "seconds", "milliseconds"};
+    char *end, right[64];
+    errno = 0;
+    double value = row->kind == WHOLE ? (double)strtol(text, &end, 10) : strtod(text, &end);
+    bool is_decimal = text[strspn(text, "-.0123456789")] == '\0'; /* strtod(3) takes 0x10, too */
+    if (errno != 0 || end == text || *end != '\0' || !is_decimal ||
+        !(value >= row->least && value <= row->most)) {
+        snprintf(right, sizeof(right), "%s from %g to %g", units[row->kind], row->least, row->most);
+        refuse_value(o, row, text, right);
+    }
+    return (int)(row->kind == WHOLE ? value : value * 1000 + 0.5);
+}
+
+/* Is it the other of the two words? */
+static bool is_other(const struct options *o, const struct row *row, const char *text)
+{
+    char right[64];
+    bool other = strcmp(text, row->other) == 0;
+    if (!other && strcmp(text, row->preset) != 0) {
+        snprintf(right, sizeof(right), "%s or %s", row->preset, row->other);
+        refuse_value(o, row, text, right);
+    }
+    return other;
+}
+
+static void take_option(struct options *o, const struct row *row, const char *text,
                         const struct options *defaults)
 {
-    void *place = (char *)o + spec->place;
-    if (spec->letter == 'c' && defaults->pool == 0)
-        options_bad_value(o->name, "--redis-connections", value,
-                          "this server has no threads that share connections");
-    if (spec->letter == 'w' && defaults->workers == 0)
-        options_bad_value(o->name, "--workers", value,
-                          "this server has one process and one thread");
-    if (spec->kind == NUMBER)
-        *(int *)place = number_of(o, spec, value);
-    if (spec->kind == TEXT)
-        *(const char **)place = value;
-    if (spec->kind == CHOICE) {
-        o->status_for_all = strcmp(value, "all") == 0;
-        if (!o->status_for_all && strcmp(value, "local") != 0)
-            options_bad_value(o->name, "--status", value, "local or all");
-    }
-    if (spec->letter == 'v')
-        o->verbose = true;
-    if (spec->letter == 'h')
+    if (row->lacks && *(int *)value_of(o, row) == 0)
+        refuse_value(o, row, text, row->lacks);
+    switch (row->kind) {
+    case WHOLE:
+    case SECONDS:
+    case MILLISECONDS:
+        *(int *)value_of(o, row) = number_of(o, row, text);
+        break;
+    case TEXT:
+        *(const char **)value_of(o, row) = text;
+        break;
+    case CHOICE:
+        *(bool *)value_of(o, row) = is_other(o, row, text);
+        break;
+    case FLAG:
+        *(bool *)value_of(o, row) = true;
+        break;
+    case HELP:
         print_help(defaults);
-    if (spec->letter == 'V') {
+    case VERSION:
         printf("%s (ZeroHTTPd) %s\n", o->name, ZEROHTTPD_VERSION);
         exit(0);
     }
 }
 
-void options_parse(struct options *o, int argc, char **argv, const char *name, int workers)
+void options_parse(struct options *o, int argc, char **argv)
 {
-    options_parse_with_pool(o, argc, argv, name, workers, 0);
-}
-
-void options_parse_with_pool(struct options *o, int argc, char **argv, const char *name,
-                             int workers, int pool)
-{
-    struct option words[SPECS + 1] = {{0}};
-    char letters[2 * SPECS + 1] = "";
-    for (size_t i = 0, n = 0; i < SPECS; i++) {
-        bool has_value = specs[i].kind != FLAG;
-        words[i] = (struct option){specs[i].name, has_value, NULL, specs[i].letter};
-        n += (size_t)snprintf(letters + n, sizeof(letters) - n, "%c%s", specs[i].letter,
+    struct option words[ROWS + 1] = {{0}};
+    char letters[2 * ROWS + 1] = "";
+    for (size_t i = 0, n = 0; i < ROWS; i++) {
+        bool has_value = rows[i].argument;
+        words[i] = (struct option){rows[i].name, has_value, NULL, rows[i].letter};
+        n += (size_t)snprintf(letters + n, sizeof(letters) - n, "%c%s", rows[i].letter,
                               has_value ? ":" : "");
+        if (rows[i].preset)
+            take_option(o, &rows[i], rows[i].preset, NULL);
     }
-    *o = (struct options){
-        .name = name,
-        .port = 8000,
-        .bind = "127.0.0.1",
-        .redis = "127.0.0.1:6379",
-        .workers = workers,
-        .pool = pool,
-        .root = ".",
-        .keep_alive_ms = 5000,
-        .timeout_ms = 10000,
-        .backlog = 4096,
-    };
     const struct options defaults = *o;
     int letter;
-    argv[0] = (char *)name; /* for the messages of getopt_long(3) */
+    argv[0] = (char *)(uintptr_t)o->name; /* for the messages of getopt_long(3) */
     while ((letter = getopt_long(argc, argv, letters, words, NULL)) != -1) {
-        const struct spec *spec = specs;
+        const struct row *row = rows;
         if (letter == '?')
             exit(2);
-        while (spec->letter != letter)
-            spec++;
-        take_option(o, spec, optarg, &defaults);
+        while (row->letter != letter)
+            row++;
+        take_option(o, row, optarg, &defaults);
     }
     if (optind < argc)
-        options_bad_value(name, "unexpected argument", argv[optind], "see --help");
+        options_bad_value(o->name, "unexpected argument", argv[optind], "see --help");
 }

@@ -1,4 +1,5 @@
-/* options: the command line. Two options are for the servers that have workers, or a pool. */
+/* options: the command line. A new option is a field here, and a row in options.c. Two are for the
+ * servers that have workers, or a pool. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -34,15 +35,14 @@ enum {
     LINGER_PART = 10,  /* a tenth: listening to a client that was refused, and goes on */
 };
 
-/* Reads the command line. `workers` is the default of --workers, or 0 if the server does not have
- * that option. A bad option prints one line and ends the program with status 2. --help and
- * --version end it with status 0. */
-void options_parse(struct options *, int argc, char **argv, const char *name, int workers);
-
-/* The same for a server whose threads share connections to Redis: `pool` is the default of
- * --redis-connections. */
-void options_parse_with_pool(struct options *, int argc, char **argv, const char *name, int workers,
-                             int pool);
+/* Reads the command line. main() has set the name of the server, and the defaults of --workers and
+ * --redis-connections where it has these options:
+ *
+ *     struct options options = {.name = "forking", .workers = 2048};
+ *
+ * A bad option prints one line and ends the program with status 2. --help and --version end it with
+ * status 0. */
+void options_parse(struct options *, int argc, char **argv);
 
 /* Prints "name: what 'value': what would be right" on standard error, and ends the program with
  * status 2. */

@@ -47,8 +47,8 @@ static const char *read_head(struct visitor *visitor)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "deadline", 0);
+    struct options options = {.name = "deadline"};
+    options_parse(&options, argc, argv);
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     net_announce(&options, listener);

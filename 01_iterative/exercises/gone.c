@@ -35,8 +35,8 @@ static void serve(int client)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "gone", 0);
+    struct options options = {.name = "gone"};
+    options_parse(&options, argc, argv);
     memset(page, '.', sizeof(page));
     int listener = net_listen(&options, true);
     net_announce(&options, listener);

@@ -34,8 +34,8 @@ static long read_head(int client)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "reader", 0);
+    struct options options = {.name = "reader"};
+    options_parse(&options, argc, argv);
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     net_announce(&options, listener);

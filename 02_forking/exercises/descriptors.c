@@ -55,8 +55,8 @@ static void start_counter(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "descriptors", 0);
+    struct options options = {.name = "descriptors"};
+    options_parse(&options, argc, argv);
     process_start();
     listener = net_listen(&options, true);
     start_counter(&options);

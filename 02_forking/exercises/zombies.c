@@ -55,8 +55,8 @@ static void fork_child(int listener, int client)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "zombies", 256);
+    struct options options = {.name = "zombies", .workers = 256};
+    options_parse(&options, argc, argv);
     process_start();
     places = options.workers;
     children = calloc((size_t)places, sizeof(*children));

@@ -105,10 +105,10 @@ static int print_predictions(int workers)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "herd", .workers = 4};
     if (argc == 3 && strcmp(argv[1], "predictions") == 0)
         return print_predictions(atoi(argv[2]));
-    options_parse(&options, argc, argv, "herd", 4);
+    options_parse(&options, argc, argv);
     enum way way = choose_way(options.name);
     process_start();
     stop_catch_signals(true);

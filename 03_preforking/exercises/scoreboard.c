@@ -71,8 +71,8 @@ static void say_busy(void)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "scoreboard", 4);
+    struct options options = {.name = "scoreboard", .workers = 4};
+    options_parse(&options, argc, argv);
     process_start();
     int listener = net_listen(&options, true);
 

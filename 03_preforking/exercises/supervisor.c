@@ -59,8 +59,8 @@ static void supervise(int listener, int count)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "supervisor", 4);
+    struct options options = {.name = "supervisor", .workers = 4};
+    options_parse(&options, argc, argv);
     process_start();
     int listener = net_listen(&options, true);
 

@@ -76,8 +76,8 @@ static void accept_and_create(int listener)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "argument", 100);
+    struct options options = {.name = "argument", .workers = 100};
+    options_parse(&options, argc, argv);
     sem_init(&seats, 0, (unsigned)options.workers);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -40,8 +40,8 @@ static void answer(int client, const char *request)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "flag", 0);
+    struct options options = {.name = "flag"};
+    options_parse(&options, argc, argv);
     each_run(&options, answer);
     return 0;
 }

@@ -44,10 +44,10 @@ static void answer(int client, const char *request)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "pool"};
     struct redis_server server;
 
-    options_parse(&options, argc, argv, "pool", 0);
+    options_parse(&options, argc, argv);
     redis_find(&server, &options);
     connect_to(&server, options.name);
     each_run(&options, answer);

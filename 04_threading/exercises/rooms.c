@@ -57,8 +57,8 @@ static void answer(int client, const char *request)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "rooms", 0);
+    struct options options = {.name = "rooms"};
+    options_parse(&options, argc, argv);
     for (int i = 0; i < ROOMS; i++) {
         pthread_mutex_init(&rooms[i].lock, NULL);
         rooms[i].visitors = VISITORS;

@@ -108,9 +108,9 @@ static void run_once(void)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.name = "edge"};
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &listener};
-    options_parse(&options, argc, argv, "edge", 0);
+    options_parse(&options, argc, argv);
     listener = net_listen(&options, false);
     epoll = epoll_create1(EPOLL_CLOEXEC);
     epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);

@@ -56,8 +56,8 @@ static void serve_client(int client)
 
 int main(int argc, char **argv)
 {
-    struct options options;
-    options_parse(&options, argc, argv, "uring", 0);
+    struct options options = {.name = "uring"};
+    options_parse(&options, argc, argv);
     int error = io_uring_queue_init(ENTRIES, &ring, 0);
     if (error < 0)
         process_die(options.name, "io_uring: %s", strerror(-error));

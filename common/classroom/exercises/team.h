@@ -92,7 +92,8 @@ static inline void team_start(int argc, char **argv, const char *name, int (*tak
 {
     sigset_t all, before;
     team.take = take;
-    options_parse(&team.options, argc, argv, name, 0);
+    team.options.name = name;
+    options_parse(&team.options, argc, argv);
     team.board = start_server(&team.options, &team.server, WORKERS + 1, STATUS_THREADS,
                               "threads fed by a queue");
     redis_pool_open(&team.redis, &team.server, WORKERS);

@@ -78,11 +78,15 @@ class Project:
         return names
 
     @functools.lru_cache(maxsize=None)
-    def options(self, program):
+    def help(self, program):
         command = os.path.join(self._servers if program in self.servers else self.top, program)
         if not os.path.exists(command):
             raise NotBuilt(program)
-        return set(re.findall(r"--[a-z][\w-]*", self._run([command, "--help"])))
+        return self._run([command, "--help"])
+
+    @functools.lru_cache(maxsize=None)
+    def options(self, program):
+        return set(re.findall(r"--[a-z][\w-]*", self.help(program)))
 
     def all_options(self):
         return set().union(*map(self.options, self.servers | self.experiments))

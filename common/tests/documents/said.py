@@ -20,6 +20,7 @@
   stands an exercise.
 - Each --option behind one of our programs is in that program's --help. One alone in backticks is an
   option of ours; another program's stands behind the program's name.
+- Below `$ ./SERVER --help` stands what that prints.
 
 Words in capitals (PID, NAME, NAME.c, 0N_name) stand for something, and are not looked up.
 """
@@ -219,6 +220,13 @@ def options(document, ours):
                         "behind the program's name" % option.group())
 
 
+def helps(document, ours):
+    for block in document.blocks:
+        asked = re.fullmatch(r"\$ \./(\w+) --help", block.lines[0]) if block.info == "console" else None
+        if asked and block.lines[1:] != ours.help(asked[1]).splitlines():
+            yield Fault(document.path, block.line, "is not what %s prints" % asked[0][2:])
+
+
 def program_of(words, ours):
     """Which of our programs a command runs, perhaps behind another (taskset -c 0 ./epoll), and the
     words behind it."""
@@ -231,4 +239,4 @@ def program_of(words, ours):
     return None, []
 
 
-CHECKS = (quotes, links, names, make, options)
+CHECKS = (quotes, links, names, make, options, helps)

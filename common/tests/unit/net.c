@@ -27,7 +27,8 @@ static void parse(struct options *o, const struct command_line *line)
         argv[argc] = copies[argc - 1];
     }
     optind = 1;
-    options_parse_with_pool(o, argc, argv, "server", line->workers, line->workers / 2);
+    *o = (struct options){.name = "server", .workers = line->workers, .pool = line->workers / 2};
+    options_parse(o, argc, argv);
 }
 
 static void parse_and_end(const void *line)
