@@ -23,7 +23,7 @@ def check(ex):
     ex.expect("stopped", "a visitor without an answer for %d s" % PATIENCE,
               lambda: waited is None, saw=lambda: "an answer after %.1f s" % waited,
               hint=2 if waited and waited > TIMEOUT / 2 else 1, read="listen(2)")
-    for name in top.NAMES[1:]:
+    for name in top.BOOK[1:]:
         waited = attack(ex, name)
         ex.did("%s: %s" % (name, "the visitor waited, too" if waited is None
                            else "the visitor was answered after %.3f s" % waited))

@@ -9,7 +9,7 @@ from sleeps import DEPTH, ENTRIES, FILE, computing_redis, computing_root, let_co
 
 REASON = "one page"
 
-WITH_WORKERS = ["forking", "preforking", "threading", "prethreading"]
+WITH_WORKERS = top.of_kind("maker") + top.of_kind("pool")
 WALKS = 1  # of the page: 0.2 s
 LOOKS = {0: 5, 1: 2}  # by the guess
 
@@ -19,9 +19,9 @@ def check(ex):
     root = computing_root(ex.folder, WALKS)
     redis = computing_redis(ex)
     ex.did("made a page of {:,} steps that waits for nothing".format(WALKS * ENTRIES ** DEPTH))
-    for name in top.NAMES:
+    for name in top.BOOK:
         compare(ex, "one page", name, guesses[name][0], lambda: waits(ex, root, redis, name, 1))
-    for name in top.NAMES:
+    for name in top.BOOK:
         workers = ["--workers", "2"] if name in WITH_WORKERS else []
         compare(ex, "two pages", name, guesses[name][1],
                 lambda: waits(ex, root, redis, name, 2, *workers))
@@ -34,7 +34,7 @@ def read(ex):
     guesses = {row[0]: [int(word) for word in row[1:]] for row in rows
                if len(row) == 3 and set(row[1:]) <= {"0", "1"}}
     ex.expect("prints", "a line for each of the seven servers: its name, and two numbers, 0 or 1",
-              lambda: sorted(guesses) == sorted(top.NAMES), saw=lambda: repr(printed))
+              lambda: sorted(guesses) == sorted(top.BOOK), saw=lambda: repr(printed))
     return guesses
 
 

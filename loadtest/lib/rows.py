@@ -15,6 +15,7 @@ import statistics
 import textwrap
 from collections import Counter, namedtuple
 
+import top
 from lib import subjects
 from lib.measuring import meter
 from lib.reporting.table import AT_LEAST, count, two_digits
@@ -27,7 +28,6 @@ WORDS = {"clients": "%s clients", "idle": "%s idle ones beside", "backlog": "a b
          "delay_ms": "Redis %s ms away", "work_ms": "%s ms of work a page", "cores": "%s cores",
          "instances": "%s behind nginx", "offered": "%s a second offered"}
 USUAL = {"idle": "0", "work_ms": "0", "cores": "1", "clients": "0"}  # which nobody needs to be told
-SORTED = ("iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll")
 FEWEST, SURE = 5, 0.93  # rounds that have an interval, and how sure it is
 NEAR = 0.10  # of Little's law, as a share; what is farther is named
 COLUMNS = 80  # of a terminal
@@ -99,7 +99,7 @@ def servers_of(rows):
     """The seven first, in the order of their chapters, then the others as they come; the floor last."""
     names = list(dict.fromkeys(row["subject"] for row in rows))
     return sorted(names, key=lambda name: (
-        name == "floor", SORTED.index(subjects.plain(name)) if subjects.plain(name) in SORTED else 99))
+        name == "floor", top.NAMES.index(subjects.plain(name)) if subjects.is_ours(name) else 99))
 
 
 class Spot:

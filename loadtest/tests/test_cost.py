@@ -24,13 +24,12 @@ FILE, NO_REDIS = "/index.html", "unix:/not/there"
 # and the three calls by which fork(3) keeps signals out since glibc 2.41. A kept file takes a read, a
 # write, and a check for waiting clients where that is not known. Ticks are half a call in all.
 BUDGETS = {
-    "kept file": {"iterative": 3.5, "forking": 2.5, "preforking": 3.5, "threading": 2.5,
-                  "prethreading": 3.5, "poll": 2.5, "epoll": 2.5},
-    "kept page": {"poll": 2.4, "epoll": 2.4},
-    "new page": {"iterative": 14, "preforking": 14, "prethreading": 14,
-                 "threading": 14 + 10.5, "forking": 14 + 15.5, "poll": 9, "epoll": 9},
+    "kept file": {name: {"maker": 2.5, "loop": 2.5}.get(row["kind"], 3.5) for name, row in top.ROWS.items()},
+    "kept page": dict.fromkeys(top.of_kind("loop"), 2.4),
+    "new page": {**{name: 9 if row["kind"] == "loop" else 14 for name, row in top.ROWS.items()},
+                 "threading": 14 + 10.5, "forking": 14 + 15.5},
 }
-KEPT_AT_ONCE = {"iterative": 1, "poll": 100, "epoll": 100}  # clients share a loop's rounds
+KEPT_AT_ONCE = {"iterative": 1, **dict.fromkeys(top.of_kind("loop"), 100)}  # clients share a loop's rounds
 FEW_AT_ONCE = 10
 
 
@@ -70,7 +69,7 @@ class Alive(unittest.TestCase):
     def calls_of(self, name, kind, clients=FEW_AT_ONCE, requests=300):
         """{call: how often a request} of one of the seven, or of the floor."""
         cores = machine.choose_cores()
-        workers = ["--workers", str(clients)] if name in ("preforking", "prethreading") else []
+        workers = ["--workers", str(clients)] if name in top.of_kind("pool") else []
         return calls.per_request(
             lambda log, under: servers.Server(top.path_of(name), self.redis.where, log, workers, under, cores.server),
             os.path.join(self.folder, name), cores.client, kind, clients, requests).calls

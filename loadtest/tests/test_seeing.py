@@ -155,7 +155,7 @@ class Alive(unittest.TestCase):
 
     def test_the_seven_and_the_companions(self):
         """PHP's nginx is one process beside its master. Erlang's and Go's runtimes hide a loop."""
-        for name, chapters in [*zip(top.NAMES, "1234567"), *COMPANIONS.items()]:
+        for name, chapters in [*zip(top.BOOK, "1234567"), *COMPANIONS.items()]:
             with self.subTest(name):
                 if name in COMPANIONS and companions.missing(name):
                     self.skipTest("%s: %s" % (name, companions.missing(name)))

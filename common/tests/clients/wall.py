@@ -31,7 +31,7 @@ def free_base():
     for base in BASES:
         with contextlib.ExitStack() as stack:
             try:
-                for chapter in range(1, 8):
+                for chapter in range(1, len(top.NAMES) + 1):
                     taken = stack.enter_context(socket.socket())
                     taken.bind(("127.0.0.1", base + chapter))
                 return base
@@ -145,7 +145,7 @@ class Wall(unittest.TestCase):
                     time.sleep(pause)
                 said = process.communicate(timeout=patience(SOON_SECONDS))[0]  # so all of them have ended
                 self.assertNotIn("Killed", said)
-                self.assertEqual([], [port for port in range(base + 1, base + 8) if answers(port)], said)
+                self.assertEqual([], [port for port in range(base + 1, base + 1 + len(top.NAMES)) if answers(port)], said)
                 self.assertEqual(process.returncode, -kill if kill in signals else 0, said)
 
     def test_serve_shows_the_status_to_all_if_other_machines_can_reach_it(self):
@@ -154,6 +154,6 @@ class Wall(unittest.TestCase):
             with self.subTest(bind), self.serve(bind, REDISCLI_AUTH="another's", TMOUT="1") as (base, _, said):
                 self.assertEqual(FOR_ALL in said, status == 200, said)
                 self.assertNotIn("Redis", said)
-                for chapter in range(1, 8):
+                for chapter in range(1, len(top.NAMES) + 1):
                     for host, wanted in (("192.0.2.7", status), ("rebound.example", 421), ("localhost", 200)):
                         self.assertEqual(status_of(base + chapter, host), wanted, (chapter, host))

@@ -12,6 +12,7 @@ folder to sys.path. They start the servers and a Redis, speak HTTP to them, and 
     calls       its system calls, as strace writes them down
 """
 
+import csv
 import os
 import re
 import subprocess
@@ -20,7 +21,10 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's objects and programs
 IN_PLACE = PLAIN == os.path.join(TOP, "build/plain")  # not so with make's OUT=
 SERVERS = TOP if IN_PLACE else PLAIN
-NAMES = ["iterative", "forking", "preforking", "threading", "prethreading", "poll", "epoll"]
+with open(os.path.join(TOP, "common", "servers.tsv"), encoding="utf-8") as file:
+    ROWS = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}  # of each server, in their order
+NAMES = list(ROWS)  # whatever is built
+BOOK = NAMES[:7]  # those that have a chapter
 
 
 class Trouble(Exception):
@@ -29,6 +33,11 @@ class Trouble(Exception):
 
 class Lacking(Trouble):
     """It takes something that this machine does not have."""
+
+
+def of_kind(kind):
+    """The names of those that serve alone, make a worker for each connection, have a pool of them, or a loop."""
+    return [name for name in NAMES if ROWS[name]["kind"] == kind]
 
 
 def path_of(name, top=SERVERS):

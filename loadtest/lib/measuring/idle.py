@@ -17,6 +17,7 @@ import time
 from typing import NamedTuple
 
 import proc
+import top
 from lib import Trouble
 from lib.measuring import meter, web
 from proc import kib, read
@@ -24,7 +25,8 @@ from proc import kib, read
 FIGURES = ["pss", "stacks", "tables"]
 FIRST = 20  # clients before it begins
 PAUSE_SECONDS = 0.25  # more than a tick: by then the server has closed those that it closes
-HOLDS = {"iterative": 1, "preforking": 100, "prethreading": 100, "gunicorn-sync": 0}  # connections at once, at most
+HOLDS = {**dict.fromkeys(top.of_kind("alone"), 1), **dict.fromkeys(top.of_kind("pool"), 100),
+         "gunicorn-sync": 0}  # connections at once, at most
 LEAST_KEPT = 0.9  # if a client connects just at its tick, a worker closes its silent one
 
 

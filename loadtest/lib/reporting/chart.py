@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 
+import top
 from lib import Trouble
 
 WIDTH, KEY, LETTER, HEIGHT, MOST_TICKS = 500, 70, 7, 400, 8  # pixels; KEY without its longest name
@@ -24,10 +25,8 @@ DARK = "@media screen and (prefers-color-scheme: dark) { svg { filter: invert(1)
 
 # Colour and marker. The colours are Okabe's and Ito's, which colour-blind readers can tell apart. The marker tells
 # the family: triangles are processes, circles threads, diamonds loops.
-STYLES = {"iterative": ("#1f2328", 5), "forking": ("#d55e00", 8), "preforking": ("#e69f00", 9),
-          "threading": ("#0072b2", 6), "prethreading": ("#56b4e9", 7), "poll": ("#cc79a7", 12),
-          "epoll": ("#009e73", 13), "floor": ("#7f7f7f", 4), "nginx": ("#5b3a8c", 3), "lighttpd": ("#8c6d1f", 2),
-          "apache": ("#882255", 11)}
+STYLES = {**{name: (row["colour"], int(row["marker"])) for name, row in top.ROWS.items()}, "floor": ("#7f7f7f", 4),
+          "nginx": ("#5b3a8c", 3), "lighttpd": ("#8c6d1f", 2), "apache": ("#882255", 11)}
 MORE = [("#0072b2", 7), ("#d55e00", 9), ("#009e73", 13), ("#cc79a7", 5), ("#56b4e9", 11), ("#7f7f7f", 15)]
 
 

@@ -26,7 +26,6 @@ from lib.subjects import companions, peers
 
 NAMES = string.ascii_uppercase  # of clients; there are no more
 WORKERS = 4  # of a server that keeps some
-KEEPS = ("preforking", "prethreading")
 REST_SECONDS = 0.03  # before clients come, and after
 ANSWER_SECONDS = 20
 TEXT_BYTES = 96  # of what was received or sent
@@ -148,7 +147,7 @@ class Program:
             return companions.line(self.name, plan.work)
         if plan.work and not self._is_ours:
             raise Trouble("%s: WORK is for the seven and the companions" % self.name)
-        return self._line + " --workers %d" % WORKERS * (self.name in KEEPS and self._is_ours) + (
+        return self._line + " --workers %d" % WORKERS * (self.name in top.of_kind("pool") and self._is_ours) + (
             " --work %d" % plan.work) * (plan.work > 0)
 
 
