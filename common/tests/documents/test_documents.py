@@ -45,7 +45,7 @@ class Documents(unittest.TestCase):
         promises = PROMISE.findall(text)
         for promise, case, _ in promises:
             self.assertTrue(re.search(r"\b%s\b" % case, sources), "there is no %s: %s" % (case, promise))
-        cases = set(re.findall(r"(?m)^(?:[A-Z]+_SERVERS?|AGAINST)\((?:\w+, )?(\w{8,})\)", sources))
+        cases = set(re.findall(r"(?m)^(?:[A-Z]+_SERVERS?|AGAINST(?:_[A-Z]+)?)\((?:\w+, )?(\w{8,})\)", sources))
         self.assertEqual(cases - {case for _, case, _ in promises}, set(), "these hold no promise")
 
     def test_no_part_has_more_lines_than_it_may_have(self):

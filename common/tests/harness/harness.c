@@ -57,14 +57,16 @@ bool server_is(const char *name)
     return strcmp(server_name, name) == 0;
 }
 
+#define OR_IT_IS(server, call, nothing) || server_is(#server)
+
 bool server_is_loop(void)
 {
-    return server_is("poll") || server_is("epoll");
+    return false FOR_LOOPS(OR_IT_IS, );
 }
 
 bool server_has_pool(void)
 {
-    return server_is("preforking") || server_is("prethreading");
+    return false FOR_POOLS(OR_IT_IS, );
 }
 
 bool server_is_ours(void)
@@ -85,7 +87,7 @@ bool server_has_sanitizer(void)
 
 bool server_has_workers(void)
 {
-    return !server_is("iterative") && !server_is_loop();
+    return server_has_pool() FOR_MAKERS(OR_IT_IS, );
 }
 
 const char *server_errors(void)
@@ -320,11 +322,5 @@ static void clean_up(void)
     remove_folder();
 }
 
-#define SUITE(server) TestSuite(server, .fini = clean_up, .timeout = 300)
-SUITE(iterative);
-SUITE(forking);
-SUITE(preforking);
-SUITE(threading);
-SUITE(prethreading);
-SUITE(poll);
-SUITE(epoll);
+#define SUITE(server, call, nothing) TestSuite(server, .fini = clean_up, .timeout = 300);
+FOR_ALL(SUITE, )

@@ -53,10 +53,7 @@ static void a_knock_on_a_hundred_idle_clients_costs_a_few(void)
     check(fewest <= A_FEW, "%d given up at best", fewest);
     check(quickest < patience(500), "%lld ms at best", (long long)quickest);
 }
-AGAINST(forking, a_knock_on_a_hundred_idle_clients_costs_a_few)
-AGAINST(preforking, a_knock_on_a_hundred_idle_clients_costs_a_few)
-AGAINST(threading, a_knock_on_a_hundred_idle_clients_costs_a_few)
-AGAINST(prethreading, a_knock_on_a_hundred_idle_clients_costs_a_few)
+AGAINST_WORKERS(a_knock_on_a_hundred_idle_clients_costs_a_few)
 
 /* A browser opens a second connection, in case it should need one. */
 ONLY_SERVER(iterative, a_spare_connection_costs_the_next_client_a_fifth_of_a_second)
@@ -148,5 +145,4 @@ static void at_its_cap_the_next_client_waits_and_is_not_refused(void)
         check_file(hear(inside[i]), "public/index.html"); /* it has lost nothing by that */
     }
 }
-AGAINST(forking, at_its_cap_the_next_client_waits_and_is_not_refused)
-AGAINST(threading, at_its_cap_the_next_client_waits_and_is_not_refused)
+AGAINST_MAKERS(at_its_cap_the_next_client_waits_and_is_not_refused)

@@ -102,8 +102,7 @@ static void a_redis_that_answers_steadily_is_waited_for_however_long_the_line(vo
     }
     check(now_ms() - start > TIMEOUT_MS, "there was no line");
 }
-AGAINST(poll, a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
-AGAINST(epoll, a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
+AGAINST_LOOPS(a_redis_that_answers_steadily_is_waited_for_however_long_the_line)
 
 /* Both posts are on their way when Redis refuses the first one, and the connection is given up.
  * Nobody knows what becomes of the second. */

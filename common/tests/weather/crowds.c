@@ -100,8 +100,7 @@ static void fifteen_thousand_idle_clients_are_kept_and_served(void)
     serve_a_crowd(as_many_as(15000, 1500), NULL);
 }
 AGAINST(threading, fifteen_thousand_idle_clients_are_kept_and_served)
-AGAINST(poll, fifteen_thousand_idle_clients_are_kept_and_served)
-AGAINST(epoll, fifteen_thousand_idle_clients_are_kept_and_served)
+AGAINST_LOOPS(fifteen_thousand_idle_clients_are_kept_and_served)
 
 /* ---- more than there are workers ----------------------------------------------------------- */
 
@@ -118,5 +117,4 @@ static void two_thousand_clients_get_a_page_from_fewer_workers(void)
     break_up();
 }
 AGAINST(iterative, two_thousand_clients_get_a_page_from_fewer_workers)
-AGAINST(preforking, two_thousand_clients_get_a_page_from_fewer_workers)
-AGAINST(prethreading, two_thousand_clients_get_a_page_from_fewer_workers)
+AGAINST_POOLS(two_thousand_clients_get_a_page_from_fewer_workers)
