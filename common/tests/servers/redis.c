@@ -248,7 +248,8 @@ EVERY_SERVER(the_password_may_be_in_the_environment_wanted_or_not)
 /* A hundred pages that compute for 20 ms each can be made at the same moment. */
 static void a_file_does_not_wait_for_pages_that_come_together(void)
 {
-    enum { PAGES = 100, MOST_MS = 500 };
+    enum { PAGES = 100, PART = 4 };
+    int64_t longest = 0, begin = now_ms();
     struct client *pages[PAGES];
     start_redis();
     start_server("--work", "20");
@@ -259,8 +260,11 @@ static void a_file_does_not_wait_for_pages_that_come_together(void)
     while (!has_heard(pages[PAGES - 1])) {
         int64_t start = now_ms();
         check_file(get("/"), "public/index.html");
-        check_took(start, 0, patience(MOST_MS));
+        int64_t took = now_ms() - start;
+        longest = took > longest ? took : longest;
     }
+    int64_t all = now_ms() - begin;
+    check(longest < all / PART, "%lld ms of %lld", (long long)longest, (long long)all);
     for (int i = 0; i < PAGES; i++)
         check(hear(pages[i])->status == 200, "page %d: %d", i, pages[i]->answer.status);
 }
