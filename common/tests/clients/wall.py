@@ -77,7 +77,7 @@ class Wall(unittest.TestCase):
         for page in (self.open(), self.open("?base=%d" % self.base, "forking")):
             self.await_all(page)
             for name in top.NAMES:
-                whose = r"^1 event loop, " if name in ("poll", "epoll") else r"^\d+ workers?: "
+                whose = r"^1 event loop, " if name in top.of_kind("loop") else r"^\d+ workers?: "
                 self.assertRegex(page.value(LABEL % name), whose)
                 page.until("/^\\d/.test(%s.querySelector('.rate strong').textContent)" % (CARD % name))
             self.assertEqual(page.errors(), [])
@@ -107,9 +107,9 @@ class Wall(unittest.TestCase):
         self.assertEqual(page.errors(), [])
 
     def test_shows_a_server_that_is_not_there_and_one_that_is_another(self):
-        page = self.open("?base=%d" % (self.base + 1))  # so the seventh has nobody
+        page = self.open("?base=%d" % (self.base + 1))  # so the last one has nobody
         page.until("document.querySelector('.server')")
-        page.until(CARD % "epoll" + ".querySelector('.word').textContent === 'not running'")
+        page.until(CARD % top.NAMES[-1] + ".querySelector('.word').textContent === 'not running'")
         page.until(CARD % "iterative" +
                    ".querySelector('.word').textContent === 'forking is at this port'")
         self.assertEqual([error for error in page.errors() if REFUSED not in error], [])
