@@ -76,6 +76,19 @@ class Make(unittest.TestCase):
             self.assertEqual(most == 1, "lines, and at most 1]" in error, error)
             self.assertEqual(most != 1, bool(re.search(r"\bgit\b", error)), error)  # which is what it asks next
 
+    def test_what_is_shown_of_a_part_is_what_went_wrong_and_adds_up(self):
+        counts = os.path.join(self.folder, "counts")
+        said_ = ("[====] Running 2 tests from poll:\n[RUN ] poll::a\n[PASS] poll::a: (0.01s)\n[====] Running 1 test from epoll:\n"
+                 "[SKIP] epoll::a: Test is disabled\n[----] a.c:3: Assertion\n[FAIL] poll::b: (0.1s)\n[====] Synthesis: Tested: 2\n"
+                 "test_c (m.C.test_c)\nIt is explained. ... ok\ntest_d (m.C.test_d)\nExplained. ... FAIL\n"
+                 "test_e (m.C.test_e) ... warning: 1\nok\ntest_f (m.C.test_f) ... skipped 'why'\n" + "-" * 70 + "\nRan 4 tests in 1s\n")
+        self.assertEqual(
+            ["[----] a.c:3: Assertion", "[FAIL] poll::b: (0.1s)", "poll: 1 passed, 1 failed", "test_d (m.C.test_d)",
+             "Explained. ... FAIL", "warning: 1", "test_f (m.C.test_f) ... skipped 'why'", "x: 3 passed, 2 failed, 1 skipped"],
+            output("awk", "-v", "part=x", "-v", "failed=/dev/null", "-v", "counts=" + counts, "-f",
+                   os.path.join(said.TOP, "common", "tests", "shown.awk"), input=said_).splitlines())
+        self.assertEqual("3 2 1\n", project.read(counts))
+
     @HAS_GIT
     def test_a_release_is_the_same_bytes_each_time_and_knows_its_commit(self):
         archives = [make(said.TOP, "-s", "OUT=%s/%d" % (self.folder, i), "TZ=" + zone, "archive")[1].strip()
