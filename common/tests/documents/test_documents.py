@@ -9,6 +9,7 @@ import said
 import figures
 import markdown
 import project
+import typed
 
 BOUND = re.compile(r"^\| [^|]*?((?:`[^`|]+`,? ?)+)\| *([\d,]+) \|$", re.MULTILINE)  # of common/tests/README.md
 PROMISE = re.compile(r"^\| ([^|]+) \| `(\w+)` \| ([^|]+) \|$", re.MULTILINE)
@@ -70,6 +71,14 @@ class Documents(unittest.TestCase):
             return self.ours.text(path).count("\n")
         except UnicodeDecodeError:
             return 0  # a picture
+
+    def test_a_number_of_a_transcript_stands_for_itself_unless_the_page_says_that_it_varies(self):
+        for page, output, varying, same in (
+                ("sendmsg(5, 8) = 1735", "sendmsg(5, 8) = 1734", (), False), ("= 3919872", "= 4919872", ("3919872",), True),
+                ("= 3919872", "= 39", ("3919872",), False), ("VmRSS:  5728 kB", "VmRSS: 4100 kB", (), True),
+                ("real 0m10.020s", "real 0m11.020s", (), False), ("  18    6 S+  /tmp/mine", "  333   21 S+  /tmp/mine", (), True)):
+            with self.subTest(page):
+                self.assertEqual(same, not list(typed.unprinted([page], output, varying)))
 
     def test_all_who_name_the_version_agree(self):
         version = re.search(r'ZEROHTTPD_VERSION "(.+)"', self.ours.text("common/options.h"))[1]

@@ -19,10 +19,11 @@
 - A program that stays until Ctrl-C (a server, perhaps under strace) runs in the first terminal, until the page
   starts the next one. tcpdump and a private Redis have terminals of their own. All other commands are typed in the
   second terminal, each when the one before has ended.
-- A printed line must come, wherever in the output. `...` stands for anything. A number of two digits or more stands
-  for any number, except a status of HTTP, and so does a digit that is alone in a column or counts ms. Addresses and
-  dates stand for others, too, and so do the functions in which the kernel lets a process sleep. A call that strace
-  shows in two lines is put together.
+- A printed line must come, wherever in the output. `...` stands for anything. Times, dates, pids, addresses, clients'
+  ports and a digit that is alone in a column stand for any other, and so do the functions in which the kernel lets a
+  process sleep. A count of kB or ms stands for one of about as many digits. All other numbers have to be those of the
+  page, unless it says otherwise: `<!-- varies: 57 1083 -->` before a block names numbers that stand for others of
+  about as many digits. A call that strace shows in two lines is put together.
 
 It prints all that each terminal printed, unless it is to be quiet, then a line for each fault, and then how many
 steps were taken, and which were not.
@@ -58,6 +59,7 @@ REDIS = "redis-server --save '' --daemonize yes"  # as chapter 1 starts one
 FRESH = re.compile(r"Open (two|three) new terminals\b")
 SECOND = re.compile(r"(visit|curl -s|kill|for|sleep) ")  # typed, if a sentence says so
 NOT_RUN = re.compile(r"<!-- not run: (.*) -->$")
+VARYING = re.compile(r"<!-- varies: (.*) -->$")
 
 
 # ---- commands and what they print ---------------------------------------------------------------
@@ -65,8 +67,9 @@ NOT_RUN = re.compile(r"<!-- not run: (.*) -->$")
 class Command:
     """One command, and the lines below it."""
 
-    def __init__(self, line, text, must=False):
+    def __init__(self, line, text, must=False, varying=()):
         self.line = line
+        self.varying = varying  # numbers in what is printed
         self.text = text
         self.must = must  # stay, or end with status 0, if nothing is printed below it
         self.printed = []
@@ -81,15 +84,15 @@ class Command:
         return next((ready for name, ready in SERVICES.items() if self.text.startswith(name)), None)
 
     def unprinted(self, output):
-        return list(unprinted(self.printed, output))
+        return list(unprinted(self.printed, output, self.varying))
 
 
-def unprinted(wanted_lines, output):
+def unprinted(wanted_lines, output, varying=()):
     lines = [" ".join(line.split()) for line in whole(re.split(r"[\r\n]", output))]
     for wanted in whole(wanted_lines):
         if wanted.strip() in ("", "..."):
             continue
-        found = next(filter(pattern(wanted).fullmatch, lines), None) or resumed(wanted, lines)
+        found = next(filter(pattern(wanted, varying).fullmatch, lines), None) or resumed(wanted, lines)
         if found is None:
             yield wanted
         else:
@@ -120,34 +123,54 @@ def whole(lines):
     return found
 
 
-LOOSE = re.compile(
-    r"(?P<any>\.\.\.)|(?P<pointer>\bdata=\{u32=\d+, u64=\d+\})|(?P<heading> Process$)|(?P<curl>\bCouldn't\b)|(?P<status>\b(?:200|404|408|431|503)\b)|(?P<address>0x[0-9a-f.]+)"
-    r"|(?P<number>\d[\d.,]*\d|\d(?= ms\b| voluntary| involuntary)|(?<=accept4 resumed>\) = )\d)"
-    r"|(?P<date>\b[MTWFS][a-z]{2}, \d\d \w+)|(?P<state>(?<= )S(?=l?\+? ))|(?P<nice>(?<= [TZ])(?=\+? ))"
-    r"|(?P<path>unix:\S+)"
-    r"|(?P<kernel>\b(?:futex_\w*wait\w*|wait_woken|inet_csk_accept|do_sigtimedwait|sigsuspend)(?:\.isra\S*)?)")
-STANDS_FOR = {"any": ".*", "pointer": r"data=(?:\{u32=\d+, u64=\d+\}|0x[0-9a-f]+)", "heading": "(?: Process)?", "curl": "Could(?:n't| not)",
-              "address": "0x[0-9a-f]+", "number": r"\d[\d.,]*", "path": r"unix:\S+",
-              "date": r"\w+, \d\d \w+", "state": "[SRD][<N]?", "nice": "[<N]?",
-              "kernel": r"[\w.-]+"}
+def amount(text):
+    """A number of about as many digits."""
+    digits = sum(map(str.isdigit, text))
+    return r"(?:\d,?){%d,%d}" % (max(1, digits - 1), digits + 1)
 
 
-def pattern(line):
+# What a printed line may say otherwise: as on the page, as in the output.
+LOOSE = [
+    (r"\.\.\.", ".*"),
+    (r"\0", r"\d[\d.,]*"),  # a digit alone in its column
+    (r"\bdata=\{u32=\d+, u64=\d+\}", r"data=(?:\{u32=\d+, u64=\d+\}|0x[0-9a-f]+)"),
+    (r"(?:0x[0-9a-f]+|parent_tid=\[\d+\]\}, 88)\) = \d+$", r".*\) = \d+"),  # a new process or thread
+    (r"0x[0-9a-f.]+", "0x[0-9a-f]+"),
+    (r"unix:\S+", r"unix:\S+"),
+    (r"^\d+(?: [\d\0]+)?(?= [RSDTZ][<Nl+]*(?: |$)| \w+$)", r"\d+(?: \d+)?"),  # ps: PID, and PPID
+    (r"(?<===)\d+(?===)|(?<=\bpid=)\d+", r"\d+"),
+    (r"(?<=:)[3-6]\d{4}\b", r"\d+"),  # a client's port
+    (r"\b[MTWFS][a-z]{2}, \d\d \w+(?: \d{4} [\d:]{8})?", r"\w+, \d\d \w+(?: \d{4} [\d:]{8})?"),
+    (r"(?<=0m)10\.\d+", r"10\.\d+"),  # a deadline: its seconds are not loose
+    (r"(?<![\d.])\d+\.\d+(?!\.?\d)", r"\d+(?:\.\d+)?"),  # a time, or a share
+    (r"(?<=\.\d{6} )\d+(?= \d)", r"\d+"),  # strace -c: usecs/call
+    (r"\d[\d,]*(?= (?:kB|KiB|ms|milliseconds|voluntary|involuntary)\b)", amount),
+    (r"(?<=accept4 resumed>\) = )\d", r"\d+"),
+    (r"(?<= )S(?=l?\+? )", "[SRD][<N]?"),
+    (r"(?<= [TZ])(?=\+? )", "[<N]?"),
+    (r" Process$", "(?: Process)?"),  # the next ones are of Debian's two releases
+    (r"\bCouldn't\b", "Could(?:n't| not)"),
+    (r"\b(?:futex_\w*wait\w*|wait_woken|inet_csk_accept|do_sigtimedwait|sigsuspend)(?:\.isra\S*)?", r"[\w.-]+"),
+]
+
+
+def pattern(line, varying=()):
     """What a printed line has to be."""
-    line = re.sub(r"(?<=\s\s)\d(?=\s)", "00", line)  # alone in its column
+    kinds = LOOSE + [(r"(?<![\d.,])%s(?![\d.,]*\d)" % re.escape(number), amount) for number in varying]
+    line = re.sub(r"(?<=\s\s)\d(?=\s)", "\0", line)  # alone in its column
     line, text, end = " ".join(line.split()), "", 0
-    for found in LOOSE.finditer(line):
-        text += re.escape(line[end:found.start()])
-        text += STANDS_FOR.get(found.lastgroup, re.escape(found.group()))
+    for found in re.finditer("|".join("(%s)" % on_page for on_page, _ in kinds), line):
+        printed = kinds[found.lastindex - 1][1]
+        text += re.escape(line[end:found.start()]) + (printed if isinstance(printed, str) else printed(found.group()))
         end = found.end()
     return re.compile(text + re.escape(line[end:]))
 
 
-def commands_of(block, must=False):
+def commands_of(block, must=False, varying=()):
     found = []
     for number, line in enumerate(block.lines, block.line):
         if line.startswith("$ "):
-            found.append(Command(number, line[2:], must))
+            found.append(Command(number, line[2:], must, varying))
         elif line.startswith("> ") and not found[-1].printed:
             found[-1].text += "\n" + line[2:]
         else:
@@ -158,9 +181,9 @@ def commands_of(block, must=False):
 # ---- a page -------------------------------------------------------------------------------------
 
 # commands: of a text block its lines; why_not: None, or why it is not typed or not compared; fresh: in new terminals;
-# is_edit: its commands are the lines of a diff; where: the folder
-Step = collections.namedtuple("Step", "line is_text commands why_not fresh is_edit where",
-                              defaults=[None, False, False, "zerohttpd"])
+# is_edit: its commands are the lines of a diff; where: the folder; varying: numbers of a text block
+Step = collections.namedtuple("Step", "line is_text commands why_not fresh is_edit where varying",
+                              defaults=[None, False, False, "zerohttpd", ()])
 
 
 def transcripts(document):
@@ -183,12 +206,13 @@ def transcripts(document):
         before = next((line for line in reversed(document.lines[:block.line - 2]) if line), "")
         marked = NOT_RUN.match(before)
         why_not = marked[1] if marked else None
+        varying = (VARYING.match(before) or ("", ""))[1].split()
         if re.fullmatch(r"diff 0\d_\w+/bare\.c", block.info):
             yield Step(block.line, False, block.lines, None, False, True)
         elif block.info == "text" and typed_here:
-            yield Step(block.line, True, block.lines, why_not)
+            yield Step(block.line, True, block.lines, why_not, varying=varying)
         elif block.info == "console":
-            typed_here, commands = True, commands_of(block)
+            typed_here, commands = True, commands_of(block, varying=varying)
             started = [each for each in said if each.stays]
             typed = [each for each in said if SECOND.match(each.text)]
             first = commands[0].stays or commands[0].service
@@ -329,12 +353,13 @@ class Page:
             self.first.interrupt()  # it prints only then
         def output():
             return "\n".join(each.output for each in (self.first, self.second, *self._others.values()))
-        waiting.until(lambda: not list(unprinted(step.commands, output())), LATER_SECONDS)
-        self._compare(Command(step.line, "(printed later)"), step.commands, output())
+        later = Command(step.line, "(printed later)", varying=step.varying)
+        waiting.until(lambda: not list(unprinted(step.commands, output(), step.varying)), LATER_SECONDS)
+        self._compare(later, step.commands, output())
 
     def _compare(self, command, wanted, output):
         self._say("%s:%d: $ %s\n%s" % (self._path, command.line, command.text, output))
-        missing = list(unprinted(wanted, output))
+        missing = list(unprinted(wanted, output, command.varying))
         if missing or "Traceback (most recent" in output:
             self._has_failed(command, missing, output)
 

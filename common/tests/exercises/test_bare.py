@@ -83,7 +83,7 @@ class Weather(unittest.TestCase):
     def test_without_descriptors_they_sleep_and_when_some_are_free_they_go_on(self):
         for number in (4, 6, 7):
             with self.subTest(number), self.started(number, "prlimit", "--nofile=%d" % self.FEW) as server:
-                with crowd(server, self.MANY // 2), crowd(server, self.MANY // 2):
+                with crowd(server, self.MANY):
                     before = server.cpu_seconds()
                     time.sleep(self.BUSY_SECONDS)
                     self.assertLess(server.cpu_seconds() - before, self.MOST_BUSY * self.BUSY_SECONDS)
