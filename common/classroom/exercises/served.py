@@ -104,7 +104,7 @@ class Server(servers.Server):
             os.kill(self.pid, signal.SIGCONT)
 
     def descriptors(self, pid=None):
-        return len(os.listdir("/proc/%d/fd" % (pid or self.pid)))
+        return len(proc.descriptors(pid or self.pid))
 
     def status(self, field, pid=None):
         """A line of /proc/PID/status: a number (kB, if it is memory) or a text."""
@@ -163,7 +163,7 @@ class Server(servers.Server):
 
     def own_memory(self):
         """Bytes of memory that belong to no file. Exact: VmRSS may lack pages of each thread."""
-        return proc.kib(proc.read("/proc/%d/smaps_rollup" % self.pid), "Anonymous")
+        return proc.kib(proc.read("/proc/%d/smaps_rollup" % proc.witness(self.pid)), "Anonymous")
 
     # ---- what it says --------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """proc: processes and sockets as the kernel sees them, which disturbs nobody. proc(5), ss(8)."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -64,9 +65,17 @@ def threads(pid):
         read("%s/%s/stat" % (folder, name)) for name in os.listdir(folder)) if text]
 
 
+def witness(pid):
+    """The number under which /proc shows what a process has: its own, or that of another of its threads, if its
+    main thread has ended before them, as with pthread_exit(3)."""
+    if any(stat.state == "Z" and stat.threads > 1 for stat in everybody([pid])):
+        return next((each.pid for each in threads(pid) if each.state != "Z"), pid)
+    return pid
+
+
 def status(pid, field):
     """A line of /proc/PID/status: a number (kB, if it is memory) or a text."""
-    found = re.search(r"^%s:\s*(.*)$" % field, read("/proc/%d/status" % pid), re.MULTILINE)
+    found = re.search(r"^%s:\s*(.*)$" % field, read("/proc/%d/status" % witness(pid)), re.MULTILINE)
     if not found:
         raise ProcessLookupError("no %s in /proc/%d/status" % (field, pid))
     number = re.fullmatch(r"(\d+)(?: kB)?", found.group(1))
@@ -82,7 +91,7 @@ def kib(text, name):
 
 def descriptors(pid):
     """{open descriptor: what it leads to}, as "socket:[4711]" or "anon_inode:[eventpoll]"."""
-    folder, found = "/proc/%d/fd" % pid, {}
+    folder, found = "/proc/%d/fd" % witness(pid), {}
     for name in os.listdir(folder):
         try:
             found[int(name)] = os.readlink(os.path.join(folder, name))
@@ -122,20 +131,37 @@ def _own_seconds(stat):
 ESTABLISHED, LISTEN = "ESTAB", "LISTEN"
 
 # unread: how many bytes have come and not been taken; of a listener, how many stand in its queue.
+# unsent: how many are on their way; of a listener, its backlog: one more may stand in its queue.
 # client: the other end's port. inode: what /proc/PID/fd names a socket by; 0: nobody has accepted it
-Connection = namedtuple("Connection", "state unread client inode")
+Connection = namedtuple("Connection", "state unread unsent client inode")
 
 # ESTAB  0  0  127.0.0.1:8001  127.0.0.1:42002  ino:90406806 sk:26b203 <->
-LINE = re.compile(r"(\S+) +(\d+) +\d+ +\S+ +\S+:(\d+|\*) .*?(?:\bino:(\d+)|$)")
+LINE = re.compile(r"(\S+) +(\d+) +(\d+) +\S+ +\S+:(\d+|\*) .*?(?:\bino:(\d+)|$)")
+LISTENER = re.compile(r"LISTEN +\d+ +\d+ +(\S+):(\d+) .*?\bino:(\d+)")
 
 
 def connections(port):
-    """The Connections whose own port this is; IPv4's. /proc/net/tcp would list every connection of the
-    machine. ss asks by sock_diag(7), which chooses before it tells."""
-    listed = subprocess.run(["ss", "-4", "-Htane", "sport = :%d" % port], check=False, stdin=subprocess.DEVNULL,
-                            capture_output=True, encoding="ascii")
+    """The Connections whose own port this is. /proc/net/tcp would list every connection of the machine. ss
+    asks by sock_diag(7), which chooses before it tells."""
+    for line in sockets("-Htane", "sport = :%d" % port):
+        state, unread, unsent, client, inode = LINE.match(line).groups()
+        yield Connection(state, int(unread), int(unsent), 0 if client == "*" else int(client), int(inode or 0))
+
+
+def listening(pids):
+    """Where these processes accept clients: {port: (address, pid of one of them)}."""
+    doors = {"socket:[%s]" % door[3]: door for door in map(LISTENER.match, sockets("-Hltne"))}
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended, or is not ours
+            for door in filter(None, map(doors.get, descriptors(pid).values())):
+                found[int(door[2])] = door[1].strip("[]").partition("%")[0], pid
+    return found
+
+
+def sockets(*words):
+    """The lines of ss(8)."""
+    listed = subprocess.run(["ss", *words], check=False, stdin=subprocess.DEVNULL, capture_output=True, encoding="ascii")
     if listed.returncode:  # it may complain, and list them all the same
         raise OSError("ss(8) cannot list the kernel's sockets here: %s" % listed.stderr.strip())
-    for line in listed.stdout.splitlines():
-        state, unread, client, inode = LINE.match(line).groups()
-        yield Connection(state, int(unread), 0 if client == "*" else int(client), int(inode or 0))
+    return listed.stdout.splitlines()

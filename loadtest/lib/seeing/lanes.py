@@ -169,6 +169,7 @@ class _Builder:
         self.clients = []
         self._parents = {}  # of a process
         self._things = {}  # of a thread: {descriptor: Thing}, shared by the threads of a process
+        self._sent = []  # Things whose descriptors are on their way to another process: unix(7), SCM_RIGHTS
         self._serves = defaultdict(set)  # by a thread: Clients that its process has not closed yet
 
     def is_below(self, root, pid):
@@ -190,6 +191,8 @@ class _Builder:
         thing = things.setdefault(first_number(call), Thing())
         if call.name == "connect" and self._redis in call.arguments:
             thing.kind = REDIS
+        if call.name == "sendmsg":
+            self._sent += [things.setdefault(each, Thing()) for each in passed(call)]
         if isinstance(thing, Client) and call.name != "close":
             self._serves[tid].add(thing)
         serves = tuple(self._serves[tid])
@@ -219,6 +222,8 @@ class _Builder:
             thing.kind = ARRIVAL
         elif isinstance(thing, Client) and name.startswith(("recv", "read")):
             thing.hear(call.arguments)
+        elif name == "recvmsg":
+            things.update((each, self._sent.pop(0)) for each in passed(call) if self._sent)
         elif name == "fcntl" and "F_SETFL" in call.arguments:
             thing.at_once = "O_NONBLOCK" in call.arguments
         elif name == "ioctl" and "FIONBIO" in call.arguments:
@@ -239,6 +244,11 @@ class _Builder:
 def first_number(call):
     found = re.match(r"\d+", call.arguments)
     return int(found.group()) if found else None
+
+
+def passed(call):
+    """The descriptors that a message carries."""
+    return map(int, re.findall(r"\d+", "".join(re.findall(r"SCM_RIGHTS, cmsg_data=\[([\d, ]*)\]", call.arguments))))
 
 
 def watch(watched, arguments, things):

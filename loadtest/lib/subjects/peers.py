@@ -118,13 +118,7 @@ def command_line(text):
 def listening(pids):
     """Where these processes accept clients: {port: (host, pid of one of them)}."""
     own = {"0.0.0.0": "127.0.0.1", "*": "127.0.0.1", "::": "::1"}
-    found = {}
-    for line in processes.output_of(["ss", "-Hltnp"]).splitlines():
-        host, _, port = line.split()[3].rpartition(":")
-        host = host.strip("[]").split("%")[0]
-        for pid in pids.intersection(map(int, re.findall(r"pid=(\d+)", line))):
-            found[int(port)] = own.get(host, host), pid
-    return found
+    return {port: (own.get(host, host), pid) for port, (host, pid) in proc.listening(pids).items()}
 
 
 def below_shells(pid, parents):
