@@ -164,7 +164,8 @@ def end_all():
 def tidied():
     """For a whole program. The first SIGINT, SIGTERM or SIGHUP raises Stopped, and the program ends
     with the status that a shell expects. Later signals are ignored, because they would interrupt
-    the tidying up. However the program ends, everything that it has started ends with it."""
+    the tidying up. However the program ends, everything that it has started ends with it. It also ends
+    when nobody reads on what it prints, as with head(1)."""
 
     def stop(number, _frame):
         _ignore_signals()
@@ -176,6 +177,9 @@ def tidied():
         yield
     except Stopped as stopped:
         sys.exit(stopped.status)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is left to be printed
+        sys.exit(128 + signal.SIGPIPE)
     finally:
         _ignore_signals()
         end_all()
