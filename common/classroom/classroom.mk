@@ -9,7 +9,7 @@ exercises: $(NEED)-$(if $(JSON),exercise,build)
 exercise: $(NEED)-exercise $(if $($(notdir $(EX))_LIBS),$(NEED)-$(notdir $(EX)))
 	@common/classroom/exercises/run '$(EX)' || { [ $$? != 2 ] && [ -t 1 ]; } # on a terminal, the verdict is the last line
 
-## lab          your own server: CH=3 tries .mine/bare.c; without CH: how far it is, and at the end all seven
+## lab          your own server: CH=3 tries .mine/bare.c, or SERVER='./mine {port}'; without CH: how far it is
 lab: $(NEED)-compare instruments
 	@common/classroom/lab/lab '$(CH)' || { [ $$? != 2 ] && [ -t 1 ]; }
 

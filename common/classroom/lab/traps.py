@@ -4,29 +4,35 @@ sentence, or raises Missed with what it saw instead. None of them knows how the 
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import time
 
 import proc
-from tried import ANSWER_SECONDS, HALF, REST, Client, Missed, crowd, is_whole, visit
+from tried import ANSWER_SECONDS, HALF, REST, SOON_SECONDS, Client, Missed, crowd, fault, is_whole, visit, visits
 import waiting
 
-VISITS, SILENT = 20, 5
-SOON_SECONDS = waiting.patient(1)
-QUIET_SECONDS = 0.1
-STACKS_KB = 100 << 10  # more than the C library keeps of threads that have ended
-SPIN_SECONDS, MOST_BUSY = 0.3, 0.5
-LATE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "exercises", "unlucky.c")
+VISITS, SILENT, AT_ONCE = 20, 5, 8
+ROUNDS = 8  # of visits: what a server keeps is a leak if each of them adds to it
+QUIET_SECONDS, SPIN_SECONDS, LEAST_BUSY, MOST_BUSY = 0.1, 0.2, 0.02, 0.5
+STACKS_KB = VISITS * 64  # the smallest stacks that a C library gives to so many threads, and less
+MANY_VISITS, LEAK_BYTES = 2000, 32 << 10  # the smallest piece that malloc(3) gives has 24 bytes or more
+MANY, SPARE_DESCRIPTORS = 1100, 100
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+LATE = os.path.join(os.path.dirname(FOLDER), "exercises", "unlucky.c")
+RARE = os.path.join(FOLDER, "rare.c")
+# A chapter, and words that stand there in a heading or in bold.
+DEAD, CLOSE, STACKS = (2, "The dead stay"), (2, "One becomes two"), (4, "Your server")
 
 
-def must(holds, seen):
+def must(holds, seen, read=None):
     if not holds:
-        raise Missed("trap", "something else", seen)
+        raise Missed("trap", "something else", seen, read=read)
 
 
-def until(test):
-    return waiting.until(test, 1)
+def until(test, seconds=SOON_SECONDS):
+    return waiting.until(test, seconds)
 
 
 # ---- every chapter --------------------------------------------------------------------------
@@ -36,43 +42,98 @@ def serves(server):
     """A page, for a client that says it is the last one it wants."""
     with Client(server) as client:
         client.say(HALF + REST)
-        heard, is_over = client.all(), client.is_closed()
-    must(is_over, "a client asked for a page, and %d s later its connection had not ended" % ANSWER_SECONDS)
+        is_over = until(client.is_closed, ANSWER_SECONDS)
+        must(is_over, "a client asked for a page, and %g s later its connection had not ended" % waiting.patient(ANSWER_SECONDS))
+        heard = client.end_of()
     must(heard, "a client asked for a page, and its connection ended without one")
-    must(is_whole(heard), "a client asked for a page, and got %r" % heard[:60])
+    must(is_whole(heard), "a client asked for a page, and got %s" % fault(heard))
     must(visit(server), "a second client got no page")
     return "A page for one client, and for the next."
 
 
+def sleeps_in_the_end(server, when):
+    """Is there a moment in which it hardly wants a core? On a busy machine one that only looks up now and then
+    waits long for a core, but hardly uses it."""
+    used, wanted = 1, 1
+
+    def sleeps():
+        nonlocal used, wanted
+        used, wanted = server.busy(SPIN_SECONDS)
+        return used < LEAST_BUSY or wanted < MOST_BUSY
+
+    must(until(sleeps), "%s, and the server used %d %% of a core" % (when, 100 * wanted))
+
+
+def idle(server):
+    """Nobody, and clients that say nothing, cost no time."""
+    sleeps_in_the_end(server, "nobody was connected")
+    visit(server)
+    number = min(SILENT, server.queue())
+    with crowd(server, number) as clients:
+        sleeps_in_the_end(server, "%s connected and said nothing" % plural(number, "client"))
+        heard = sum(client.is_answered() for client in clients)
+    sleeps_in_the_end(server, "clients had come and gone")
+    must(not heard, "of %s that had said nothing, %d were answered, or sent away" % (plural(number, "client"), heard))
+    return "%s silent, and the server slept." % plural(number, "client was", "clients were")
+
+
 def leave(server):
     """Clients that go away before they are answered, in two ways, while the server looks elsewhere."""
+    settle(server)
+    before = server.descriptors()
     for text in (b"", HALF, HALF + REST):
         for way in (Client.reset, Client.leave):
             with server.frozen():
-                for _ in range(3):
+                for _ in range(min(3, server.queue())):
                     client = Client(server)
                     client.say(text)
                     way(client)
             must(until(lambda: visit(server)), "clients left without waiting for their answers, and %s" % (
                 "the next one got no page" if server.alive() else "the server ended"))
+    sleeps_in_the_end(server, "clients had left without waiting for their answers")
+    must(until(lambda: server.descriptors() <= before), "clients left without waiting for their answers, and afterwards "
+         "the server had %d descriptors, before them %d" % (server.descriptors(), before))
     return "Clients left in the middle of it, and the next one got its page."
 
 
 def leaves_nothing(server):
+    """What is left may grow with the first clients, as when each thread gets memory of its own, and not for ever."""
     settle(server)
-    before, open_before, size = census(server), server.descriptors(), server.status("VmSize")
-    served = sum(visit(server) for _ in range(VISITS))
-    must(served == VISITS, "of %d clients, one after the other, %d got a page" % (VISITS, served))
-    must(until(lambda: not server.zombies()), "after %d clients there were %s" % (
-        VISITS, plural(len(server.zombies()), "zombie")))
-    must(until(lambda: server.descriptors() <= open_before), "after %d clients the %s had %d descriptors, before them %d" % (
-        VISITS, "parent" if server.children() else "server", server.descriptors(), open_before))
-    must(until(lambda: census(server) <= before), "after %d clients there were %s and %s, before them %s and %s" % (
+    for _ in range(ROUNDS):
+        before, open_before, size = census(server), server.descriptors(), server.status("VmSize")
+        served = visits(server, VISITS)
+        must(served == VISITS, "of %d clients, one after the other, %d got a page" % (VISITS, served))
+        must(no_zombies(server), "after %d clients there were %s" % (VISITS, plural(len(server.zombies()), "zombie")), DEAD)
+        if until(lambda: census(server) <= before and server.descriptors() <= open_before, SOON_SECONDS / 2) and (
+                server.status("VmSize") < size + STACKS_KB):
+            return "%d clients left no zombie, no descriptor, no thread and no stack behind." % VISITS
+    must(server.descriptors() <= open_before, "after %d clients the %s had %d descriptors, before them %d" % (
+        VISITS, "parent" if server.children() else "server", server.descriptors(), open_before), CLOSE)
+    must(census(server) <= before, "after %d clients there were %s and %s, before them %s and %s" % (
         VISITS, *census_in_words(census(server)), *census_in_words(before)))
-    grown = server.status("VmSize") - size
-    must(grown < STACKS_KB, "after %d clients, none of them there any more, its addresses (VmSize) had grown by %d MiB" % (
-        VISITS, grown >> 10))
-    return "%d clients left no zombie, no descriptor, no thread and no stack behind." % VISITS
+    must(False, "after %d clients, none of them there any more, its addresses (VmSize) had grown by %d MiB" % (
+        VISITS, (server.status("VmSize") - size) >> 10), STACKS)
+
+
+def no_zombies(server):
+    """A server may also reap them when the next client comes, so that the last one stays."""
+    for _ in range(3):
+        if until(lambda: len(server.zombies()) < 2, SOON_SECONDS / 2):
+            return True
+        visit(server)
+    return False
+
+
+def frees(server):
+    """What a client needs in memory is given back, and first of all what can be counted after a few."""
+    leaves_nothing(server)
+    for _ in range(ROUNDS):
+        before, served = server.memory(), visits(server, MANY_VISITS)
+        must(served == MANY_VISITS, "of %d clients, one after the other, %d got a page" % (MANY_VISITS, served))
+        if until(lambda: server.memory() < before + LEAK_BYTES, SOON_SECONDS / 2):
+            return "%d clients left no memory behind." % MANY_VISITS
+    must(False, "each time that %d clients had come and gone, the server had some %d KiB of memory more" % (
+        MANY_VISITS, (server.memory() - before) >> 10))
 
 
 # ---- one chapter ----------------------------------------------------------------------------
@@ -80,17 +141,39 @@ def leaves_nothing(server):
 
 def starts_again(server):
     """On the same port at once. (Whoever closes first, keeps the connection in TIME_WAIT.)"""
-    must(visit(server), "a client got no page")
+    for _ in range(SILENT):  # a kernel that remembers many others does not remember this one
+        serves(server)
+        if until(server.remembers, QUIET_SECONDS):
+            break
     server.begin_again()
     must(visit(server), "after a restart a client got no page")
     return "Ended and started again at once, on the same port."
 
 
 def goes_on(server):
-    """Beside a client that says nothing. (In chapter 1 all others wait.)"""
-    with Client(server):
-        must(visit(server), "a client was connected and silent, and the next one got no page")
-    return "A client was silent, and the next one got its page."
+    """Beside clients that say nothing at first, and then each asks in turn. A pool needs a worker for each of them.
+    If the workers have queues of their own, a visitor may come into that of one that waits: then others come."""
+    settle(server)
+    doors, workers = server.listeners(), max(len(server.children()), server.threads() - 1)
+    number = 1 if doors > 1 else max(1, min(3, workers - 1)) if workers else 3
+    with contextlib.ExitStack() as stack:
+        silent, visitors = stack.enter_context(crowd(server, number)), []
+
+        def served():
+            if not visitors or doors > 1 and len(visitors) < server.queue():
+                visitors.append(stack.enter_context(Client(server)))
+                visitors[-1].say(HALF + REST)
+            return [each for each in visitors if each.is_closed()]
+
+        must(until(served, ANSWER_SECONDS) and is_whole(served()[0].all()),
+             "%s connected and silent, and the next one got no page" % plural(number, "client was", "clients were"))
+        for count, client in enumerate(silent, 1):
+            client.say(HALF + REST)
+            heard = client.all()
+            must(is_whole(heard), "%s silent, the next one got its page, and then the silent ones asked in turn: "
+                 "number %d got %s" % (plural(number, "client was", "clients were"), count, fault(heard)))
+    return "%s silent, and the next one got its page. So did they, when they asked." % plural(
+        number, "client was", "clients were")
 
 
 def closes_both(server):
@@ -106,33 +189,92 @@ def closes_both(server):
     return "A child had its client's socket, and no listening socket."
 
 
+def three_end(server):
+    """At the same moment, for a parent that is stopped: signals of the same number are not counted."""
+    settle(server)
+    with crowd(server, 3) as clients:
+        accepted = until(lambda: len(server.sockets(proc.ESTABLISHED)) >= 3)
+        must(accepted, "three clients were connected, and not all of them were accepted")
+        with server.stopped():
+            for client in clients:
+                client.say(HALF + REST)
+            must(sum(is_whole(client.all()) for client in clients) == 3, "three clients had connected, then the parent was "
+                 "stopped, and not all of them got a page")
+            until(lambda: not server.children())
+    must(no_zombies(server), "three children ended while the parent was stopped, and afterwards there were %s" % plural(
+        len(server.zombies()), "zombie"), DEAD)
+    return "Three children ended while the parent was stopped, and none stayed a zombie."
+
+
+def same_workers(server):
+    settle(server)
+    before = {*server.children()}
+    must(before, "there was no child before a client came")
+    must(visits(server, 4) == 4, "of 4 clients not all got a page")
+    settle(server)
+    gone = before - {*server.children()}
+    must(not gone, "after four visits %d of %s were others" % (len(gone), plural(len(before), "worker")))
+    return "Four clients came, and the workers were the same as before."
+
+
 def worker_killed(server):
+    """One, and then two while the parent is stopped, which hears of it by one signal."""
+    settle(server)
     workers = server.children()
     must(workers, "there was no child before a client came")
-    victim = min(workers)
-    os.kill(victim, signal.SIGKILL)
-    must(until(lambda: len({*server.children()} - {victim}) == len(workers)),
-         "one of %s was killed, and %g s later there were %d" % (
-             plural(len(workers), "worker"), SOON_SECONDS, len(server.children())))
-    must(until(lambda: not server.zombies()), "one worker was killed, and stayed as a zombie")
-    must(visit(server), "a worker was killed, and the next client got no page")
+    for number, noun in (1, "one of %s was"), (2, "first one of %s was killed, then two more were"):
+        victims = sorted(server.children())[:number]
+        with server.stopped():
+            for victim in victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
+            until(lambda: not {*victims} & {*server.children()})
+        must(until(lambda: len({*server.children()}) == len(workers), 3 * SOON_SECONDS),
+             "%s killed, and %g s later there were %d" % (
+                 noun % plural(len(workers), "worker"), waiting.patient(3 * SOON_SECONDS), len(server.children())))
+        must(until(lambda: not server.zombies()), "workers were killed, and stayed as zombies")
+        must(until(lambda: visit(server)), "a worker was killed, and the next client got no page")
     return "One of %d workers was killed, and soon there were %d again." % (len(workers), len(workers))
 
 
 def parent_killed(server):
     settle(server)
-    os.kill(server.pid, signal.SIGKILL)
+    server.kill()
     must(until(lambda: not server.family()), "the parent was killed, and %g s later %s went on without it" % (
-        SOON_SECONDS, plural(len(server.family()), "worker")))
+        waiting.patient(SOON_SECONDS), plural(len(server.family()), "worker")))
     return "The parent was killed, and no worker outlived it."
 
 
-def at_once(server, number=8):
-    """Clients that all come at the same moment."""
+def parent_gone(server):
+    """Before a worker has said that it shall not outlive it: prctl(2) is late (rare.c)."""
+    server.begin_again(preloaded(server, RARE), "RARE=prctl")
+    until(server.family)
+    server.kill()
+    must(until(lambda: not server.family(), 3 * SOON_SECONDS), "the parent was killed just after a fork, and %s went on without it" % plural(
+        len(server.family()), "worker"))
+    return "The parent was killed just after a fork, and no worker outlived it."
+
+
+def chld_ignored(server):
+    """Whoever starts a server may ignore SIGCHLD, and a program inherits that."""
+    server.begin_again("--ignore-signal=CHLD")
+    settle(server)
+    number = len(server.children())
+    must(number, "there was no child before a client came")
+    os.kill(min(server.children()), signal.SIGKILL)
+    must(until(lambda: len(server.children()) == number, 3 * SOON_SECONDS), "the server was started by a program that ignores SIGCHLD. "
+         "One of %s was killed, and %g s later there were %d" % (
+             plural(number, "worker"), waiting.patient(3 * SOON_SECONDS), len(server.children())))
+    return "It was started with SIGCHLD ignored, and replaced a worker all the same."
+
+
+def at_once(server):
+    """Clients that all come at the same moment, as many as its queue has room for."""
+    number = min(AT_ONCE, server.queue())
     with contextlib.ExitStack() as stack:
         with server.frozen():
             clients = stack.enter_context(crowd(server, number, HALF + REST))
-        until(lambda: all(client.is_answered() for client in clients))
+        until(lambda: all(client.is_closed() for client in clients), ANSWER_SECONDS)
         answered = sum(client.is_answered() and is_whole(client.all()) for client in clients)
     must(answered == number, "%d clients came at the same moment, and %d of them got a page" % (number, answered))
     return "%d clients came at the same moment, and each got its page." % number
@@ -140,18 +282,14 @@ def at_once(server, number=8):
 
 def late_threads(server):
     """New threads begin late, as they may on a busy machine (unlucky.c)."""
-    library = os.path.join(server.scratch, "late.so")
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, LATE, "-ldl"], check=True)
-    server.begin_again("LD_PRELOAD=" + library)
-    seen = at_once(server)
-    server.begin_again()
-    return seen[:-1] + ", although its thread began late."
+    server.begin_again(preloaded(server, LATE))
+    return at_once(server)[:-1] + ", although its thread began late."
 
 
 def same_threads(server):
     settle(server)
     before = {*server.thread_states()}
-    must(sum(visit(server) for _ in range(VISITS)) == VISITS, "of %d clients not all got a page" % VISITS)
+    must(visits(server, VISITS) == VISITS, "of %d clients not all got a page" % VISITS)
     new = {*server.thread_states()} - before
     must(not new, "%d clients came, and %s" % (VISITS, plural(len(new), "new thread")))
     return "%d clients came, and not one new thread." % VISITS
@@ -163,44 +301,96 @@ def never_reads(server):
         server.fill(deaf)
         deaf.say(HALF + REST)
         must(until(lambda: visit(server)), "a client asked and did not read, its socket was full, and nobody else was served")
-        before = server.cpu_seconds()
-        time.sleep(SPIN_SECONDS)
-        busy = (server.cpu_seconds() - before) / SPIN_SECONDS
-        must(busy < MOST_BUSY, "while a client did not read, the server used %d %% of a core" % (100 * busy))
-        heard = deaf.all()
-        must(is_whole(heard.lstrip(b"x")), "a client with a full socket read at last, and got %s" % (
-            "%r of its answer" % heard.lstrip(b"x") if heard else "neither the rest of its answer nor an end"))
+        sleeps_in_the_end(server, "a client did not read")
+        heard = deaf.all().lstrip(b"x")
+        must(is_whole(heard), "a client with a full socket read at last, and got %s" % (
+            "of its answer %s" % fault(heard) if heard else "neither the rest of its answer nor an end"))
     return "A client did not read: others were served, the server slept, and at last it got its whole answer."
+
+
+def few_bytes(server):
+    """A socket that is nearly full takes a part of what it is given (rare.c)."""
+    server.begin_again(preloaded(server, RARE), "RARE=send")
+    with Client(server) as client:
+        client.say(HALF + REST)
+        heard = client.all()
+        must(is_whole(heard), "send() took ten bytes at a time, as it may, and a client got %s" % fault(heard or client.so_far()))
+    return "send() took ten bytes at a time, and a client got its whole answer."
+
+
+def not_yet(server):
+    """poll() may say that there is something, and recv() that there is nothing after all (rare.c)."""
+    server.begin_again(preloaded(server, RARE), "RARE=recv")
+    must(visit(server), "recv() said EAGAIN once, as it may although poll() has told of a client, and that client got no page")
+    return "recv() said EAGAIN once, which means \"not yet\", and the client got its page."
+
+
+def gone_between(server):
+    """A client leaves after poll() has told of it, and before it is accepted (rare.c)."""
+    server.begin_again(preloaded(server, RARE), "RARE=accept")
+    with Client(server) as first:
+        until(lambda: server.sockets(proc.ESTABLISHED))
+        visit(server)  # this is the one that leaves
+        first.say(HALF + REST)
+        must(is_whole(first.all()), "a client left between poll() and accept(), and another one asked and got no page")
+    return "A client left between poll() and accept(), and another one got its page."
 
 
 def says_half(server):
     """It stops in the middle of a word. Others are served; and when it says the rest, so is it."""
-    with crowd(server, SILENT, HALF) as clients:
-        must(until(lambda: visit(server)), "%d clients said half a request, and nobody else was served" % SILENT)
+    number = min(SILENT, server.queue())
+    with crowd(server, number, HALF) as clients:
+        must(until(lambda: visit(server)), "%d clients said half a request, and nobody else was served" % number)
+        sleeps_in_the_end(server, "%d clients had said half a request" % number)
         for client in clients:
             client.say(REST)
         answered = sum(is_whole(client.all()) for client in clients)
-    must(answered == SILENT, "%d clients said half a request, and later the rest: %d got a page" % (SILENT, answered))
-    return "%d clients said half a request: others were served, and in the end so were they." % SILENT
+    must(answered == number, "%d clients said half a request, and later the rest: %d got a page" % (number, answered))
+    return "%d clients said half a request: others were served, and in the end so were they." % number
 
 
-def left_idle(server):
-    """Silent clients cost a loop no time."""
-    with crowd(server, SILENT) as clients:
-        before = server.cpu_seconds()
-        time.sleep(SPIN_SECONDS)
-        busy = (server.cpu_seconds() - before) / SPIN_SECONDS
-        heard = sum(client.is_answered() for client in clients)
-    must(not heard, "of %d clients that had said nothing, %d were answered, or sent away" % (SILENT, heard))
-    must(busy < MOST_BUSY, "%d clients were connected and silent, and the server used %d %% of a core" % (
-        SILENT, 100 * busy))
-    return "%d clients were silent, and the server slept." % SILENT
+def out_of_descriptors(server):
+    """More clients than it may open descriptors for: the others wait in the queue, and the server sleeps."""
+    settle(server)
+    server.allow(3)
+    with crowd(server, 3 + min(3, server.queue())):
+        sleeps_in_the_end(server, "no descriptor was left for the next client")
+    must(until(lambda: visit(server)), "no descriptor was left for the next client, all of them left, and a visitor got no page")
+    return "Clients came until no descriptor was left: the server slept, and went on when they had gone."
+
+
+def many(server):
+    """More than an array may have places for."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.ExitStack() as stack:
+        for each in (os.getpid(), server.pid):
+            resource.prlimit(each, resource.RLIMIT_NOFILE, (most, most))
+        number = min(MANY, most - SPARE_DESCRIPTORS)
+        count, before, few = 0, server.descriptors(), min(SILENT, server.queue())
+        while count < number and until(lambda: server.descriptors() >= before + count, SOON_SECONDS / 2):
+            stack.enter_context(crowd(server, few))
+            count += few
+        sleeps_in_the_end(server, "%d clients were connected" % count)
+    must(until(lambda: visit(server)), "%d clients were connected, all of them left, and a visitor got no page" % count)
+    return "%d clients were silent, more than some arrays have places for." % count
+
+
+def preloaded(server, source):
+    """What `env` has to be told."""
+    library = os.path.join(server.scratch, os.path.basename(source)[:-1] + "so")
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return "LD_PRELOAD=" + library
 
 
 def settle(server):
-    """Until it makes no more threads or processes: it may have begun a moment ago."""
+    """Until it makes no more threads or processes, and sleeps: it may have begun a moment ago."""
+    def rests():
+        before = census(server)
+        return server.busy(QUIET_SECONDS)[1] < MOST_BUSY and census(server) == before
+
+    until(rests, 3 * SOON_SECONDS)
     must(visit(server), "a client got no page")
-    until(lambda: census(server) == (time.sleep(QUIET_SECONDS), census(server))[1])
+    until(rests, 3 * SOON_SECONDS)
 
 
 def census(server):
@@ -215,6 +405,14 @@ def plural(number, noun, nouns=None):
     return "%d %s" % (number, noun if number == 1 else nouns or noun + "s")
 
 
-_OWN = {1: [starts_again], 2: [closes_both, at_once], 3: [worker_killed, parent_killed], 4: [late_threads],
-      5: [same_threads, at_once], 6: [at_once, left_idle, never_reads], 7: [at_once, left_idle, never_reads, says_half]}
-OF = {number: [serves, *own, *[goes_on] * (number > 1), leave, leaves_nothing] for number, own in _OWN.items()}
+# Where a page says more, if not in the reader's own chapter under "Your server".
+READ = {serves: (1, "The loop"), starts_again: (1, "Start it again"), leave: (1, "Write to nobody"),
+        closes_both: (2, "One becomes two"), three_end: (2, "The dead stay"), worker_killed: (3, "Kill a worker"),
+        parent_killed: (3, "Kill the parent"), parent_gone: (3, "Kill the parent"), late_threads: (4, "Break it"),
+        never_reads: (6, "When a send is partial"), few_bytes: (6, "When a send is partial"), not_yet: (6, "As far as it can"),
+        gone_between: (6, "A round"), many: (6, "A round"), out_of_descriptors: (7, "Do not pause")}
+FIRST = [serves, idle]  # before anybody traces it: what turns in a loop would fill the trace
+LOOP = [at_once, idle, never_reads, says_half, few_bytes, not_yet, gone_between, out_of_descriptors, many, frees]
+_OWN = {1: [starts_again], 2: [closes_both, at_once, three_end], 3: [worker_killed, parent_killed, parent_gone, chld_ignored, same_workers],
+        4: [late_threads, out_of_descriptors, frees], 5: [same_threads, at_once], 6: LOOP, 7: LOOP}
+OF = {number: [serves, *[idle] * (number < 6), *own, *[goes_on] * (number > 1), leave, leaves_nothing] for number, own in _OWN.items()}

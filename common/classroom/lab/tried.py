@@ -1,6 +1,6 @@
 """tried: the reader's server, on a port of its own, as the kernel sees it; and clients of it.
 
-    with Server(program, folder) as server, Client(server) as client:
+    with Server("build/lab/bare {port}", folder) as server, Client(server) as client:
         client.say(HALF)
         server.children()
 """
@@ -9,56 +9,165 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import signal
 import socket
 import sys
+import time
 
 import client
 import proc
 import served
+import servers
+from lib.subjects import peers
 from top import Trouble
-from waiting import Missed, Skipped, until
+from waiting import Missed, Skipped, patient, until
 
 HALF, REST = b"GET / HT", b"TP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-ANSWER_SECONDS, SOON_SECONDS = 3, 2
+ANSWER_SECONDS, SOON_SECONDS, MOMENT_SECONDS = 1.5, 1, 0.05
+START_SECONDS = 5
 PIDFD_GETFD = 438  # the number of this call, on every architecture
+PIECES = 100
 
 
 class Server(served.Server):
-    """Its program takes the port as its argument, and need not print anything."""
+    """It is started by a command line with {port} in it, and need not print anything. The shell is bash(1), because
+    dash(1) would set SIGCHLD to its default for whatever it starts."""
 
-    def __init__(self, program, folder):
-        super().__init__(program, "", os.path.join(folder, "server"), ())
-        port = free_port()
-        self.url = "http://127.0.0.1:%d" % port
+    def __init__(self, line, folder):
+        super().__init__("/bin/sh", "", os.path.join(folder, "server"), ())
+        self._own_port = free_port()
+        self._listens_on = {}  # {port: (host, pid)}
+        self._is_told = False  # to end
         self.scratch = folder
-        self._command = [program, str(port)]
+        self._command = ["bash", "-c", peers.MARK.sub(str(self._own_port), line)]
+
+    @property
+    def port(self):
+        return self._own_port
+
+    @property
+    def pid(self):
+        """Its first process, which the shell may have started, or become."""
+        return self._listens_on[self.port][1] if self.port in self._listens_on else super().pid
+
+    def __enter__(self):
+        self.start(self._command)  # whoever uses it, waits for it
+        return self
 
     def await_banner(self):
-        try:
-            self.await_ready(self.listeners)
-        except Trouble as trouble:
-            raise Missed("listens", "a server", "it was started with the port %d as its argument, and did not listen "
-                         "there: %s" % (self.port, trouble)) from trouble
+        def listens():
+            everybody = proc.everybody()
+            mine = proc.family(self._process.pid, everybody)
+            self._listens_on = {port: (host, peers.below_shells(pid, {
+                stat.pid: stat.parent for stat in everybody if stat.pid in mine}))
+                for port, (host, pid) in peers.listening(mine).items()}
+            return self.port in self._listens_on
 
-    def begin_again(self, *environment):
+        self._listens_on = {}
+        if not until(lambda: listens() or not self.alive(), START_SECONDS) or not listens():
+            others = ", ".join(map(str, sorted(self._listens_on)))
+            raise Missed("listens", "a server", "it was started with the port %d as its argument, and %s" % (
+                self.port, "listens on port %s" % others if others else "did not listen there"))
+        host = self._listens_on[self.port][0]
+        self.url = "http://%s:%d" % ("[%s]" % host if ":" in host else host, self.port)
+
+    def begin_again(self, *under):
+        """What `env` is told first."""
         self.__exit__()
-        self.start(["env", *environment, *self._command])
+        until(lambda: not self.listeners(), SOON_SECONDS)  # a hundred workers do not end at once
+        self._is_told = False
+        self.start(["env", *under, *self._command])
         self.await_banner()
+
+    def kill(self):
+        """Its first process. It has not ended by itself then."""
+        self._is_told = True
+        os.kill(self.pid, signal.SIGKILL)
+
+    def ending(self):
+        """How it has ended by itself, and what it said at last; "" if it lives. Its clients see their
+        connections end a moment before it has."""
+        if self._exits():
+            until(lambda: not self.alive(), SOON_SECONDS)
+        if self._is_told or self.alive():
+            return ""
+        said, status = (self.errors() + self.printed()).strip().splitlines()[-3:], served.status_of(self._process.pid)
+        if status > 128:  # so a shell says that a signal has ended its child
+            status = 128 - status
+        return "the server has ended: %s%s" % (servers.how_it_ended(status), "".join("\n  " + line for line in said))
+
+    # ---- its processes and sockets -------------------------------------------------------
+
+    def descriptors(self, pid=None):
+        with contextlib.suppress(OSError):
+            return super().descriptors(pid)
+        return 0  # it has ended
+
+    def threads(self, pid=None):
+        with contextlib.suppress(OSError):
+            return super().threads(pid)
+        return 0
+
+    def family(self):
+        """Its processes, but for the first, zombies, and the shell."""
+        stats = proc.everybody()
+        first = {self.pid, self._process.pid}
+        return [stat.pid for stat in stats if stat.pid in proc.family(self._process.pid, stats) - first
+                and (stat.state != "Z" or stat.threads > 1) and not peers.is_shell(stat.pid)]
 
     def sockets(self, state, of=None):
         """What /proc/PID/fd calls the sockets on its port in that state, of one client or of all."""
         return {"socket:[%d]" % each.inode for each in proc.connections(self.port)
-                if each.state == state and of in (None, each.client)}
+                if each.state == state and each.inode and of in (None, each.client)}
+
+    def queue(self):
+        """How many clients may wait in its accept queue, the smallest if it has several: listen(2)."""
+        return min((1 + each.unsent for each in proc.connections(self.port) if each.state == proc.LISTEN), default=0)
+
+    def remembers(self):
+        """Does the kernel remember a connection that it has closed first?"""
+        return any(each.state == "TIME-WAIT" for each in proc.connections(self.port))
 
     @contextlib.contextmanager
     def frozen(self):
         """All of its processes."""
-        os.killpg(self.pid, signal.SIGSTOP)
+        os.killpg(self._process.pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            os.killpg(self.pid, signal.SIGCONT)
+            os.killpg(self._process.pid, signal.SIGCONT)
+
+    def stopped(self):
+        """Its first process alone."""
+        return super().frozen()
+
+    def allow(self, more):
+        """It may open so many more descriptors, and no more."""
+        highest = max(proc.descriptors(self.pid))
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (highest + 1 + more, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    def busy(self, seconds):
+        """What part of so many seconds it has run, and what part it would have run if it always had a core."""
+        used, waited, began = *self._work(), time.monotonic()
+        time.sleep(seconds)  # a measurement needs this time; nothing is waited for
+        used, waited = (now - before for now, before in zip(self._work(), (used, waited)))
+        seconds = time.monotonic() - began
+        return used / seconds, (used + waited) / seconds
+
+    def _work(self):
+        """The seconds that all its threads have run, and those in which they were ready and had no core."""
+        stats = proc.everybody(proc.family(self._process.pid))
+        waited = 0
+        for stat in stats:
+            with contextlib.suppress(OSError):
+                waited += sum(proc.schedule("%d/task/%s" % (stat.pid, each))[1] for each in os.listdir("/proc/%d/task" % stat.pid))
+        return proc.cpu_seconds(stats), waited
+
+    def memory(self):
+        """The bytes of its processes that belong to no file."""
+        return sum(proc.kib(proc.read("/proc/%d/smaps_rollup" % proc.witness(pid)), "Anonymous") or 0
+                   for pid in [self.pid, *self.family()])
 
     def fill(self, deaf):
         """Fills the socket of a client that does not read, so that the server's next send() finds no room."""
@@ -84,14 +193,26 @@ class Server(served.Server):
 
 class Client(client.Client, contextlib.closing):
     def __init__(self, server):
-        super().__init__(server.host, server.port, ANSWER_SECONDS)
+        try:
+            super().__init__(server.host, server.port, patient(ANSWER_SECONDS))
+        except Missed as missed:
+            raise Missed("connects", missed.expected, "a client could not connect: %s" % missed.saw) from missed
         self.thing = self  # that is closed
 
     def all(self):
         """All until the connection ends; b"" also if it never does."""
-        with contextlib.suppress(Missed):
-            return self.end_of()
-        return b""
+        return self.end_of() if until(lambda: self.is_closed(MOMENT_SECONDS), ANSWER_SECONDS) else b""
+
+    def is_closed(self, within=0):
+        """Also of a server that never ends what it says: asked again and again, it looks at some of it."""
+        for _ in range(PIECES):
+            if self._over or not self._has_come(within):
+                break
+            self._receive(time.monotonic() + self.seconds, "what poll(2) announced")
+        return self._over
+
+    def so_far(self):
+        return self._came
 
     def leave(self):
         """Ends its own direction, and resets the connection a moment later: who writes then, gets EPIPE."""
@@ -123,19 +244,43 @@ def free_port():
         return holder.getsockname()[1]
 
 
-def is_whole(answer):
-    """Is it an answer with status 200, as long as it says?"""
-    head, _, body = answer.partition(b"\r\n\r\n")
+def fault(answer):
+    """What an answer lacks, in words; "" if it is one with status 200, as long as it says."""
+    head, end, body = answer.partition(b"\r\n\r\n")
     length = re.search(rb"\nContent-Length: *(\d+)", head, re.IGNORECASE)
-    return bool(re.match(rb"HTTP/1.\d 200 ", head)) and (not length or int(length[1]) == len(body))
+    if not answer:
+        return "nothing"
+    if not re.match(rb"HTTP/1.\d 200 ", head) or not end:
+        return "%s which is no head with the status 200 and an empty line at its end" % shown(answer)
+    if length and int(length[1]) != len(body):
+        return "%s and behind it %d bytes: %s" % (shown(head + end), len(body), repr(body[:100])[1:])
+    return ""
+
+
+def shown(head):
+    """Line by line, as C would write them."""
+    return "".join("\n  %s" % repr(line)[1:] for line in head[:2000].splitlines(True)) + "\n "
+
+
+def is_whole(answer):
+    return not fault(answer)
 
 
 def visit(server):
     """Is a page asked for and got, and does the connection end?"""
-    with contextlib.suppress(Missed), Client(server) as visitor:
-        visitor.say(HALF + REST)
-        return is_whole(visitor.all())
-    return False
+    return visits(server, 1) == 1
+
+
+def visits(server, number):
+    """How many of so many clients in a row get a page, until one does not. They leave nothing in the kernel."""
+    for got in range(number):
+        with contextlib.suppress(Missed), Client(server) as visitor:
+            visitor.say(HALF + REST)
+            if is_whole(visitor.all()):
+                visitor.reset()
+                continue
+        return got
+    return number
 
 
 @contextlib.contextmanager

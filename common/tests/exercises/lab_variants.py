@@ -1,0 +1,219 @@
+"""lab_variants: what readers may make of a chapter's bare.c, as edits of it: (old, new). WRONG: and what the lab says
+of it, a pattern. RIGHT passes, and so do PYTHON, whole servers behind one beginning, and NODE.
+"""
+
+ACCEPT, FORKED = "        int client = accept(listener, NULL, NULL);", "        if (child == 0) {"
+IGNORED = '    check(sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), "sigaction");\n'
+RECV, SEND = "recv(client, request, sizeof(request), 0)", "send(client, answer, sizeof(answer) - 1, MSG_NOSIGNAL);"
+BIND = '    check(bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");\n'
+LISTEN, CLOSE, WAIT, PAUSE = 'check(listen(listener, 10), "listen");', "        close(client);\n", "            wait(NULL);", "    pause();"
+FEW, BLOCKING = (LISTEN, 'check(listen(listener, 5), "listen");'), ("SOCK_STREAM | SOCK_NONBLOCK", "SOCK_STREAM")
+ORPHAN = ("    if (getppid() != parent)\n        return 1;", "    if (!parent)\n        return 1;")
+ARGUMENT, PASSED = "    int client = (int)(intptr_t)argument;", "(void *)(intptr_t)client"
+COPIED = (PASSED, "memcpy(malloc(4), &client, 4)")
+LOCK = ("static void *work(", "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\nstatic void *work(")
+REST, FREE = "    return *client->rest != '\\0';", "        free(client);\n    }"
+NOT_YET = "return n < 0 && (errno == EAGAIN || errno == EINTR);"
+TAKEN = "accept4(listener, NULL, NULL, SOCK_NONBLOCK)"
+IPV6 = [("struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(port)};",
+         "struct sockaddr_in6 here = {.sin6_family = AF_INET6, .sin6_port = htons(port)};"), ("socket(AF_INET,", "socket(AF_INET6,")]
+STREAM = [(SEND, "{ FILE *stream = fdopen(dup(client), \"w\"); fwrite(answer, 1, sizeof(answer) - 1, stream); fclose(stream); }"),
+          (LISTEN, LISTEN + "\n    signal(SIGPIPE, SIG_IGN);")]
+
+
+def include(*names):
+    return ("static const char answer[]", "".join("#include <%s.h>\n" % name for name in names) + "static const char answer[]")
+
+
+def main(before):
+    return ("int main(", before + "\nint main(")
+
+
+def reaped(how, flags):
+    """By a handler of SIGCHLD."""
+    return [include("errno", "sys/wait"), main("static void reap(int number) { int error = errno; %s (waitpid(-1, NULL, WNOHANG) > 0)\n"
+                                               "        number = 0;\n    errno = error; }" % how),
+            (IGNORED, "    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = reap, .sa_flags = %s}, NULL);\n" % flags)]
+
+
+WRONG = {
+    "no htons()": (1, [("htons(port)", "port")], r"listens on port \d+|already in use"),
+    "closed before it is answered": (1, [("            send(client", "            close(client), send(client")], "ended without one"),
+    "not closed": (1, [(CLOSE, "")], "connection had not ended"),
+    "SIGPIPE": (1, [("MSG_NOSIGNAL", "0")], "has ended: signal 13"),
+    "a client's fault ends it": (1, [(SEND, 'check((int)send(client, answer, sizeof(answer) - 1, MSG_NOSIGNAL), "send");')], "status 1.*send: "),
+    "the address is taken": (1, [("setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int))", "0")], "Address already in use"),
+    "the NUL is sent, too": (1, [("sizeof(answer) - 1", "sizeof(answer)")], r"Content-Length: 15.*16 bytes: 'Hello, network\\n\\x00'"),
+    "lines that end in LF": (1, [("\\r\\n", "\\n")], r"'Content-Length: 15\\n'"),
+    "one client, and then the end": (1, [(CLOSE, CLOSE + "        break;\n")], "second client.*status 0"),
+    "accept() that does not wait": (1, [("SOCK_STREAM", "SOCK_STREAM | SOCK_NONBLOCK")], "nobody was connected, .* % of a core"),
+    "it crashes at the third": (1, [(CLOSE, CLOSE + "        static int served;\n        if (++served == 3)\n            abort();\n")], "signal 6"),
+    "nobody reaps": (2, [(IGNORED, "")], "zombies"),
+    "one wait() for each SIGCHLD": (2, reaped("if", "SA_RESTART"), "the parent was stopped, .* 2 zombies"),
+    "a signal ends it": (2, [*reaped("while", "0"), ("        if (client < 0)\n            continue;", '        check(client, "accept");')],
+                         "status 1.*Interrupted"),
+    "the parent keeps the client's descriptor": (2, [("        close(client); /* the child", "        /* the child")], "connection had not ended"),
+    "the child keeps the listening socket": (2, [("            close(listener);", "")], "had the listening socket open"),
+    "a child that goes on": (2, [("            _exit(0);", "            close(client);\n            continue;")], "come and gone, .* % of a core"),
+    "the parent waits for the child": (2, [include("sys/wait"), ("        close(client); /* the child has a copy */",
+                                           CLOSE + "        waitpid(child, NULL, 0);")], "not all of them were accepted"),
+    "workers outlive the parent": (3, [('    check(prctl(PR_SET_PDEATHSIG, SIGTERM), "prctl");', "    (void)SIGTERM;"), ORPHAN], "killed, .* 4 workers went on"),
+    "a worker whose parent died first": (3, [ORPHAN], "just after a fork, .* went on"),
+    "nobody replaces a worker": (3, [(WAIT, "            pause();")], "was killed, and .* there were 3"),
+    "only the first is replaced": (3, [(WAIT, "            workers > WORKERS ? pause() : wait(NULL);")], "two more were killed, and .* there were 2"),
+    "SIGCHLD is left as it was": (3, [(IGNORED.replace("SIG_IGN", "SIG_DFL"), "")], "a program that ignores SIGCHLD"),
+    "a worker for each client": (3, [(CLOSE, CLOSE + "        return 0;\n")], "after four visits"),
+    "a parent that does not sleep": (3, [(WAIT, "            while (waitpid(-1, NULL, WNOHANG) == 0)\n                ;")], "% of a core"),
+    "chapter 2's": (3, 2, "no child before"),
+    "the address of the variable": (4, [(ARGUMENT, "    int client = *(int *)argument;"), (PASSED, "&client")], "came at the same moment, and"),
+    "static int client, 4": (4, [(ARGUMENT, "    static int client;\n    client = (int)(intptr_t)argument;")], "silent ones asked in turn"),
+    "threads that nobody joins": (4, [("pthread_detach(thread);", ";")], "VmSize"),
+    "an argument that nobody frees": (4, [include("string"), (ARGUMENT, "    int client = *(int *)argument;"), COPIED], "memory"),
+    "joined in the loop": (4, [("pthread_detach(thread);", "pthread_join(thread, NULL);")], "silent, and the next one got no page"),
+    "a thread that ends them all": (4, [("    close(client);\n    return NULL;", "    close(client);\n    exit(0);")], "status 0"),
+    "static int client, 5": (5, [(ACCEPT, "        static int client;\n        client = accept(listener, NULL, NULL);")], "in turn|same moment"),
+    "main() returns": (5, [(PAUSE, "    return 0;")], "status 0"),
+    "main() turns": (5, [(PAUSE, "    for (;;)\n        ;")], "% of a core"),
+    "a thread for one client only": (5, [(CLOSE, CLOSE + "        break;\n")], "not all got a page"),
+    "a lock for the whole visit": (5, [LOCK, (ACCEPT, "        pthread_mutex_lock(&lock);\n" + ACCEPT), (CLOSE, CLOSE + "        pthread_mutex_unlock(&lock);\n")],
+                                   "silent, and the next one got no page"),
+    "chapter 4's": (5, 4, "new thread"),
+    "fds[] moves alone": (6, [("                clients[i] = clients[count];\n", "")], "half a request, and later|asked in turn"),
+    "the answer begins again": (6, [("    client->rest += n;\n" + REST, "    return n < (ssize_t)strlen(client->rest);")], "ten bytes"),
+    "it waits for the rest of a request": (6, [("recv(client->fd, request, sizeof(request), 0);", "0;\n    for (char *end = request; !client->rest && "
+        "(end == request || end[-1] != '\\n'); end += n > 0 ? n : 0)\n        if (!(n = recv(client->fd, end, 9, 0)))\n            return false;")], "half a request"),
+    "the array has no end": (6, [(" || count > CLIENTS", "")], r"1\d\d\d clients|signal 11"),
+    "one struct for all": (7, [("malloc(sizeof(*client))", "&one"), (FREE, "    }"), main("static struct client one;")], "same moment|% of a core"),
+    "EPOLLET, and one client an event": (7, [("{.fd = listener}, EPOLLIN)", "{.fd = listener}, EPOLLIN | EPOLLET)")], "same moment"),
+    "freed, and then closed": (7, [(FREE, "    }"), ("        if (client && client->fd >= 0)\n", "        free(client);\n        if (client && client->fd >= 0)\n")],
+                               "had not ended|descriptors"),
+    "closed, and not freed": (7, [(FREE, "    }")], "memory"),
+    "off the list, and not closed": (7, [("close(client->fd);", "epoll_ctl(epoll, EPOLL_CTL_DEL, client->fd, NULL);")], "had not ended"),
+    "a copy of the descriptor is left": (7, [("close(client->fd);", "dup(client->fd), close(client->fd);")], "had not ended"),
+    "chapter 6's": (7, 6, "chapter 7's"),
+}
+for loop, e, client, first, moment in (
+        (6, "", "clients[i].rest", ".fd = client, .events = ", ("(fds[0].revents && client < 0) || count", "count")),
+        (7, "E", "client->rest", "ADD, client, ", ("poll(NULL, 0, 100);", ";"))):
+    asked, both = "%s ? %sPOLLOUT : %sPOLLIN" % (client, e, e), "%sPOLLIN | %sPOLLOUT" % (e, e)
+    WRONG.update({"%s, %d" % (name, loop): (loop, *case) for name, case in {
+        "no room is asked for": ([(asked, e + "POLLIN")], "got neither"),
+        "room is asked for on behalf of all": ([(asked, both), (first + e + "POLLIN", first + both)], "% of a core"),
+        "send() that blocks": ([(TAKEN, "accept4(listener, NULL, NULL, 0)")], "did not read, its socket was full, and nobody else was served"),
+        "a full socket is an end": ([(NOT_YET, "return false;")], "of its answer nor an end"),
+        "EAGAIN is an end": ([("return n < 0 && (", "return n < 0 && client->rest && (")], "EAGAIN once"),
+        "an end is \"not yet\"": ([(NOT_YET, "return true;")], "% of a core"),
+        "a short send() is taken for a whole one": ([(REST, "    return false;")], "ten bytes"),
+        "out of descriptors, and awake": ([moment], "no descriptor .*% of a core"),
+        "accept() that blocks": ([BLOCKING], "left between"),
+    }.items()})
+
+RIGHT = {
+    "SIGPIPE is ignored": (1, [("MSG_NOSIGNAL", "0"), include("signal"), STREAM[1]]),
+    "no length": (1, [("Content-Length: 15\\r\\n", "")]),
+    "listen(, 5), 1": (1, [FEW]),
+    "listen(, 1)": (1, [(LISTEN, 'check(listen(listener, 1), "listen");')]),
+    "IPv6 alone": (1, [*IPV6, ("here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);", "here.sin6_addr = in6addr_loopback;")]),
+    "IPv6 and IPv4": (2, [*IPV6, ("here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);", "here.sin6_addr = in6addr_any;")]),
+    "listen(, 5), 2": (2, [FEW]),
+    "a handler, and accept() is restarted": (2, reaped("while", "SA_RESTART")),
+    "a handler, and accept() is not restarted": (2, reaped("while", "0")),
+    "forked twice, and nobody's child": (2, [include("sys/wait"), (IGNORED, ""), (FORKED, "        if (child == 0 && fork() > 0)\n            _exit(0);\n" + FORKED),
+                                             ("        if (child < 0)", "        waitpid(child, NULL, 0);\n        if (child < 0)")]),
+    "reaped at the next accept()": (2, [include("sys/wait"), (IGNORED, ""), (ACCEPT, "        while (waitpid(-1, NULL, WNOHANG) > 0)\n            ;\n" + ACCEPT)]),
+    "a thread that reaps": (2, [include("pthread", "sys/wait"), main("static void *reap(void *none) { for (;;) if (wait(none) < 0) usleep(20000); }"),
+                                (IGNORED, "    pthread_create(&(pthread_t){0}, NULL, reap, NULL);\n")]),
+    "50 workers": (3, [("WORKERS = 4", "WORKERS = 50")]),
+    "100 workers": (3, [("WORKERS = 4", "WORKERS = 100")]),
+    "2 workers, listen(, 5)": (3, [("WORKERS = 4", "WORKERS = 2"), FEW]),
+    "patience before a new worker": (3, [("wait(NULL);", "wait(NULL), sleep(1);")]),
+    "SO_REUSEPORT": (3, [(BIND, ""), ("    " + LISTEN + "\n", ""), (
+        "before that call */\n", "before */\n    listener = socket(AF_INET, SOCK_STREAM, 0);\n"
+        "    setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &(int){1}, sizeof(int));\n" + BIND + "    " + LISTEN + "\n")]),
+    "a stream for each answer, 3": (3, [include("stdio"), *STREAM]),
+    "a stream for each answer, listen(, 5), 4": (4, [include("signal", "stdio"), *STREAM, FEW]),
+    "an argument that the thread frees": (4, [include("string"), (ARGUMENT, "    int client = *(int *)argument;\n    free(argument);"), COPIED]),
+    "main() has ended": (4, [("    for (;;) {\n        int", "    pthread_create(&thread, NULL, take, (void *)(intptr_t)listener);\n    pthread_exit(NULL);\n}\n\n"
+                              "static void *take(void *argument)\n{\n    pthread_t thread;\n    int listener = (int)(intptr_t)argument;\n    for (;;) {\n        int"),
+                             main("static void *take(void *argument);")]),
+    "50 threads, and memory for each client": (5, [("THREADS = 4", "THREADS = 50"), (CLOSE, "        free(memset(malloc(5000), 1, 5000));\n" + CLOSE), include("string")]),
+    "main() ends": (5, [(PAUSE, "    pthread_exit(NULL);")]),
+    "main() works, too": (5, [(PAUSE, "    work(&listener);")]),
+    "a lock round accept()": (5, [LOCK, (ACCEPT, "        pthread_mutex_lock(&lock);\n" + ACCEPT + "\n        pthread_mutex_unlock(&lock);")]),
+    "it looks up ten times a second, listen(, 5)": (6, [("fds[0].events ? -1 : 100", "100"), FEW]),
+    "ppoll()": (6, [("poll(fds, count, fds[0].events ? -1 : 100)", "ppoll(fds, count, &(struct timespec){.tv_nsec = 100000000}, NULL)")]),
+    "edge-triggered clients": (7, [("ADD, client, EPOLLIN", "ADD, client, EPOLLIN | EPOLLET"), ("client->rest ? EPOLLOUT : EPOLLIN", "(client->rest ? EPOLLOUT : EPOLLIN) | EPOLLET")]),
+    "one-shot clients": (7, [("ADD, client, EPOLLIN", "ADD, client, EPOLLIN | EPOLLONESHOT"),
+                             ("client->rest ? EPOLLOUT : EPOLLIN", "(client->rest ? EPOLLOUT : EPOLLIN) | EPOLLONESHOT")]),
+    "64 events, listen(, 5)": (7, [("for (struct epoll_event event;;) {", "struct epoll_event events[64];\n    for (int n = 0, at = 0;;) {"), FEW,
+                                   ("if (epoll_wait(epoll, &event, 1, -1) < 1)", "if (at >= n && (at = 0, n = epoll_wait(epoll, events, 64, -1)) < 1)"),
+                                   ("client = event.data.ptr", "client = events[at++].data.ptr")]),
+}
+
+BEGINNING = r"""
+import asyncio, contextlib, os, queue, selectors, signal, socket, sys, threading, time
+ANSWER, port = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nhi\n", int(sys.argv[1])
+def serve(client):
+    with client, contextlib.suppress(OSError):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.recv(4096) or exit()
+        client.sendall(ANSWER)
+def exit():
+    raise OSError
+def forever():
+    while True:
+        serve(listener.accept()[0])
+async def visit(reader, writer):
+    with contextlib.suppress(OSError):
+        writer.write(await reader.read(4096) and ANSWER)
+        writer.close()
+        await writer.wait_closed()
+def loop(selector):
+    loop = asyncio.SelectorEventLoop(selector)
+    loop.run_until_complete(asyncio.start_server(visit, "127.0.0.1", port, backlog=10))
+    loop.run_forever()
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+if CHAPTER < 6:
+    listener = socket.create_server(("127.0.0.1", port), backlog=10)
+"""
+PYTHON = {
+    "one after another": (1, "forever()"),
+    "descriptors passed over a socket": (3, """
+here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+def work():
+    if os.fork() == 0:
+        here.close()
+        listener.close()
+        while fds := socket.recv_fds(there, 1, 1)[1]:
+            serve(socket.socket(fileno=fds[0]))
+        os._exit(0)
+def reap(*_):
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            work()
+for _ in range(4):
+    work()
+signal.signal(signal.SIGCHLD, reap)
+while True:
+    with listener.accept()[0] as client:
+        socket.send_fds(here, [b"x"], [client.fileno()])"""),
+    "a thread for each": (4, """
+while True:
+    try:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+    except OSError:
+        time.sleep(0.1)"""),
+    "a queue of their own": (5, """
+jobs = queue.Queue()
+def work():
+    while True:
+        serve(jobs.get())
+for _ in range(4):
+    threading.Thread(target=work).start()
+while True:
+    jobs.put(listener.accept()[0])"""),
+    "a loop in poll()": (6, "loop(selectors.PollSelector())"),
+    "a loop in epoll": (7, "loop(selectors.EpollSelector())"),
+}
+NODE = (7, 'require("http").createServer((_, answer) => answer.end("hi\\n")).listen(+process.argv[2], "127.0.0.1");')
