@@ -8,17 +8,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import place
 import edits
 import markdown
 
-sys.path.insert(0, os.path.join(place.TOP, "common", "classroom", "lab"))
-import traps
-import waiting
-from tried import Server, crowd, visit
+sys.path[:0] = [os.path.join(place.TOP, "common", "classroom", "lab"), os.path.join(place.TOP, "loadtest")]
+from tried import HALF, REST, Server, crowd, visit
 
 FILES = sorted(glob.glob(os.path.join(place.TOP, "0*_*", "bare.c")))
 MOST_LINES = 5 * [60] + 2 * [80]
@@ -58,7 +55,6 @@ class Pages(unittest.TestCase):
 class Weather(unittest.TestCase):
     """Each is started by a program that makes something scarce, or lets a call fail."""
     FEW, MANY = 16, 20  # descriptors, and clients that come
-    BUSY_SECONDS, MOST_BUSY = 1, 0.2
 
     @classmethod
     def setUpClass(cls):
@@ -69,7 +65,7 @@ class Weather(unittest.TestCase):
 
     @contextlib.contextmanager
     def started(self, number, *by):
-        with Server(self.programs[number - 1], self.folder) as server:
+        with Server(self.programs[number - 1] + " {port}", self.folder) as server:
             server.begin_again(*by)
             yield server
 
@@ -92,7 +88,7 @@ class Weather(unittest.TestCase):
     def test_without_descriptors_poll_serves_the_clients_that_it_has(self):
         with self.started(6, "prlimit", "--nofile=%d" % self.FEW) as server, crowd(server, 2) as known, crowd(server, self.MANY):
             for client in known:
-                client.say(traps.HALF + traps.REST)
+                client.say(HALF + REST)
             self.assertTrue(all(client.all() for client in known))
 
     def test_a_call_that_would_have_to_wait_is_not_the_end(self):
@@ -108,10 +104,6 @@ class Weather(unittest.TestCase):
                 self.assertTrue(visit(server))
                 self.assertIn("(INJECTED)", log())
                 self.assertNotRegex(log(), r"close\(-1|CTL_ADD, -1|EBADF")
-
-    def test_workers_are_replaced_though_it_was_told_to_ignore_their_end(self):
-        with self.started(3, "--ignore-signal=CHLD") as server:
-            self.assertRegex(traps.worker_killed(server), "One of 4 workers was killed")
 
 
 if __name__ == "__main__":
