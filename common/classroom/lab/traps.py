@@ -62,6 +62,7 @@ def sleeps_in_the_end(server, when):
         return used < LEAST_BUSY or wanted < MOST_BUSY
 
     must(until(sleeps), "%s, and the server used %d %% of a core" % (when, 100 * wanted))
+    must(server.alive(), "%s, and the server ended" % when)
 
 
 def idle(server):
