@@ -17,7 +17,7 @@ NOT_YET = "return n < 0 && (errno == EAGAIN || errno == EINTR);"
 TAKEN = "accept4(listener, NULL, NULL, SOCK_NONBLOCK)"
 IPV6 = [("struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(port)};",
          "struct sockaddr_in6 here = {.sin6_family = AF_INET6, .sin6_port = htons(port)};"), ("socket(AF_INET,", "socket(AF_INET6,")]
-STREAM = [(SEND, "{ FILE *stream = fdopen(dup(client), \"w\"); fwrite(answer, 1, sizeof(answer) - 1, stream); fclose(stream); }"),
+STREAM = [(SEND, "{ FILE *stream = fdopen(dup(client), \"w\"); if (stream) fputs(answer, stream), fclose(stream); }"),
           (LISTEN, LISTEN + "\n    signal(SIGPIPE, SIG_IGN);")]
 
 
