@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import place
+import waiting
 import edits
 import markdown
 
