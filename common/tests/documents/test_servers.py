@@ -57,3 +57,12 @@ class Servers(unittest.TestCase):
         kinds = itertools.accumulate((KINDS.get(kind) for kind, _, _ in words), lambda before, kind: kind or before)
         self.assertEqual({name: (row["kind"], row["sleeps in"]) for name, row in top.ROWS.items()},
                          {name: (kind, call) for kind, (_, name, call) in zip(kinds, words) if name})
+
+    def test_no_case_names_all_of_a_kind_one_by_one(self):
+        """A new one would be left out. AGAINST_LOOPS(case) takes it in."""
+        for path in OURS.files:
+            if re.match(r"common/tests/\w+/\w+\.c$", path):
+                against = re.findall(r"(?m)^AGAINST\((\w+), (\w+)\)$", OURS.text(path))
+                for case in {case for _, case in against}:
+                    for kind in "maker", "pool", "loop":
+                        self.assertFalse({(name, case) for name in top.of_kind(kind)} <= {*against}, (path, case, kind))

@@ -268,8 +268,7 @@ static void a_file_does_not_wait_for_pages_that_come_together(void)
     for (int i = 0; i < PAGES; i++)
         check(hear(pages[i])->status == 200, "page %d: %d", i, pages[i]->answer.status);
 }
-AGAINST(poll, a_file_does_not_wait_for_pages_that_come_together)
-AGAINST(epoll, a_file_does_not_wait_for_pages_that_come_together)
+AGAINST_LOOPS(a_file_does_not_wait_for_pages_that_come_together)
 
 /* ---- a connection that Redis has closed ---------------------------------------------------- */
 

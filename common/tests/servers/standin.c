@@ -119,8 +119,7 @@ static void only_a_post_that_was_refused_is_called_not_stored(void)
     check(hear(second)->status == 503 && body_has(&second->answer, "look before you post"),
           "%d: %s", second->answer.status, second->answer.body);
 }
-AGAINST(poll, only_a_post_that_was_refused_is_called_not_stored)
-AGAINST(epoll, only_a_post_that_was_refused_is_called_not_stored)
+AGAINST_LOOPS(only_a_post_that_was_refused_is_called_not_stored)
 
 EVERY_SERVER(a_connection_closed_instead_of_a_reply_means_503_at_every_call)
 {

@@ -188,8 +188,7 @@ static void a_request_that_is_answered_leaves_room_for_others(void)
     check(get("/guestbook")->status == 200, "no page");
 }
 AGAINST(threading, a_request_that_is_answered_leaves_room_for_others)
-AGAINST(poll, a_request_that_is_answered_leaves_room_for_others)
-AGAINST(epoll, a_request_that_is_answered_leaves_room_for_others)
+AGAINST_LOOPS(a_request_that_is_answered_leaves_room_for_others)
 
 /* ---- crowds, in a control group ---------------------------------------------------------------
  */
