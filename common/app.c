@@ -4,6 +4,7 @@
 #include "process.h"
 #include "status.h"
 #include "template.h"
+#include "uri.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -152,7 +153,7 @@ struct authority {
 static struct authority host_of(const struct http_request *request)
 {
     struct authority here = {0};
-    http_split_authority(request->host, &here.host, &here.port);
+    uri_split_authority(request->host, &here.host, &here.port);
     return here;
 }
 
@@ -160,7 +161,7 @@ static struct authority host_of(const struct http_request *request)
 static bool read_origin(struct span origin, struct authority *page)
 {
     return span_take_prefix(&origin, "http://") &&
-           http_split_authority(origin, &page->host, &page->port);
+           uri_split_authority(origin, &page->host, &page->port);
 }
 
 static bool is_same(struct span a, struct span b)
@@ -188,7 +189,7 @@ enum origin_host {
     ORIGIN_ADDRESS,
     ORIGIN_LOOPBACK, /* localhost, 127.0.0.0/8 or ::1: always this machine */
 };
-static enum origin_host kind_of(struct span host) /* of http_split_authority() */
+static enum origin_host kind_of(struct span host) /* of uri_split_authority() */
 {
     char text[INET6_ADDRSTRLEN];
     struct in_addr ipv4;
@@ -352,12 +353,12 @@ static enum effect respond_folder(struct app *app, const struct http_request *re
 {
     struct buffer *address = &app->buffer;
     if (buffer_reserve(address, 3 * strlen(path) + 1))
-        address->len = http_encode(span_of(path), false, address->bytes);
+        address->len = uri_encode(span_of(path), false, address->bytes);
     buffer_append(address, "/", 1);
     if (request->query.at) {
         buffer_append(address, "?", 1);
         if (buffer_reserve(address, 3 * request->query.len + 1))
-            address->len += http_encode(request->query, true, address->bytes + address->len);
+            address->len += uri_encode(request->query, true, address->bytes + address->len);
     }
     return respond_location(app, 301);
 }
@@ -455,7 +456,7 @@ enum effect app_request(struct app *app, const struct http_request *request)
     if (request->method == HTTP_UNKNOWN)
         return respond_error(app, 501, NULL);
     if (!span_is(request->path, "*")) {
-        if (!http_decode_path(request->path, path))
+        if (!uri_decode_path(request->path, path))
             return respond_error(app, 400, NULL);
         const struct route *route = find_route(path, request->method, &allowed);
         if (route && request->method == HTTP_POST && is_cross_site(request))

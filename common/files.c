@@ -65,7 +65,7 @@ static const char *type_of(const char *path)
 enum { READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_LARGEFILE };
 
 /* For kernels before 5.6, and for sandboxes that forbid openat2(2): opens one name after the other
- * with openat(2). None of them may be a link. Paths come without ".." (http_decode_path()). */
+ * with openat(2). None of them may be a link. Paths come without ".." (uri_decode_path()). */
 static int walk_beneath(char *path)
 {
     int folder = dup(root);

@@ -1,6 +1,7 @@
 #include "guestbook.h"
 
 #include "text.h"
+#include "uri.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -155,8 +156,8 @@ static const char *read_form(struct guestbook *g, struct span body)
         struct span value = span_take_until(&body, '&');
         struct span key = span_take_until(&value, '='), *field = NULL;
         /* Decoded in place: the buffer is the connection's, and this request its only reader. */
-        long key_len = http_decode_form((char *)key.at, key.len);
-        long len = http_decode_form((char *)value.at, value.len);
+        long key_len = uri_decode_form((char *)key.at, key.len);
+        long len = uri_decode_form((char *)value.at, value.len);
         key.len = key_len < 0 ? 0 : (size_t)key_len;
         if (span_is(key, "guest-name"))
             field = &g->name;

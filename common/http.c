@@ -1,154 +1,24 @@
 #include "http.h"
 
-#include <arpa/inet.h>
+#include "uri.h"
+
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- which bytes may appear where ---------------------------------------------------------- */
 
-/* What a byte may be part of. */
-enum {
-    TOKEN = 1, /* RFC 9110, 5.6.2 */
-    VALUE = 2, /* of a field: no control character but the tab (RFC 9110, 5.5) */
-    NAME = 4,  /* of a host name (RFC 3986, 3.2.2: unreserved, sub-delims, "%") */
-    SENT = 8, /* of a path or a query (3.3 and 3.4), with what browsers do not escape (URL Standard,
-                 1.3) */
-};
+/* Of a token (RFC 9110, 5.6.2), and of a field's value: no control character but the tab (5.5). */
+static bool in_token[256], in_value[256];
 
-static unsigned char classes[256];
-
-/* Runs before main(), so that every thread and child finds the table ready. This is easier to read
- * than a table of 256 numbers. */
-__attribute__((constructor)) static void fill_classes(void)
+/* Runs before main(), so that every thread and child finds the tables ready. This is easier to read
+ * than tables of 256 words. */
+__attribute__((constructor)) static void fill_tables(void)
 {
     for (int c = 0; c < 256; c++) {
         bool in_text = c > 0 && c < 128;
-        bool alnum = in_text && isalnum(c);
-        if (alnum || (in_text && strchr("!#$%&'*+-.^_`|~", c)))
-            classes[c] |= TOKEN;
-        if (c == '\t' || (c >= ' ' && c != 127))
-            classes[c] |= VALUE;
-        if (alnum || (in_text && strchr("-._~!$&'()*+,;=%", c)))
-            classes[c] |= NAME | SENT;
-        if (in_text && strchr(":@/?[]{|}^`", c)) /* a backslash is taken for a slash by some */
-            classes[c] |= SENT;
+        in_token[c] = in_text && (isalnum(c) || strchr("!#$%&'*+-.^_`|~", c));
+        in_value[c] = c == '\t' || (c >= ' ' && c != 127);
     }
-}
-
-static bool is(char c, int class)
-{
-    return classes[(unsigned char)c] & class;
-}
-
-static bool all_are(struct span span, int class)
-{
-    for (size_t i = 0; i < span.len; i++)
-        if (!is(span.at[i], class))
-            return false;
-    return true;
-}
-
-/* -1: not a hexadecimal digit. */
-static int hex_value(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* The byte that "%XX" stands for; -1 if no such escape begins here. */
-static int escaped_byte(const char *at, size_t len)
-{
-    if (len < 3 || at[0] != '%' || hex_value(at[1]) < 0 || hex_value(at[2]) < 0)
-        return -1;
-    return hex_value(at[1]) * 16 + hex_value(at[2]);
-}
-
-/* ---- escapes (RFC 3986) --------------------------------------------------------------------- */
-
-long http_decode_escapes(char *text, size_t len)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++, n++) {
-        text[n] = text[i];
-        if (text[i] != '%')
-            continue;
-        int byte = escaped_byte(text + i, len - i);
-        if (byte < 0)
-            return -1;
-        text[n] = (char)byte;
-        i += 2;
-    }
-    return (long)n;
-}
-
-long http_decode_form(char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (text[i] == '+')
-            text[i] = ' ';
-    return http_decode_escapes(text, len);
-}
-
-/* Drops "." and empty segments. ".." also drops the segment before it. The result is never longer,
- * so this works in place. */
-static bool resolve_dots(char *path)
-{
-    char *out = path;
-    const char *segment = path;
-    while (*segment) {
-        size_t len = strcspn(++segment, "/"); /* behind its slash */
-        if (len == 2 && memcmp(segment, "..", 2) == 0) {
-            if (out == path)
-                return false; /* above the root */
-            while (*--out != '/')
-                ;
-        } else if (len > 0 && !(len == 1 && segment[0] == '.')) {
-            *out++ = '/';
-            memmove(out, segment, len);
-            out += len;
-            segment += len;
-            continue;
-        }
-        segment += len;
-        if (*segment == '\0')
-            *out++ = '/'; /* "/a/.", "/a/b/.." and "/a/" all name a folder */
-    }
-    *out = '\0';
-    return true;
-}
-
-bool http_decode_path(struct span path, char *decoded)
-{
-    memcpy(decoded, path.at, path.len);
-    long len = http_decode_escapes(decoded, path.len);
-    if (len <= 0 || decoded[0] != '/')
-        return false;
-    for (long i = 0; i < len; i++)
-        if ((unsigned char)decoded[i] < ' ' || decoded[i] == 127)
-            return false;
-    decoded[len] = '\0';
-    return resolve_dots(decoded);
-}
-
-size_t http_encode(struct span text, bool is_query, char *encoded)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    size_t n = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        bool stays = (is((char)c, NAME) && c != '%') || c == ':' || c == '@' || c == '/';
-        if (is_query && (c == '?' || escaped_byte(text.at + i, text.len - i) >= 0))
-            stays = true;
-        encoded[n++] = stays ? (char)c : '%';
-        if (!stays) {
-            encoded[n++] = hex[c >> 4];
-            encoded[n++] = hex[c & 15];
-        }
-    }
-    encoded[n] = '\0';
-    return n;
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
@@ -188,34 +58,6 @@ static int take_line(struct http_parser *p, const char *bytes, size_t len, size_
 
 /* ---- the request line ---------------------------------------------------------------------- */
 
-bool http_split_authority(struct span text, struct span *host, struct span *port)
-{
-    struct span rest = text;
-    bool in_brackets = text.len > 0 && text.at[0] == '[';
-    *host = span_take_until(&rest, in_brackets ? ']' : ':');
-    if (in_brackets) {
-        char address[INET6_ADDRSTRLEN];
-        struct in6_addr unused;
-        snprintf(address, sizeof(address), "%.*s", (int)host->len - 1, host->at + 1);
-        if (rest.at == host->at + host->len || strlen(address) != host->len - 1 ||
-            inet_pton(AF_INET6, address, &unused) != 1)
-            return false; /* no "]", a NUL, or too long to be an address */
-        host->len++;      /* the "]" */
-        if (rest.len > 0 && !span_take_prefix(&rest, ":"))
-            return false;
-    } else {
-        if (host->len == 0 || !all_are(*host, NAME))
-            return false;
-        for (size_t i = 0; i < host->len; i++)
-            if (host->at[i] == '%' && escaped_byte(host->at + i, host->len - i) < 0)
-                return false;
-    }
-    uint64_t number;
-    *port = rest.len > 0 ? rest : SPAN("80");
-    return rest.len == 0 ||
-           (rest.len <= 5 && span_take_number(&rest, &number) && rest.len == 0 && number <= 65535);
-}
-
 static enum http_method method_of(struct span name)
 {
     static const struct {
@@ -251,7 +93,7 @@ static bool split_target(struct span target, enum http_method method, struct spa
             len++;
         *host = (struct span){target.at, len};
         target = span_skip(target, len);
-        if (!http_split_authority(*host, &name, &port))
+        if (!uri_split_authority(*host, &name, &port))
             return false;
     }
     *path = span_take_until(&target, '?');
@@ -259,7 +101,7 @@ static bool split_target(struct span target, enum http_method method, struct spa
         *query = target;
     if (path->len == 0)
         *path = SPAN("/");
-    return all_are(*path, SENT) && all_are(*query, SENT);
+    return uri_has_valid_bytes(*path) && uri_has_valid_bytes(*query);
 }
 
 /* Every step of the parser returns 1 if it is done, 0 if it needs more bytes, and < 0 to refuse. */
@@ -268,7 +110,7 @@ static bool split_target(struct span target, enum http_method method, struct spa
 static int read_request_line(struct http_parser *p, const char *bytes, size_t len)
 {
     struct span rest, host, path, query;
-    if (len > p->at && bytes[p->at] != '\r' && !is(bytes[p->at], TOKEN)) {
+    if (len > p->at && bytes[p->at] != '\r' && !in_token[(unsigned char)bytes[p->at]]) {
         p->line = p->at; /* this byte is all that the log shows */
         p->line_len = 1;
         return -400; /* no method begins like that: a client of TLS would wait for our answer */
@@ -285,7 +127,7 @@ static int read_request_line(struct http_parser *p, const char *bytes, size_t le
 
     struct span method = span_take_until(&rest, ' ');
     struct span target = span_take_until(&rest, ' ');
-    if (method.len == 0 || !all_are(method, TOKEN) || target.len == 0)
+    if (method.len == 0 || !span_is_of(method, in_token) || target.len == 0)
         return -400;
     if (rest.len != 8 || memcmp(rest.at, "HTTP/", 5) != 0 || !isdigit((unsigned char)rest.at[5]) ||
         rest.at[6] != '.' || !isdigit((unsigned char)rest.at[7]))
@@ -307,7 +149,7 @@ static int transfer_encoding(struct http_parser *p, struct span value)
         struct span parameters = span_trim(span_take_until(&value, ','));
         struct span coding = span_trim(span_take_until(&parameters, ';'));
         bool chunked = span_is_nocase(coding, "chunked");
-        if (coding.len == 0 || !all_are(coding, TOKEN) || p->chunked ||
+        if (coding.len == 0 || !span_is_of(coding, in_token) || p->chunked ||
             (chunked && parameters.at[-1] == ';'))
             return 400;
         p->chunked = chunked;
@@ -322,7 +164,8 @@ static int field_line(struct http_parser *p, const char *bytes, struct span line
 {
     struct span value = line, host, port;
     struct span name = span_take_until(&value, ':');
-    if (name.len == 0 || name.len == line.len || !all_are(name, TOKEN) || !all_are(value, VALUE))
+    if (name.len == 0 || name.len == line.len || !span_is_of(name, in_token) ||
+        !span_is_of(value, in_value))
         return 400;
     if (p->step == TRAILERS)
         return 0; /* checked, and dropped: nothing behind a body may change how it was read */
@@ -330,7 +173,7 @@ static int field_line(struct http_parser *p, const char *bytes, struct span line
     if (span_is_nocase(name, "Host")) {
         p->host = (size_t)(value.at - bytes);
         p->host_len = value.len;
-        return ++p->hosts == 1 && http_split_authority(value, &host, &port) ? 0 : 400;
+        return ++p->hosts == 1 && uri_split_authority(value, &host, &port) ? 0 : 400;
     }
     if (span_is_nocase(name, "Content-Length")) {
         if (p->has_length || !span_take_number(&value, &p->content_length) || value.len > 0)
@@ -401,7 +244,7 @@ static bool take_word(struct span *rest, bool may_be_quoted)
 {
     bool quoted = may_be_quoted && rest->len > 0 && rest->at[0] == '"';
     size_t n = quoted;
-    while (n < rest->len && (quoted ? rest->at[n] != '"' : is(rest->at[n], TOKEN)))
+    while (n < rest->len && (quoted ? rest->at[n] != '"' : in_token[(unsigned char)rest->at[n]]))
         n += quoted && rest->at[n] == '\\' ? 2 : 1;
     n += quoted;
     if (n == 0 || n > rest->len)
@@ -414,7 +257,7 @@ static bool take_word(struct span *rest, bool may_be_quoted)
  * ignored (RFC 9112, 7.1.1). But what is none could hide a request from another program. */
 static bool is_extensions(struct span rest)
 {
-    if (!all_are(rest, VALUE) || (rest.len > 0 && strchr(" \t", rest.at[rest.len - 1])))
+    if (!span_is_of(rest, in_value) || (rest.len > 0 && strchr(" \t", rest.at[rest.len - 1])))
         return false;
     for (rest = span_trim(rest); rest.len > 0;) {
         if (!span_take_prefix(&rest, ";"))
@@ -439,9 +282,9 @@ static int read_chunk_size(struct http_parser *p, const char *bytes, size_t len)
     int got = take_line(p, bytes, len, HTTP_MAX_CHUNK_LINE, 400, &line);
     if (got <= 0)
         return got;
-    for (; digits < line.len && hex_value(line.at[digits]) >= 0; digits++)
+    for (; digits < line.len && text_hex_value(line.at[digits]) >= 0; digits++)
         if (size <= HTTP_MAX_BODY) /* more is too much, and soon an overflow */
-            size = size * 16 + (size_t)hex_value(line.at[digits]);
+            size = size * 16 + (size_t)text_hex_value(line.at[digits]);
     if (digits == 0 || !is_extensions(span_skip(line, digits)))
         return -400;
     if (size > HTTP_MAX_BODY - p->body_len)

@@ -47,6 +47,15 @@ static inline bool span_is_nocase(struct span span, const char *token)
     return span.len == strlen(token) && strncasecmp(span.at, token, span.len) == 0;
 }
 
+/* Are all its bytes in the set? */
+static inline bool span_is_of(struct span span, const bool set[256])
+{
+    for (size_t i = 0; i < span.len; i++)
+        if (!set[(unsigned char)span.at[i]])
+            return false;
+    return true;
+}
+
 /* Without the spaces and tabs around it. */
 struct span span_trim(struct span);
 
@@ -60,6 +69,9 @@ bool span_take_prefix(struct span *rest, const char *prefix);
 /* Takes a decimal number off the front. Returns false if there is none. One that is too large
  * becomes the largest. */
 bool span_take_number(struct span *rest, uint64_t *number);
+
+/* -1: not a hexadecimal digit. */
+int text_hex_value(char);
 
 /* Writes text so that it stays on one line of a log, and gives a terminal no orders. Each `"`, each
  * `\` and each byte that is not printable ASCII becomes \xHH. Writes as much as fits into

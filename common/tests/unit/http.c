@@ -5,6 +5,7 @@
 #include "tests/fed.h"
 #include "tests/wire_cases.h"
 #include "unit.h"
+#include "uri.h"
 
 TestSuite(http, .timeout = 60);
 
@@ -163,7 +164,7 @@ Test(http, encodes_what_a_path_may_not_hold_as_it_is)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct span text = span_of(rows[i].text);
         char *encoded = malloc(3 * text.len + 1); /* exactly: no byte more */
-        expect_number(rows[i].text, http_encode(text, false, encoded), strlen(rows[i].encoded));
+        expect_number(rows[i].text, uri_encode(text, false, encoded), strlen(rows[i].encoded));
         expect_text(rows[i].text, encoded, rows[i].encoded);
         free(encoded);
     }
