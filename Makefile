@@ -34,7 +34,7 @@ all: $(addprefix $(BIN),$(SERVERS))
 
 # What they share: all of them, those that block (chapters 1 to 5), those with a loop (6 and 7).
 CORE     = $(addprefix $(OUT)/common/,text.o uri.o http.o template.o \
-    board.o guestbook.o files.o status.o app.o \
+    board.o guestbook.o files.o origin.o status.o app.o \
     conn.o log.o options.o process.o net.o redis.o)
 BLOCKING = $(CORE) $(OUT)/common/serve.o $(OUT)/common/redis_pool.o
 LOOP     = $(CORE) $(OUT)/common/redis_async.o $(OUT)/common/loop.o

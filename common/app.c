@@ -1,12 +1,11 @@
 #include "app.h"
 
-#include "net.h"
+#include "origin.h"
 #include "process.h"
 #include "status.h"
 #include "template.h"
 #include "uri.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -141,82 +140,6 @@ static const char redis_refused[] =
 static const char redis_refused_post[] =
     "Redis refused what this server asked for, so your entry was not stored. What it says is on "
     "this server's standard error.";
-
-/* ---- who may see what (RFC 6454): against CSRF (forged requests) and DNS rebinding ---------- */
-
-/* A server as a browser names it. */
-struct authority {
-    struct span host, port;
-};
-
-/* Under which name the server was asked. It is empty if HTTP/1.0 came without a Host field. */
-static struct authority host_of(const struct http_request *request)
-{
-    struct authority here = {0};
-    uri_split_authority(request->host, &here.host, &here.port);
-    return here;
-}
-
-/* Takes an Origin field apart (RFC 6454, 7). Returns false for "null" and for another scheme. */
-static bool read_origin(struct span origin, struct authority *page)
-{
-    return span_take_prefix(&origin, "http://") &&
-           uri_split_authority(origin, &page->host, &page->port);
-}
-
-static bool is_same(struct span a, struct span b)
-{
-    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
-}
-
-/* Did a page of another site make its visitor's browser send this form? Browsers say which page a
- * form comes from. Programs such as curl do not, but no page can make them send a form. */
-static bool is_cross_site(const struct http_request *request)
-{
-    struct span origin = http_field(request, "Origin");
-    struct authority page, here = host_of(request);
-    if (span_is(http_field(request, "Sec-Fetch-Site"), "cross-site"))
-        return true;
-    return origin.at && !(read_origin(origin, &page) && is_same(page.host, here.host) &&
-                          is_same(page.port, here.port));
-}
-
-/* Under what was the server asked? The least trusted comes first. The owner of a name decides which
- * address it stands for. That may be 127.0.0.1, too (DNS rebinding). An address stands for itself,
- * so nobody can make a browser take another machine's page for one of this server. */
-enum origin_host {
-    ORIGIN_NAME,
-    ORIGIN_ADDRESS,
-    ORIGIN_LOOPBACK, /* localhost, 127.0.0.0/8 or ::1: always this machine */
-};
-static enum origin_host kind_of(struct span host) /* of uri_split_authority() */
-{
-    char text[INET6_ADDRSTRLEN];
-    struct in_addr ipv4;
-    struct in6_addr ipv6;
-    if (span_is_nocase(host, "localhost"))
-        return ORIGIN_LOOPBACK;
-    int bracket = host.len > 0 && host.at[0] == '[';
-    /* an address fits; a longer name, cut off, is still none */
-    snprintf(text, sizeof(text), "%.*s", (int)host.len - 2 * bracket, host.at + bracket);
-    if (bracket) {
-        inet_pton(AF_INET6, text, &ipv6);
-        return IN6_IS_ADDR_LOOPBACK(&ipv6) ? ORIGIN_LOOPBACK : ORIGIN_ADDRESS;
-    }
-    if (inet_pton(AF_INET, text, &ipv4) != 1)
-        return ORIGIN_NAME;
-    return ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET ? ORIGIN_LOOPBACK : ORIGIN_ADDRESS;
-}
-
-/* Was this sent by a page of this machine, such as the wall of another of the seven servers? Such a
- * page was fetched from loopback, or from the host that this request names, on any port. A browser
- * sends requests for pages of all sites. It lets them see a response only if that allows it. */
-static bool is_from_this_machine(const struct http_request *request)
-{
-    struct authority page;
-    return read_origin(http_field(request, "Origin"), &page) &&
-           (kind_of(page.host) == ORIGIN_LOOPBACK || is_same(page.host, host_of(request).host));
-}
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
@@ -405,17 +328,16 @@ static enum effect show_status(struct app *app, const struct http_request *reque
                                const char *path)
 {
     (void)path;
-    if (kind_of(host_of(request).host) <
-        (options->status_for_all ? ORIGIN_ADDRESS : ORIGIN_LOOPBACK))
+    if (origin_host_of(request) < (options->status_for_all ? ORIGIN_ADDRESS : ORIGIN_LOOPBACK))
         return respond_error(app, 421, NULL);
-    if (!options->status_for_all && !net_peer_is_local(app->client))
+    if (!options->status_for_all && !origin_client_is_local(app->client))
         return respond_error(app, 403, NULL);
     status_write_json(&app->buffer);
     respond_page(app, 200);
     if (app->response.status == 200) {
         app->response.type = "application/json";
         app->response.fields =
-            is_from_this_machine(request) ? NOSNIFF NOT_KEPT ANY_ORIGIN : NOSNIFF NOT_KEPT;
+            origin_is_this_machine(request) ? NOSNIFF NOT_KEPT ANY_ORIGIN : NOSNIFF NOT_KEPT;
     }
     return RESPOND;
 }
@@ -459,7 +381,7 @@ enum effect app_request(struct app *app, const struct http_request *request)
         if (!uri_decode_path(request->path, path))
             return respond_error(app, 400, NULL);
         const struct route *route = find_route(path, request->method, &allowed);
-        if (route && request->method == HTTP_POST && is_cross_site(request))
+        if (route && request->method == HTTP_POST && origin_is_cross_site(request))
             return respond_error(app, 403, cross_site);
         if (route) {
             app->reply = route->reply;

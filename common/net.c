@@ -27,20 +27,6 @@ bool net_set_send_buffer(int socket, int bytes)
     return set_number(socket, SOL_SOCKET, SO_SNDBUF, bytes);
 }
 
-/* 127.0.0.0/8, ::1, and ::ffff:127.0.0.1, which is how a socket bound to "::" sees a client of
- * 127.0.0.1. */
-static bool is_loopback(const struct sockaddr *address)
-{
-    const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)address;
-    const struct in6_addr *ipv6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
-    if (address->sa_family == AF_INET)
-        return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    if (address->sa_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(ipv6) ||
-               (IN6_IS_ADDR_V4MAPPED(ipv6) && ipv6->s6_addr[12] == IN_LOOPBACKNET);
-    return address->sa_family == AF_UNIX;
-}
-
 int net_listen(const struct options *o, bool blocking)
 {
     const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
@@ -83,14 +69,6 @@ void net_announce(const struct options *o, int listener)
     printf("%s: listening on http://%s%s%s:%d\n", o->name, ipv6 ? "[" : "", o->bind,
            ipv6 ? "]" : "", ntohs(address.sin6_port));
     fflush(stdout); /* before the first fork: a child must not find this line in its buffer */
-}
-
-bool net_peer_is_local(int fd)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
-    return getpeername(fd, (struct sockaddr *)&address, &size) == 0 &&
-           is_loopback((struct sockaddr *)&address);
 }
 
 /* In a listening socket, this field is the length of its queue (Linux; sock_diag(7) shows the

@@ -1,5 +1,4 @@
-/* net: the listening socket, and the address at the other end of a connection.
- * It knows nothing of HTTP.
+/* net: the listening socket. It knows nothing of HTTP.
  *
  * A function that can fail only at start-up returns no error: it prints one line
  * and ends the program.
@@ -27,10 +26,6 @@ bool net_set_send_buffer(int socket, int bytes);
 
 /* Prints where the server listens. It is ready then. */
 void net_announce(const struct options *, int listener);
-
-/* Does the other end of this socket have an address of the loopback interface, which only this
- * machine has, or is it a Unix socket? */
-bool net_peer_is_local(int fd);
 
 /* How many clients wait in the listener's queue, with finished handshakes? */
 int net_accept_queue_length(int listener);
