@@ -40,8 +40,7 @@ int main(int argc, char **argv)
     struct redis_pool redis; /* a pool of one connection, opened when first needed */
 
     options_parse(&options, argc, argv);
-    struct board *board =
-        start_server(&options, &server, 1, STATUS_PROCESSES, "one process, one client at a time");
+    struct board *board = app_start(&options, &server, 1, "one process, one client at a time");
     redis_pool_open(&redis, &server, 1);
     int listener = net_listen(&options, true);
     stop_catch_signals(true);

@@ -102,8 +102,7 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv);
     /* One slot more, for a 503 that the parent sends. */
-    board = start_server(&options, &server, options.workers + 1, STATUS_PROCESSES,
-                         "a process for every connection");
+    board = app_start(&options, &server, options.workers + 1, "a process for every connection");
     parent = getpid();
     int listener = net_listen(&options, true);
     stop_catch_signals(false);

@@ -109,8 +109,8 @@ int main(int argc, char **argv)
     sigset_t signals, only_deaths;
 
     options_parse(&options, argc, argv);
-    struct board *board = start_server(&options, &server, options.workers, STATUS_PROCESSES,
-                                       "processes made beforehand");
+    struct board *board =
+        app_start(&options, &server, options.workers, "processes made beforehand");
     int listener = net_listen(&options, true);
 
     sigemptyset(&only_deaths);

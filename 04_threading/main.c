@@ -141,8 +141,7 @@ int main(int argc, char **argv)
     static struct redis_server server;
 
     options_parse(&options, argc, argv);
-    board = start_server(&options, &server, options.workers, STATUS_THREADS,
-                         "a thread for every connection");
+    board = app_start(&options, &server, options.workers, "a thread for every connection");
     redis_pool_open(&redis, &server, options.pool);
     int listener = net_listen(&options, true);
     stop_catch_signals(true);

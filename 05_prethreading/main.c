@@ -102,8 +102,7 @@ int main(int argc, char **argv)
     sigset_t stop_signals, before;
 
     options_parse(&options, argc, argv);
-    struct board *board =
-        start_server(&options, &server, options.workers, STATUS_THREADS, "threads made beforehand");
+    struct board *board = app_start(&options, &server, options.workers, "threads made beforehand");
     int listener = net_listen(&options, true);
     stop_catch_signals(true);
     /* Each thread has Redis, and a client. accept4() takes the client's number before it sleeps. */

@@ -112,8 +112,7 @@ int main(int argc, char **argv)
     struct redis_server server;
 
     options_parse(&options, argc, argv);
-    struct board *board =
-        start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, poll()");
+    struct board *board = app_start(&options, &server, 1, "one process, poll()");
     grow_arrays(CLIENTS);
     if (!room)
         process_die(options.name, "cannot start: %s", strerror(errno));

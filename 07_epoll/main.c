@@ -135,8 +135,7 @@ int main(int argc, char **argv)
     struct redis_server server;
 
     options_parse(&options, argc, argv);
-    struct board *board =
-        start_server(&options, &server, 1, STATUS_EVENT_LOOP, "one process, epoll_wait()");
+    struct board *board = app_start(&options, &server, 1, "one process, epoll_wait()");
     epoll = epoll_create1(EPOLL_CLOEXEC);
     loop.signals = stop_open_signalfd(&options);
     loop.listener = net_listen(&options, false);

@@ -50,7 +50,7 @@ static const struct template *guestbook_template, *error_template;
 #define RETRY_AFTER      "Retry-After: 1\r\n"
 #define OF_FILES         "Accept-Ranges: bytes\r\nCache-Control: no-cache\r\n" /* ask each time */
 
-void app_start(const struct options *o)
+void app_load(const struct options *o)
 {
     options = o;
     snprintf(server, sizeof(server), "ZeroHTTPd/%s (%s)", ZEROHTTPD_VERSION, o->name);
@@ -66,6 +66,19 @@ void app_start(const struct options *o)
     error_template = template_load(root, "templates/error/index.html", error_names, o->name);
     close(root);
     tzset(); /* reads /etc/localtime, as each child's first gmtime_r() would do otherwise */
+}
+
+struct board *app_start(const struct options *o, struct redis_server *redis, int slots,
+                        const char *architecture)
+{
+    process_start();
+    app_load(o);
+    redis_find(redis, o);
+    struct board *board = board_open(slots);
+    if (!board)
+        process_die(o->name, "cannot start: %s", strerror(errno));
+    status_start(o, board, architecture);
+    return board;
 }
 
 /* The first route whose path and method match gives the answer. A new page is a new row. */

@@ -8,6 +8,7 @@
 #ifndef APP_H
 #define APP_H
 
+#include "board.h"
 #include "files.h"
 #include "guestbook.h"
 #include "http.h"
@@ -35,9 +36,15 @@ struct app {
     struct buffer buffer;          /* owned: a page, a small file, an address or an entry */
 };
 
-/* Opens public/ and loads the templates. To be called once, before the first fork. If it fails, it
- * prints one line and ends the program with status 1. */
-void app_start(const struct options *);
+/* Prepares what all seven need: sets the process' limits, opens public/, loads the templates, finds
+ * Redis, and opens the scoreboard, which it returns, with so many slots. `architecture` is a few
+ * words for the status, which need no escape in JSON. What is passed must stay. To be called once,
+ * before the first fork. If it fails, it prints one line and ends the program with status 1. */
+struct board *app_start(const struct options *, struct redis_server *, int slots,
+                        const char *architecture);
+
+/* A part of that: opens public/ and loads the templates. */
+void app_load(const struct options *);
 
 /* Takes a whole request. Its bytes must stay in place until the response is made. */
 enum effect app_request(struct app *, const struct http_request *);

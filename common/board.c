@@ -71,7 +71,8 @@ static void add(_Atomic uint64_t *count, int n)
     atomic_store_explicit(count, now + (uint64_t)n, memory_order_relaxed);
 }
 
-void board_change_state(struct board_slot *slot, int from, int to, int64_t now)
+void board_change_state(struct board_slot *slot, enum conn_state from, enum conn_state to,
+                        int64_t now)
 {
     if (from == to)
         return; /* `since` stays at the time when it came */

@@ -39,10 +39,12 @@ enum {
     BOARD_REQUEST_WORDS = 8,
 };
 
-/* No field says what a worker does: it is the state whose count is not zero. A loop has many. */
+/* No field says what a worker does: it is the state whose count is not zero. An event loop has many
+ * connections, and is in no state. */
 struct board_slot {
     _Alignas(64) _Atomic int32_t owner; /* process or thread id; 0: free */
     _Atomic uint32_t request_version;   /* odd while `request` is being written */
+    atomic_bool is_loop;                /* its worker is an event loop */
     _Atomic int64_t since; /* clock_now_ms() of the last change of state, or of the claim */
     _Atomic uint64_t connections_by_state[CONN_STATES];
     _Atomic uint64_t connections;              /* accepted */
@@ -69,7 +71,7 @@ void board_release(struct board_slot *);
 
 /* A connection of this slot's worker changes its state at `now` (clock_now_ms()). From CONN_NONE it
  * is a new one, and is counted; to CONN_NONE it is closed. */
-void board_change_state(struct board_slot *, int from, int to, int64_t now);
+void board_change_state(struct board_slot *, enum conn_state from, enum conn_state to, int64_t now);
 
 /* The worker begins to answer a request, and has answered it. `request` may hold any bytes. They
  * are shown up to the first NUL, at most BOARD_REQUEST of them. `status` (200 to 599) counts a

@@ -37,7 +37,7 @@ static void enter(struct conn *c, enum conn_state state)
 {
     const struct options *o = c->worker->options;
     int64_t now = clock_now_ms();
-    board_change_state(c->worker->slot, (int)c->state, (int)state, now);
+    board_change_state(c->worker->slot, c->state, state, now);
     c->state = state;
     c->since = now;
     c->silent = false;
@@ -380,7 +380,7 @@ void conn_open(struct conn *c, int fd, struct worker *worker)
 
 void conn_close(struct conn *c)
 {
-    board_change_state(c->worker->slot, (int)c->state, CONN_NONE, clock_now_ms());
+    board_change_state(c->worker->slot, c->state, CONN_NONE, clock_now_ms());
     board_end_request(c->worker->slot, 0);
     app_clear(&c->app, 0);
     buffer_clear(&c->in, 0);

@@ -151,6 +151,7 @@ void loop_end_round(struct loop *loop)
 void loop_start(struct loop *loop, const struct redis_server *server)
 {
     loop->worker.claim_waiting_clients = claim_waiting_clients;
+    loop->worker.slot->is_loop = true;
     redis_async_start(&loop->redis, server, on_reply);
 }
 

@@ -1,10 +1,6 @@
 #include "process.h"
 
-#include "app.h"
-#include "board.h"
 #include "log.h"
-#include "redis.h"
-#include "status.h"
 #include "text.h"
 
 #include <errno.h>
@@ -89,19 +85,6 @@ void process_start(void)
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     buffer_set_budget(memory_limit() / 8); /* the rest is for threads and sockets */
-}
-
-struct board *start_server(const struct options *options, struct redis_server *server, int slots,
-                           enum status_workers workers, const char *architecture)
-{
-    process_start();
-    app_start(options);
-    redis_find(server, options);
-    struct board *board = board_open(slots);
-    if (!board)
-        process_die(options->name, "cannot start: %s", strerror(errno));
-    status_start(options, board, workers, architecture);
-    return board;
 }
 
 /* The kernel enlarges the table for the highest number in use. So a high number is used for a

@@ -15,22 +15,10 @@
 
 /* ---- start and end ------------------------------------------------------------------------- */
 
-struct board;
-struct redis_server;
-
-/* What kind of worker owns the slots of the board. */
-enum status_workers { STATUS_PROCESSES, STATUS_THREADS, STATUS_EVENT_LOOP };
-
-/* Sets the process' limits, opens public/, loads the templates, finds Redis, and prepares the
- * status. Returns the scoreboard, which has so many slots. `architecture` is a few words for the
- * status. What is passed must stay. To be called once, before the first fork. */
-struct board *start_server(const struct options *, struct redis_server *, int slots,
-                           enum status_workers, const char *architecture);
-
-/* The first part of that: raises the soft limit of descriptors to the hard one, sets the budget of
- * all buffers (text.h) to an eighth of the memory, unblocks SIGTERM and SIGINT, ignores the two
- * signals with which a write ends a program, SIGPIPE and SIGXFSZ, and opens /dev/null as the
- * descriptors 0 to 2 if they are not open. */
+/* Raises the soft limit of descriptors to the hard one, sets the budget of all buffers (text.h) to
+ * an eighth of the memory, unblocks SIGTERM and SIGINT, ignores the two signals with which a write
+ * ends a program, SIGPIPE and SIGXFSZ, and opens /dev/null as the descriptors 0 to 2 if they are
+ * not open. */
 void process_start(void);
 
 /* Makes room in the table of descriptors for `count` clients and Redis connections. Returns false

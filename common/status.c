@@ -1,5 +1,7 @@
 #include "status.h"
 
+#include "process.h"
+
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -12,17 +14,14 @@
 
 static const struct options *options;
 static const struct board *board;
-static bool is_loop;
 static const char *architecture;
 static pid_t main_pid;
 static int64_t started; /* clock_now_ms() */
 
-void status_start(const struct options *o, const struct board *b, enum status_workers workers,
-                  const char *words)
+void status_start(const struct options *o, const struct board *b, const char *words)
 {
     options = o;
     board = b;
-    is_loop = workers == STATUS_EVENT_LOOP;
     architecture = words;
     main_pid = getpid();
     started = clock_now_ms();
@@ -40,7 +39,7 @@ static pid_t find_worker(const struct board_slot *slot, int *state)
         if (slot->connections_by_state[*state] > 0)
             break;
     /* the main process claims slots for workers that are not yet there */
-    return owner == main_pid && *state == CONN_DONE && !is_loop ? 0 : owner;
+    return owner == main_pid && *state == CONN_DONE && !slot->is_loop ? 0 : owner;
 }
 
 /* ---- what the processes cost (proc(5)) ----------------------------------------------------- */
@@ -131,9 +130,9 @@ static void put_slot(struct buffer *out, const struct board_slot *slot, pid_t ow
         requests += slot->responses[kind];
     board_read_request(slot, request);
     put(out, "  {\"slot\": %d, \"id\": %d, ", (int)(slot - board->slots), (int)owner);
-    put(out, "\"state\": \"%s\", \"request\": \"", is_loop ? "loop" : states[state]);
+    put(out, "\"state\": \"%s\", \"request\": \"", slot->is_loop ? "loop" : states[state]);
     put_string(out, request);
-    if (is_loop)
+    if (slot->is_loop)
         put(out, "\", \"since_ms\": null, ");
     else
         put(out, "\", \"since_ms\": %lld, ", (long long)(since_ms > 0 ? since_ms : 0));
@@ -163,9 +162,9 @@ static void put_sums(struct buffer *out)
         const struct board_slot *slot = &board->slots[i];
         for (int kind = 0; kind < BOARD_CLASSES; kind++)
             kinds[kind] += slot->responses[kind];
-        if (!is_loop && find_worker(slot, &state) != 0)
+        if (!slot->is_loop && find_worker(slot, &state) != 0)
             now[state]++;
-        for (state = 0; is_loop && state < CONN_DONE; state++)
+        for (state = 0; slot->is_loop && state < CONN_DONE; state++)
             now[state] += slot->connections_by_state[state];
     }
     put(out, " \"responses\": {\"2xx\": %llu, \"3xx\": %llu, ", kinds[0], kinds[1]);

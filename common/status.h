@@ -45,13 +45,10 @@
 
 #include "board.h"
 #include "options.h"
-#include "process.h"
 #include "text.h"
 
-/* To be called in the main process, before the first fork. `architecture` is a few words that need
- * no escape in JSON. All that is passed must stay. */
-void status_start(const struct options *, const struct board *, enum status_workers,
-                  const char *architecture);
+/* Of app_start(), in the main process. */
+void status_start(const struct options *, const struct board *, const char *architecture);
 
 /* Reads the board and /proc. */
 void status_write_json(struct buffer *out);

@@ -94,8 +94,7 @@ static inline void team_start(int argc, char **argv, const char *name, int (*tak
     team.take = take;
     team.options.name = name;
     options_parse(&team.options, argc, argv);
-    team.board = start_server(&team.options, &team.server, WORKERS + 1, STATUS_THREADS,
-                              "threads fed by a queue");
+    team.board = app_start(&team.options, &team.server, WORKERS + 1, "threads fed by a queue");
     redis_pool_open(&team.redis, &team.server, WORKERS);
     int listener = net_listen(&team.options, true);
     stop_catch_signals(true);

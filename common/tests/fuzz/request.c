@@ -97,9 +97,9 @@ static void start(void)
     static struct options options = {
         .name = "fuzz", .root = ".", .keep_alive_ms = 5000, .timeout_ms = 10000};
     process_start();
-    app_start(&options);
+    app_load(&options);
     struct board *board = board_open(1);
-    status_start(&options, board, STATUS_PROCESSES, "made-up input");
+    status_start(&options, board, "made-up input");
     worker = (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};
     worker.slot = board_claim(board, getpid());
 }

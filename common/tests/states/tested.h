@@ -23,7 +23,7 @@ void tested_begin(const char *password)
     if (!board) {
         options.name = tested_name;
         process_start();
-        app_start(&options);
+        app_load(&options);
         server = (struct redis_server){.connect_ms = options.timeout_ms / CONNECT_PART,
                                        .command_ms = options.timeout_ms / REDIS_PART};
         static char where[] = "unix:made-up";

@@ -12,7 +12,7 @@ static void start(void)
     scratch_site();
     options = unit_options();
     process_start();
-    app_start(&options);
+    app_load(&options);
 }
 
 static void finish(void)

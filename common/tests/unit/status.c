@@ -13,13 +13,13 @@ static struct options options;
 static struct board *board;
 static struct buffer out;
 
-static void start_as(enum status_workers workers, int slots)
+static void start(int slots)
 {
     options = unit_options();
-    options.workers = workers == STATUS_EVENT_LOOP ? 0 : slots;
+    options.workers = slots;
     board = board_open(slots);
     cr_assert(board);
-    status_start(&options, board, workers, "in a few words");
+    status_start(&options, board, "in a few words");
 }
 
 static void take_json(void)
@@ -43,9 +43,9 @@ TestSuite(status, .timeout = 60, .fini = finish);
  * refuse a client itself, for whom it could make none. */
 Test(status, a_worker_that_is_not_there_yet_is_left_out)
 {
-    start_as(STATUS_THREADS, 2);
+    start(2);
     board_claim(board, getpid());
-    board_change_state(board_claim(board, getpid()), -1, CONN_WRITING, clock_now_ms());
+    board_change_state(board_claim(board, getpid()), CONN_NONE, CONN_WRITING, clock_now_ms());
     take_json();
     expect_text("state", json_text(out.bytes, "slots.0.state"), "writing");
     cr_expect(!json_text(out.bytes, "slots.1.state"), "%s", out.bytes);
@@ -54,9 +54,9 @@ Test(status, a_worker_that_is_not_there_yet_is_left_out)
 /* The instant between two stores of board_change_state(), where its worker may be killed. */
 Test(status, a_worker_is_in_one_state_even_while_it_moves)
 {
-    start_as(STATUS_THREADS, 1);
+    start(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_change_state(slot, -1, CONN_READING, 0);
+    board_change_state(slot, CONN_NONE, CONN_READING, 0);
     slot->connections_by_state[CONN_WRITING]++;
     take_json();
     expect_text("state", json_text(out.bytes, "slots.0.state"), "reading");
@@ -66,8 +66,8 @@ Test(status, a_worker_is_in_one_state_even_while_it_moves)
 
 Test(status, an_event_loop_is_always_one)
 {
-    start_as(STATUS_EVENT_LOOP, 1);
-    board_claim(board, getpid());
+    start(1);
+    board_claim(board, getpid())->is_loop = true;
     take_json();
     expect_text("state", json_text(out.bytes, "slots.0.state"), "loop");
     cr_expect(strstr(out.bytes, "\"since_ms\": null"), "%s", out.bytes);
@@ -77,9 +77,9 @@ Test(status, an_event_loop_is_always_one)
  * curl, in a terminal. */
 Test(status, any_byte_in_a_request_is_written_out)
 {
-    start_as(STATUS_THREADS, 1);
+    start(1);
     struct board_slot *slot = board_claim(board, 1);
-    board_change_state(slot, -1, CONN_WRITING, clock_now_ms());
+    board_change_state(slot, CONN_NONE, CONN_WRITING, clock_now_ms());
     for (int byte = 1; byte < 256; byte++) {
         const char request[] = {'<', (char)byte, '>', '\0'};
         char told[40];

@@ -179,7 +179,7 @@ static inline struct board *unit_start_worker(struct worker *worker, struct opti
     scratch_site();
     *options = unit_options();
     process_start();
-    app_start(options);
+    app_load(options);
     *worker = (struct worker){
         .options = options,
         .slot = board_claim(board, 1),
