@@ -32,7 +32,7 @@ static struct loop loop; /* every client, in the queue of its state */
 /* What poll() is asked about, and whose[i], the client that fds[i] belongs to. Both arrays
  * are filled anew in each round, from the queues, so no entry names a client that is gone. */
 static struct pollfd *fds;
-static struct conn **whose;
+static struct client **whose;
 static int count, room; /* entries in use, and entries that fit */
 
 enum { LISTENER, SIGNALS, REDIS, CLIENTS }; /* places in fds; clients begin at CLIENTS */
@@ -47,13 +47,13 @@ static void grow_arrays(int needed)
         return;
     struct pollfd *more_fds = realloc(fds, 2 * (size_t)needed * sizeof(*fds));
     fds = more_fds ? more_fds : fds;
-    struct conn **more_whose = realloc(whose, 2 * (size_t)needed * sizeof(struct conn *));
+    struct client **more_whose = realloc(whose, 2 * (size_t)needed * sizeof(struct client *));
     whose = more_whose ? more_whose : whose;
     if (more_fds && more_whose)
         room = 2 * needed;
 }
 
-static void add_fd(int fd, short events, struct conn *client)
+static void add_fd(int fd, short events, struct client *client)
 {
     if (count == room)
         return;
@@ -65,8 +65,10 @@ static void add_fd(int fd, short events, struct conn *client)
  * clock ends its connection. */
 static void add_clients(enum conn_state state, short events)
 {
-    for (struct conn *client = loop.queues[state]; client; client = client->next)
-        add_fd(state == CONN_LINGERING && client->ended ? -1 : client->fd, events, client);
+    for (struct client *client = loop.queues[state]; client; client = client->next) {
+        const struct conn *conn = &client->conn;
+        add_fd(state == CONN_LINGERING && conn->ended ? -1 : conn->fd, events, client);
+    }
 }
 
 /* Each state says what its clients wait for. POLLOUT, room for writing, is only for clients

@@ -51,23 +51,24 @@ static bool set_interest(int fd, uint32_t before, uint32_t now, void *whose)
  * it was. Most clients send nothing meanwhile, and then there is nothing to change. One that has
  * sent its FIN stays readable for ever, so it is not watched: only the clock ends its connection.
  */
-static void watch_client(struct conn *client)
+static void watch_client(struct client *client)
 {
-    if (client->state == CONN_ASKING || client->state == CONN_DONE)
+    const struct conn *conn = &client->conn;
+    if (conn->state == CONN_ASKING || conn->state == CONN_DONE)
         return;
-    uint32_t wanted = client->state == CONN_WRITING ? EPOLLOUT : client->ended ? 0 : EPOLLIN;
-    if (set_interest(client->fd, client->interest, wanted, client))
+    uint32_t wanted = conn->state == CONN_WRITING ? EPOLLOUT : conn->ended ? 0 : EPOLLIN;
+    if (set_interest(conn->fd, client->interest, wanted, client))
         client->interest = wanted;
     else
-        conn_drop(client); /* ENOMEM, ENOSPC: it would get no events */
+        conn_drop(&client->conn); /* ENOMEM, ENOSPC: it would get no events */
 }
 
 /* A client that waits for Redis has sent something, has left, or has room again. The kernel would
  * report this in every round, so the client is taken off the list. It is not enough to leave it
  * there with no events, because the kernel always reports errors. */
-static void unwatch_client(struct conn *client)
+static void unwatch_client(struct client *client)
 {
-    set_interest(client->fd, client->interest, 0, client);
+    set_interest(client->conn.fd, client->interest, 0, client);
     client->interest = 0;
 }
 
@@ -105,14 +106,14 @@ static void watch_listener(void)
 static void handle_event(const struct epoll_event *event)
 {
     void *whose = event->data.ptr;
-    struct conn *client = whose;
+    struct client *client = whose;
     if (whose == &loop.listener)
         loop_accept(&loop);
     else if (whose == &loop.signals)
         loop_stop(&loop);
     else if (whose == &loop.redis)
         redis_async_ready(&loop.redis, event->events);
-    else if (client->state == CONN_ASKING)
+    else if (client->conn.state == CONN_ASKING)
         unwatch_client(client);
     else
         loop_advance(&loop, client);

@@ -62,11 +62,6 @@ struct conn {
     bool refused;    /* the response refuses the request: linger, then close */
     int refuse_with; /* answer every request with this status; 0: serve it */
 
-    unsigned interest;         /* chapter 7: what the kernel watches it for; 0: nothing */
-    enum conn_state queued_as; /* these four belong to loop.c */
-    int64_t queued_until;
-    struct conn *prev, *next;
-
     char peer[LOG_PEER_SIZE]; /* the client's address, for the log (--verbose) */
 };
 

@@ -17,49 +17,52 @@ enum {
 
 /* ---- the queues ---------------------------------------------------------------------------- */
 
-static void join(struct loop *loop, struct conn *c)
+static void add_to_queue(struct loop *loop, struct client *client)
 {
-    c->queued_as = c->state;
-    c->queued_until = c->deadline;
-    DL_APPEND(loop->queues[c->state], c);
+    client->queued_as = client->conn.state;
+    client->queued_until = client->conn.deadline;
+    DL_APPEND(loop->queues[client->queued_as], client);
     loop->count++;
 }
 
-static void leave(struct loop *loop, struct conn *c)
+static void remove_from_queue(struct loop *loop, struct client *client)
 {
-    DL_DELETE(loop->queues[c->queued_as], c);
+    DL_DELETE(loop->queues[client->queued_as], client);
     loop->count--;
 }
 
-static void requeue(struct loop *loop, struct conn *c)
+static void requeue(struct loop *loop, struct client *client)
 {
+    const struct conn *conn = &client->conn;
     if (loop->moved)
-        loop->moved(c); /* may end it */
-    if (c->queued_as == c->state && c->queued_until == c->deadline)
+        loop->moved(client); /* may end it */
+    if (client->queued_as == conn->state && client->queued_until == conn->deadline)
         return;
-    leave(loop, c);
-    join(loop, c);
+    remove_from_queue(loop, client);
+    add_to_queue(loop, client);
 }
 
 /* ---- clients ------------------------------------------------------------------------------- */
 
-void loop_advance(struct loop *loop, struct conn *c)
+void loop_advance(struct loop *loop, struct client *client)
 {
     int why;
-    conn_advance(c);
-    if (c->state == CONN_ASKING && (why = redis_async_ask(&loop->redis, &c->app.ask, c)) != 0) {
-        conn_reply(c, NULL, why);
-        conn_advance(c);
+    struct conn *conn = &client->conn;
+    conn_advance(conn);
+    if (conn->state == CONN_ASKING &&
+        (why = redis_async_ask(&loop->redis, &conn->app.ask, client)) != 0) {
+        conn_reply(conn, NULL, why);
+        conn_advance(conn);
     }
-    requeue(loop, c);
+    requeue(loop, client);
 }
 
 /* redis_async.c calls this with the reply to a client's command, or with NULL and the reason. */
-static void on_reply(void *client, const redisReply *reply, int why)
+static void on_reply(void *asker, const redisReply *reply, int why)
 {
-    struct conn *c = client;
-    conn_reply(c, reply, why);
-    loop_advance((struct loop *)c->worker, c);
+    struct client *client = asker;
+    conn_reply(&client->conn, reply, why);
+    loop_advance((struct loop *)client->conn.worker, client);
 }
 
 bool loop_accepts(const struct loop *loop)
@@ -76,17 +79,17 @@ void loop_accept(struct loop *loop)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
         int fd = accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        struct conn *c = fd >= 0 ? malloc(sizeof(*c)) : NULL;
-        if (!c) {
+        struct client *client = fd >= 0 ? calloc(1, sizeof(*client)) : NULL;
+        if (!client) {
             if (net_out_of_resources(errno))
                 loop_pause_accepting(loop);
             if (fd >= 0)
                 close(fd);
             return;
         }
-        conn_open(c, fd, &loop->worker); /* owns fd now */
-        join(loop, c);                   /* owns c now */
-        loop_advance(loop, c);           /* its request has often come already */
+        conn_open(&client->conn, fd, &loop->worker); /* owns fd now */
+        add_to_queue(loop, client);                  /* owns client now */
+        loop_advance(loop, client);                  /* its request has often come already */
     }
 }
 
@@ -101,9 +104,11 @@ static int claim_waiting_clients(const struct worker *worker)
 int loop_timeout(const struct loop *loop)
 {
     int64_t next = redis_async_deadline(&loop->redis), now = clock_now_ms();
-    for (int state = 0; state < CONN_STATES; state++)
-        if (state != CONN_ASKING && loop->queues[state] && loop->queues[state]->deadline < next)
-            next = loop->queues[state]->deadline;
+    for (int state = 0; state < CONN_STATES; state++) {
+        const struct client *first = loop->queues[state];
+        if (state != CONN_ASKING && first && first->conn.deadline < next)
+            next = first->conn.deadline;
+    }
     if ((loop->stop_asked || now < loop->accept_paused_until) && now + TICK_MS < next)
         next = now + TICK_MS;
     return next == INT64_MAX ? -1 : next < now ? 0 : (int)(next - now) + CLOCK_GRAIN_MS;
@@ -112,32 +117,33 @@ int loop_timeout(const struct loop *loop)
 /* The server stops: whoever owes no response has had a tick to send another request. */
 static void give_up_silent(struct loop *loop)
 {
-    struct conn *c, *next;
+    struct client *client, *next;
     for (enum conn_state state = 0; state < CONN_DONE; state++)
-        DL_FOREACH_SAFE (loop->queues[state], c, next)
-            if (conn_owes_nothing(c)) {
-                conn_drop(c);
-                requeue(loop, c);
+        DL_FOREACH_SAFE (loop->queues[state], client, next)
+            if (conn_owes_nothing(&client->conn)) {
+                conn_drop(&client->conn);
+                requeue(loop, client);
             }
 }
 
 static void free_done(struct loop *loop)
 {
-    struct conn *c;
-    while ((c = loop->queues[CONN_DONE])) {
-        leave(loop, c);
-        conn_close(c);
-        free(c);
+    struct client *client;
+    while ((client = loop->queues[CONN_DONE])) {
+        remove_from_queue(loop, client);
+        conn_close(&client->conn);
+        free(client);
     }
 }
 
 void loop_end_round(struct loop *loop)
 {
-    struct conn *c;
+    struct client *first;
     for (enum conn_state state = 0; state < CONN_DONE; state++)
-        while (state != CONN_ASKING && (c = loop->queues[state]) && c->deadline <= clock_now_ms()) {
-            conn_expire(c);
-            loop_advance(loop, c);
+        while (state != CONN_ASKING && (first = loop->queues[state]) &&
+               first->conn.deadline <= clock_now_ms()) {
+            conn_expire(&first->conn);
+            loop_advance(loop, first);
         }
     if (loop->stop_asked && clock_now_ms() - loop->stop_asked >= TICK_MS)
         give_up_silent(loop);
@@ -173,11 +179,11 @@ bool loop_is_over(const struct loop *loop)
 void loop_close(struct loop *loop)
 {
     redis_async_close(&loop->redis); /* whoever asked it is answered, and asks no more */
-    struct conn *c;
+    struct client *client;
     for (enum conn_state state = 0; state < CONN_DONE; state++)
-        while ((c = loop->queues[state])) {
-            conn_drop(c);
-            requeue(loop, c);
+        while ((client = loop->queues[state])) {
+            conn_drop(&client->conn);
+            requeue(loop, client);
         }
     free_done(loop);
     close(loop->signals);

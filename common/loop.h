@@ -15,16 +15,25 @@
 #include "conn.h"
 #include "redis_async.h"
 
+/* A connection in its queue. */
+struct client {
+    struct conn conn;          /* first: a pointer to it is a pointer to the client */
+    enum conn_state queued_as; /* its state and its deadline when it joined the queue */
+    int64_t queued_until;
+    unsigned interest; /* chapter 7: what the kernel watches it for; 0: nothing */
+    struct client *prev, *next;
+};
+
 struct loop {
-    struct worker worker;             /* first: a pointer to it is a pointer to the loop */
-    struct conn *queues[CONN_STATES]; /* utlist's DL; they own the connections */
-    int count;                        /* of connections */
-    struct redis_async redis;         /* one connection, which all clients share */
-    int listener;                     /* -1 once the server is stopping */
-    int signals;                      /* a signalfd(2) of SIGTERM and SIGINT */
-    int64_t accept_paused_until;      /* clock_now_ms() */
-    int64_t stop_asked;               /* clock_now_ms(); 0: the server is not to stop */
-    void (*moved)(struct conn *);     /* a connection may wait for something else now */
+    struct worker worker;               /* first: a pointer to it is a pointer to the loop */
+    struct client *queues[CONN_STATES]; /* utlist's DL; they own the clients */
+    int count;                          /* of clients */
+    struct redis_async redis;           /* one connection, which all clients share */
+    int listener;                       /* -1 once the server is stopping */
+    int signals;                        /* a signalfd(2) of SIGTERM and SIGINT */
+    int64_t accept_paused_until;        /* clock_now_ms() */
+    int64_t stop_asked;                 /* clock_now_ms(); 0: the server is not to stop */
+    void (*moved)(struct client *);     /* a client may wait for something else now */
 };
 
 /* Completes a loop in which the worker's options and slot, the listener, signals and `moved` (or
@@ -41,7 +50,7 @@ void loop_pause_accepting(struct loop *);
 /* Something has happened on a connection: it goes on as far as it can without waiting. If it asks
  * Redis, its command goes into a buffer that is sent at the end of the round. It joins the queue of
  * its state at once. Not for a connection that waits for Redis: it would ask a second time. */
-void loop_advance(struct loop *, struct conn *);
+void loop_advance(struct loop *, struct client *);
 
 /* Milliseconds until the next deadline of all, as poll(2) and epoll_wait(2) take them; -1: none. */
 int loop_timeout(const struct loop *);

@@ -59,9 +59,10 @@ void tested_play(void)
  */
 void tested_check(int timeout)
 {
-    struct conn *c;
+    struct client *client;
     for (unsigned state = 0; state < CONN_STATES; state++)
-        DL_FOREACH (loop.queues[state], c) {
+        DL_FOREACH (loop.queues[state], client) {
+            const struct conn *c = &client->conn;
             short wanted = state == CONN_WRITING ? POLLOUT : c->ended ? 0 : POLLIN;
             must(state == CONN_ASKING || kernel_watches(c->fd) == wanted,
                  "the loop does not hear what a client waits for");
@@ -90,10 +91,10 @@ static void mix_client(const struct conn *c)
 
 void tested_mix(void)
 {
-    struct conn *c;
+    const struct client *client;
     for (int state = 0; state < CONN_STATES; state++)
-        DL_FOREACH (loop.queues[state], c)
-            mix_client(c);
+        DL_FOREACH (loop.queues[state], client)
+            mix_client(&client->conn);
     mix(loop.accept_paused_until > world_now ? loop.accept_paused_until - world_now : 0);
     mix(loop.stop_asked ? world_now - loop.stop_asked : -1);
     int64_t redis_until = redis_async_deadline(&loop.redis);
@@ -103,9 +104,9 @@ void tested_mix(void)
     mix(loop.redis.reader ? loop.redis.reader->len - loop.redis.reader->pos : 0);
     for (int i = 0; i < loop.redis.unanswered; i++) { /* those who wait for it, in their order */
         const struct redis_queue *line = &loop.redis.askers;
-        const struct conn *asker;
+        const struct client *asker;
         memcpy(&asker, line->buffer.bytes + line->gone + (size_t)i * sizeof(void *), sizeof(asker));
-        mix(asker ? asker->fd : 0); /* AUTH has none */
+        mix(asker ? asker->conn.fd : 0); /* AUTH has none */
     }
 }
 
