@@ -11,7 +11,7 @@
  *
  * accept4(2), listen(2), socket(7)
  */
-#include "board.h"
+#include "app.h"
 #include "net.h"
 #include "process.h"
 #include "serve.h"
@@ -22,10 +22,10 @@
 /* Until the server is asked to stop: waits for a client, and serves it to the end
  * before it accepts another. accept4() returns without a client after a tick (see
  * net_listen), so that a signal is not overlooked for longer than that. */
-static void serve_everybody(int listener, struct worker *worker, struct redis_pool *redis)
+static void serve_everybody(struct worker *worker, struct redis_pool *redis)
 {
     while (!stop_requested()) {
-        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             serve_client(worker, client, redis); /* owns client now, closes it */
         else
@@ -41,21 +41,20 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv);
     struct board *board = app_start(&options, &server, 1, "one process, one client at a time");
-    redis_pool_open(&redis, &server, 1);
-    int listener = net_listen(&options, true);
-    stop_catch_signals(true);
-    net_announce(&options, listener);
-
     struct worker worker = {
         .options = &options,
         .board = board,
         .slot = board_claim(board, getpid()),
-        .claim_waiting_clients = serve_waiting_clients,
-        .listener = listener,
+        .listener = net_listen(&options, true),
+        .count_waiting = serve_waiting_in_queue,
     };
-    serve_everybody(listener, &worker, &redis);
+    stop_catch_signals(true);
+    redis_pool_open(&redis, &server, 1);
+    net_announce(&options, worker.listener);
 
-    close(listener);
+    serve_everybody(&worker, &redis);
+
+    close(worker.listener);
     redis_pool_close(&redis);
     process_report(&options, board_requests(board), board_connections(board));
     return 0;

@@ -15,7 +15,7 @@
  *
  * fork(2), waitpid(2), sigtimedwait(2), prctl(2) PR_SET_PDEATHSIG, signal-safety(7)
  */
-#include "board.h"
+#include "app.h"
 #include "children.h"
 #include "net.h"
 #include "process.h"
@@ -26,15 +26,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct board *board; /* memory that parent and children share: mapped before any fork */
-static pid_t parent;
-
 /* The child's whole life. It begins with a copy of everything that the parent
  * has. It closes the descriptor it does not need, and opens its own connection
  * to Redis. It keeps the parent's signal settings: SIGINT and SIGTERM ask it to
  * stop, however often they come. SIGCHLD is blocked, and no child forks. */
 static _Noreturn void serve_in_child(struct worker *worker, int client,
-                                     const struct redis_server *server)
+                                     const struct redis_server *server, pid_t parent)
 {
     struct redis_pool redis;
     close(worker->listener);          /* only the parent accepts */
@@ -53,17 +50,18 @@ static _Noreturn void serve_in_child(struct worker *worker, int client,
 static void fork_child(struct worker *worker, int client, const struct redis_server *server,
                        struct children *children)
 {
-    worker->slot = board_claim(board, parent);
+    pid_t parent = getpid();
+    worker->slot = board_claim(worker->board, parent);
     pid_t pid = fork();
     while (pid < 0 && children->by_pid && !stop_requested()) {
         /* No process left: a limit, like --workers. Wait until a child has made way. */
-        board->waiting = 1 + net_accept_queue_length(worker->listener);
+        worker->board->waiting = 1 + net_accept_queue_length(worker->listener);
         children_wait(TICK_MS / 4);
         children_reap(children);
         pid = fork();
     }
     if (pid == 0)
-        serve_in_child(worker, client, server);
+        serve_in_child(worker, client, server, parent);
     if (pid < 0) {
         serve_unavailable(worker, client); /* no child could make way: answer 503, close it */
         board_release(worker->slot);
@@ -81,11 +79,11 @@ static void accept_and_fork(struct worker *worker, const struct redis_server *se
     while (!stop_requested()) {
         children_reap(children);
         if (HASH_COUNT(children->by_pid) >= (unsigned)worker->options->workers) {
-            board->waiting = net_accept_queue_length(worker->listener);
+            worker->board->waiting = net_accept_queue_length(worker->listener);
             children_wait(TICK_MS / 4); /* the queue grows quickly: look at it often */
             continue;
         }
-        board->waiting = 0;
+        worker->board->waiting = 0;
         int client = accept4(worker->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             fork_child(worker, client, server, children);
@@ -102,22 +100,21 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv);
     /* One slot more, for a 503 that the parent sends. */
-    board = app_start(&options, &server, options.workers + 1, "a process for every connection");
-    parent = getpid();
-    int listener = net_listen(&options, true);
-    stop_catch_signals(false);
-    children_block_signal();
-    net_announce(&options, listener);
-
+    struct board *board =
+        app_start(&options, &server, options.workers + 1, "a process for every connection");
     struct worker worker = {
         .options = &options,
-        .board = board,
-        .claim_waiting_clients = serve_announced_clients, /* the parent writes them on the board */
-        .listener = listener,
+        .board = board, /* in memory that parent and children share: mapped before any fork */
+        .listener = net_listen(&options, true),
+        .count_waiting = serve_waiting_on_board, /* where the parent writes them */
     };
+    stop_catch_signals(false);
+    children_block_signal();
+    net_announce(&options, worker.listener);
+
     accept_and_fork(&worker, &server, &children);
 
-    close(listener);
+    close(worker.listener);
     stop_release_signals(); /* after the last fork: a child inherits the settings */
     children_stop(&children, stop_grace_ms(&options));
     process_report(&options, board_requests(board), board_connections(board));

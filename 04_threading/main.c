@@ -16,7 +16,7 @@
  *
  * pthread_create(3), pthread_attr_setstacksize(3), pthread_cond_timedwait(3), pthreads(7)
  */
-#include "board.h"
+#include "app.h"
 #include "net.h"
 #include "process.h"
 #include "serve.h"
@@ -30,7 +30,6 @@
 
 /* What all threads share, and why each part is safe. */
 static struct redis_pool redis; /* has a lock of its own */
-static struct board *board;     /* only the main thread claims slots */
 static int alive;               /* how many threads; read and written only with `lock` held */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
@@ -89,7 +88,7 @@ static void create_thread(const struct worker *pattern, int client,
         return;
     }
     *task = (struct task){.client = client, .worker = *pattern};
-    task->worker.slot = board_claim(board, getpid());
+    task->worker.slot = board_claim(pattern->board, getpid()); /* only the main thread claims */
     int others = add_threads(+1) - 1;
     while (pthread_create(&thread, attributes, serve_one_client, task) != 0) {
         if (others == 0 || stop_requested()) { /* nobody can make way: 503 */
@@ -100,7 +99,7 @@ static void create_thread(const struct worker *pattern, int client,
             return;
         }
         /* No thread left: a limit, like --workers. Wait until another one has made way. */
-        board->waiting = 1 + net_accept_queue_length(pattern->listener);
+        pattern->board->waiting = 1 + net_accept_queue_length(pattern->listener);
         wait_for_threads(others, TICK_MS / 4);
         others = add_threads(0) - 1;
     }
@@ -120,11 +119,11 @@ static void accept_and_create(const struct worker *pattern)
 
     while (!stop_requested()) {
         if (add_threads(0) == pattern->options->workers) {
-            board->waiting = net_accept_queue_length(pattern->listener);
+            pattern->board->waiting = net_accept_queue_length(pattern->listener);
             wait_for_threads(pattern->options->workers - 1, TICK_MS / 4);
             continue; /* at the cap: the next client waits in the accept queue */
         }
-        board->waiting = 0;
+        pattern->board->waiting = 0;
         int client = accept4(pattern->listener, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0)
             create_thread(pattern, client, &attributes);
@@ -141,21 +140,22 @@ int main(int argc, char **argv)
     static struct redis_server server;
 
     options_parse(&options, argc, argv);
-    board = app_start(&options, &server, options.workers, "a thread for every connection");
-    redis_pool_open(&redis, &server, options.pool);
-    int listener = net_listen(&options, true);
-    stop_catch_signals(true);
-    process_reserve_descriptors(options.workers + options.pool);
-    net_announce(&options, listener);
-
-    accept_and_create(&(struct worker){
+    struct board *board =
+        app_start(&options, &server, options.workers, "a thread for every connection");
+    struct worker pattern = {
         .options = &options,
         .board = board,
-        .claim_waiting_clients = serve_announced_clients, /* as in chapter 2 */
-        .listener = listener,
-    });
+        .listener = net_listen(&options, true),
+        .count_waiting = serve_waiting_on_board, /* as in chapter 2 */
+    };
+    stop_catch_signals(true);
+    redis_pool_open(&redis, &server, options.pool);
+    process_reserve_descriptors(options.workers + options.pool);
+    net_announce(&options, pattern.listener);
 
-    close(listener);
+    accept_and_create(&pattern);
+
+    close(pattern.listener);
     if (wait_for_threads(0, stop_grace_ms(&options)))
         redis_pool_close(&redis);
     process_report(&options, board_requests(board), board_connections(board));

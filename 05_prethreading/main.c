@@ -12,9 +12,9 @@
  * around accept4(), as older books have it, would only put a second queue in front of
  * the first.
  *
- * pthread_create(3), pthread_join(3), sigsuspend(2), signal(7)
+ * pthread_create(3), pthread_attr_setsigmask_np(3), pthread_join(3), signal(7)
  */
-#include "board.h"
+#include "app.h"
 #include "net.h"
 #include "process.h"
 #include "serve.h"
@@ -51,24 +51,24 @@ static void *serve_clients(void *argument)
     return NULL;
 }
 
-static struct member *create_threads(const struct options *options, int listener,
-                                     const struct redis_server *server, struct board *board)
+/* The threads block all signals, so it is the main thread that gets them, as in chapter 4. */
+static struct member *create_threads(const struct worker *pattern,
+                                     const struct redis_server *server)
 {
+    const struct options *options = pattern->options;
     struct member *team =
         aligned_alloc(_Alignof(struct member), (size_t)options->workers * sizeof(*team));
     if (!team)
         process_die(options->name, "cannot start: %s", strerror(errno));
     pthread_attr_t attributes;
+    sigset_t all;
+    sigfillset(&all);
     pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &all);
     pthread_attr_setstacksize(&attributes, SERVE_STACK);
     for (struct member *member = team; member < team + options->workers; member++) {
-        member->worker = (struct worker){
-            .options = options,
-            .board = board,
-            .slot = board_claim(board, getpid()),
-            .claim_waiting_clients = serve_waiting_clients,
-            .listener = listener,
-        };
+        member->worker = *pattern;
+        member->worker.slot = board_claim(pattern->board, getpid());
         redis_pool_open(&member->redis, server, 1);
         int error = pthread_create(&member->thread, &attributes, serve_clients, member);
         if (error)
@@ -99,33 +99,29 @@ int main(int argc, char **argv)
     /* static: a late thread may read them while main() ends */
     static struct options options = {.name = "prethreading", .workers = OPTIONS_TEAM};
     static struct redis_server server;
-    sigset_t stop_signals, before;
+    const struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
 
     options_parse(&options, argc, argv);
     struct board *board = app_start(&options, &server, options.workers, "threads made beforehand");
-    int listener = net_listen(&options, true);
+    struct worker pattern = {
+        .options = &options,
+        .board = board,
+        .listener = net_listen(&options, true),
+        .count_waiting = serve_waiting_in_queue,
+    };
     stop_catch_signals(true);
     /* Each thread has Redis, and a client. accept4() takes the client's number before it sleeps. */
     if (!process_reserve_descriptors(2 * options.workers))
         process_die(options.name, "too few descriptors for %d threads; try --workers with fewer",
                     options.workers);
-
-    /* The threads inherit this mask, so no worker takes the signal. It stays pending until the
-     * main thread takes it, in sigsuspend(). */
-    sigemptyset(&stop_signals);
-    sigaddset(&stop_signals, SIGTERM);
-    sigaddset(&stop_signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &stop_signals, &before);
-    struct member *team = create_threads(&options, listener, &server, board);
-    net_announce(&options, listener);
+    struct member *team = create_threads(&pattern, &server);
+    net_announce(&options, pattern.listener);
 
     while (!stop_requested())
-        sigsuspend(&before);
-    pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second signal ends us at once */
+        nanosleep(&tick, NULL); /* or until the signal comes */
 
-    shutdown(listener, SHUT_RDWR); /* refuses new clients, and ends every accept4() */
+    shutdown(pattern.listener, SHUT_RDWR); /* refuses new clients, and ends every accept4() */
     join_threads(team, &options);
-    close(listener);
     process_report(&options, board_requests(board), board_connections(board));
     return 0;
 }

@@ -16,7 +16,7 @@
  *
  * poll(2), accept4(2), signalfd(2), fcntl(2) O_NONBLOCK
  */
-#include "board.h"
+#include "app.h"
 #include "loop.h"
 #include "net.h"
 #include "process.h"
@@ -78,7 +78,7 @@ static void build_fds(void)
 {
     grow_arrays(CLIENTS + loop.count);
     count = 0;
-    add_fd(loop_accepts(&loop) ? loop.listener : -1, POLLIN, NULL);
+    add_fd(loop_accepts(&loop) ? loop.worker.listener : -1, POLLIN, NULL);
     add_fd(loop.signals, POLLIN, NULL);
     add_fd(loop.redis.fd, loop.redis.events, NULL);
     add_clients(CONN_FRESH, POLLIN);
@@ -115,15 +115,19 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv);
     struct board *board = app_start(&options, &server, 1, "one process, poll()");
+    loop.worker = (struct worker){
+        .options = &options,
+        .board = board,
+        .slot = board_claim(board, getpid()),
+        .listener = net_listen(&options, false),
+        .count_waiting = loop_count_waiting,
+    };
+    loop.signals = stop_open_signalfd(&options);
+    loop_start(&loop, &server);
     grow_arrays(CLIENTS);
     if (!room)
         process_die(options.name, "cannot start: %s", strerror(errno));
-    loop.signals = stop_open_signalfd(&options);
-    loop.listener = net_listen(&options, false);
-    loop.worker.options = &options;
-    loop.worker.slot = board_claim(board, getpid());
-    loop_start(&loop, &server);
-    net_announce(&options, loop.listener);
+    net_announce(&options, loop.worker.listener);
 
     while (!loop_is_over(&loop))
         run_once();

@@ -20,7 +20,7 @@
  *
  * epoll(7), epoll_ctl(2), epoll_wait(2), accept4(2), signalfd(2)
  */
-#include "board.h"
+#include "app.h"
 #include "loop.h"
 #include "net.h"
 #include "process.h"
@@ -91,9 +91,9 @@ static void watch_redis(void)
 static void watch_listener(void)
 {
     uint32_t wanted = loop_accepts(&loop) ? EPOLLIN : 0;
-    if (loop.listener < 0 || wanted == listener_interest)
+    if (loop.worker.listener < 0 || wanted == listener_interest)
         return;
-    if (set_interest(loop.listener, listener_interest, wanted, &loop.listener))
+    if (set_interest(loop.worker.listener, listener_interest, wanted, &loop.worker.listener))
         listener_interest = wanted;
     else
         loop_pause_accepting(&loop);
@@ -107,7 +107,7 @@ static void handle_event(const struct epoll_event *event)
 {
     void *whose = event->data.ptr;
     struct client *client = whose;
-    if (whose == &loop.listener)
+    if (whose == &loop.worker.listener)
         loop_accept(&loop);
     else if (whose == &loop.signals)
         loop_stop(&loop);
@@ -137,16 +137,20 @@ int main(int argc, char **argv)
 
     options_parse(&options, argc, argv);
     struct board *board = app_start(&options, &server, 1, "one process, epoll_wait()");
-    epoll = epoll_create1(EPOLL_CLOEXEC);
+    loop.worker = (struct worker){
+        .options = &options,
+        .board = board,
+        .slot = board_claim(board, getpid()),
+        .listener = net_listen(&options, false),
+        .count_waiting = loop_count_waiting,
+    };
     loop.signals = stop_open_signalfd(&options);
-    loop.listener = net_listen(&options, false);
-    loop.worker.options = &options;
-    loop.worker.slot = board_claim(board, getpid());
     loop.moved = watch_client;
     loop_start(&loop, &server);
+    epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0 || !set_interest(loop.signals, 0, EPOLLIN, &loop.signals))
         process_die(options.name, "cannot start: epoll: %s", strerror(errno));
-    net_announce(&options, loop.listener);
+    net_announce(&options, loop.worker.listener);
 
     while (!loop_is_over(&loop))
         run_once();

@@ -24,15 +24,6 @@ void children_block_signal(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-void children_reset_signals(void)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    stop_catch_signals(false); /* SIGTERM may come twice: to the whole group, and from the parent */
-    signal(SIGINT, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &none, NULL); /* last, so that a pending signal finds its handler */
-}
-
 bool children_add(struct children *children, pid_t pid, struct board_slot *slot)
 {
     struct child *child = pid > 0 ? malloc(sizeof(*child)) : NULL;

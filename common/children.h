@@ -30,11 +30,6 @@ struct children {
 /* In the parent, before its first fork. */
 void children_block_signal(void);
 
-/* In a new child: sets up its own signal handling. SIGTERM asks it to stop (stop_requested()).
- * SIGINT is ignored: Ctrl-C sends it to the parent as well, and the parent sends SIGTERM to its
- * children. */
-void children_reset_signals(void);
-
 /* Notes a new child. Returns false if the pid is not positive, because fork(2) failed, or if there
  * is no memory for a note: then the child is killed, because nobody would count it or stop it. The
  * slot is given back. */

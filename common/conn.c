@@ -175,8 +175,7 @@ static void respond(struct conn *c)
     response->has_length = response->status != 204 && response->status != 304;
     response->length = length;
     response->keep_alive = !c->refused && c->request.keep_alive &&
-                           worker->options->keep_alive_ms > 0 &&
-                           worker->claim_waiting_clients(worker) == 0;
+                           worker->options->keep_alive_ms > 0 && worker->count_waiting(worker) == 0;
     http_format_head(response, &c->head);
     if (c->request.method == HTTP_HEAD)
         length = c->app.content.len = c->app.file.left = 0;

@@ -27,14 +27,14 @@
 /* What a process, a thread or an event loop needs to serve its connections. Each has its own. */
 struct worker {
     const struct options *options;
-    struct board_slot *slot;
-    struct board *board; /* for serve_waiting_clients() and serve_announced_clients() */
+    struct board *board;
+    struct board_slot *slot; /* on the board, its own */
+    int listener;
     /* How many clients wait for a place that this worker could free, by closing a connection that
      * owes nothing? (The trade's name for what follows from it is keep-alive policy.) While some
      * wait, a response says "close". Whoever asks may claim them (chapters 2 and 4), so this is
      * asked only for a connection that can make way. At least 1 if the server is stopping. */
-    int (*claim_waiting_clients)(const struct worker *);
-    int listener;
+    int (*count_waiting)(const struct worker *);
 };
 
 struct conn {

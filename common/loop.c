@@ -67,7 +67,7 @@ static void on_reply(void *asker, const redisReply *reply, int why)
 
 bool loop_accepts(const struct loop *loop)
 {
-    return loop->listener >= 0 && clock_now_ms() >= loop->accept_paused_until;
+    return loop->worker.listener >= 0 && clock_now_ms() >= loop->accept_paused_until;
 }
 
 void loop_pause_accepting(struct loop *loop)
@@ -78,7 +78,7 @@ void loop_pause_accepting(struct loop *loop)
 void loop_accept(struct loop *loop)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
-        int fd = accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(loop->worker.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         struct client *client = fd >= 0 ? calloc(1, sizeof(*client)) : NULL;
         if (!client) {
             if (net_out_of_resources(errno))
@@ -93,8 +93,7 @@ void loop_accept(struct loop *loop)
     }
 }
 
-/* In a loop no client has to make way for another, until the server stops. Then all have to. */
-static int claim_waiting_clients(const struct worker *worker)
+int loop_count_waiting(const struct worker *worker)
 {
     return ((const struct loop *)worker)->stop_asked != 0;
 }
@@ -156,7 +155,6 @@ void loop_end_round(struct loop *loop)
 
 void loop_start(struct loop *loop, const struct redis_server *server)
 {
-    loop->worker.claim_waiting_clients = claim_waiting_clients;
     loop->worker.slot->is_loop = true;
     redis_async_start(&loop->redis, server, on_reply);
 }
@@ -165,8 +163,8 @@ void loop_stop(struct loop *loop)
 {
     stop_read_signalfd(loop->signals);
     loop->stop_asked = clock_now_ms();
-    close(loop->listener); /* this also ends the watching */
-    loop->listener = -1;
+    close(loop->worker.listener); /* this also ends the watching */
+    loop->worker.listener = -1;
 }
 
 bool loop_is_over(const struct loop *loop)

@@ -25,20 +25,24 @@ struct client {
 };
 
 struct loop {
-    struct worker worker;               /* first: a pointer to it is a pointer to the loop */
+    /* first: a pointer to it is a pointer to the loop. Its listener is -1 once the server stops */
+    struct worker worker;
     struct client *queues[CONN_STATES]; /* utlist's DL; they own the clients */
     int count;                          /* of clients */
     struct redis_async redis;           /* one connection, which all clients share */
-    int listener;                       /* -1 once the server is stopping */
     int signals;                        /* a signalfd(2) of SIGTERM and SIGINT */
     int64_t accept_paused_until;        /* clock_now_ms() */
     int64_t stop_asked;                 /* clock_now_ms(); 0: the server is not to stop */
     void (*moved)(struct client *);     /* a client may wait for something else now */
 };
 
-/* Completes a loop in which the worker's options and slot, the listener, signals and `moved` (or
- * NULL) are set. It owns both descriptors from now on. */
+/* Completes a loop in which its worker, signals and `moved` (or NULL) are set. It owns both
+ * descriptors from now on. */
 void loop_start(struct loop *, const struct redis_server *);
+
+/* For worker.count_waiting. In a loop no client has to make way for another, until the server
+ * stops. Then all have to. */
+int loop_count_waiting(const struct worker *);
 
 /* Accepts the clients in the accept queue, 64 at most, so that a burst of new clients does not
  * starve the others. If descriptors or memory run out, no client is accepted for a tick, because

@@ -33,7 +33,7 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
 static bool must_make_way(const struct conn *conn)
 {
     const struct worker *worker = conn->worker;
-    int waiting = worker->claim_waiting_clients(worker);
+    int waiting = worker->count_waiting(worker);
     int64_t left = conn->deadline - clock_now_ms();
     bool is_new =
         conn->state == CONN_FRESH && left > worker->options->timeout_ms / FRESH_PART - NEW_MS;
@@ -77,7 +77,7 @@ void serve_unavailable(struct worker *worker, int client)
     conn_close(&conn);
 }
 
-int serve_waiting_clients(const struct worker *worker)
+int serve_waiting_in_queue(const struct worker *worker)
 {
     if (stop_requested())
         return 1;
@@ -85,7 +85,7 @@ int serve_waiting_clients(const struct worker *worker)
     return length > 0 && board_has_free_worker(worker->board) ? 0 : length;
 }
 
-int serve_announced_clients(const struct worker *worker)
+int serve_waiting_on_board(const struct worker *worker)
 {
     if (stop_requested())
         return 1;

@@ -21,11 +21,11 @@ void serve_client(struct worker *, int client, struct redis_pool *);
  * has sent no whole request within a tick gets no response. Takes two ticks at most. */
 void serve_unavailable(struct worker *, int client);
 
-/* For worker.claim_waiting_clients: the length of the listener's queue, or 0 if another worker is
- * free, because it will take whoever has just come. Or the number that a parent
- * or main thread has written on the board, because it may have no more children or threads: the
- * first worker that asks takes it, and makes way. Both: 1 if the server is stopping. */
-int serve_waiting_clients(const struct worker *);
-int serve_announced_clients(const struct worker *);
+/* For worker.count_waiting: the length of the listener's queue, or 0 if another worker is free,
+ * because it will take whoever has just come. Or the number that a parent or main thread has
+ * written on the board, because it may have no more children or threads: the first worker that asks
+ * takes it, and makes way. Both: 1 if the server is stopping. */
+int serve_waiting_in_queue(const struct worker *);
+int serve_waiting_on_board(const struct worker *);
 
 #endif

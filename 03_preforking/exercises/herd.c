@@ -48,7 +48,6 @@ static int next_client(enum way way, int listener)
 
 static _Noreturn void work(enum way way, int listener, pid_t parent)
 {
-    children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
     if (getppid() != parent)
         _exit(1);
@@ -111,7 +110,7 @@ int main(int argc, char **argv)
     options_parse(&options, argc, argv);
     enum way way = choose_way(options.name);
     process_start();
-    stop_catch_signals(true);
+    stop_catch_signals(false); /* the workers inherit it */
     children_block_signal();
     int listener = open_listener(&options, way);
     net_announce(&options, listener);

@@ -20,7 +20,6 @@ static _Noreturn void serve_clients(int listener, pid_t parent, int number)
     snprintf(name, sizeof(name), "worker %d", number);
     prctl(PR_SET_NAME, name);         /* shown by ps(1); the kernel keeps 15 bytes */
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
-    children_reset_signals();
     if (getppid() != parent)
         _exit(1);
     while (!stop_requested()) {
@@ -79,7 +78,7 @@ int main(int argc, char **argv)
     workers = calloc((size_t)options.workers, sizeof(*workers));
     if (!workers)
         process_die(options.name, "no memory");
-    stop_catch_signals(true);
+    stop_catch_signals(false); /* the workers inherit it */
     children_block_signal();
     net_announce(&options, listener);
     for (int number = 0; number < options.workers; number++)

@@ -24,7 +24,6 @@ static _Noreturn void serve_clients(int listener, pid_t parent, int place)
 {
     printf("worker %d begins in place %d\n", (int)getpid(), place);
     fflush(stdout);
-    children_reset_signals();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* no worker outlives the parent */
     if (getppid() != parent || !prepare(place))
         _exit(1);
@@ -64,7 +63,7 @@ int main(int argc, char **argv)
     process_start();
     int listener = net_listen(&options, true);
 
-    stop_catch_signals(true);
+    stop_catch_signals(false); /* the workers inherit it */
     children_block_signal();
     net_announce(&options, listener);
     supervise(listener, options.workers); /* the workers end when the parent does */

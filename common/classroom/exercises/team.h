@@ -7,7 +7,7 @@
 #ifndef EXERCISES_TEAM_H
 #define EXERCISES_TEAM_H
 
-#include "board.h"
+#include "app.h"
 #include "net.h"
 #include "options.h"
 #include "process.h"
@@ -102,9 +102,10 @@ static inline void team_start(int argc, char **argv, const char *name, int (*tak
     for (struct worker *worker = team.workers; worker <= team.own; worker++)
         *worker = (struct worker){
             .options = &team.options,
+            .board = team.board,
             .slot = board_claim(team.board, getpid()),
-            .claim_waiting_clients = serve_waiting_clients,
             .listener = listener,
+            .count_waiting = serve_waiting_in_queue,
         };
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the threads inherit it */

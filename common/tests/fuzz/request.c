@@ -86,7 +86,7 @@ static void parse(struct span text, const uint8_t pieces[PIECES])
 
 static struct worker worker;
 
-static int claim_waiting_clients(const struct worker *unused)
+static int count_waiting(const struct worker *unused)
 {
     (void)unused;
     return 0;
@@ -100,7 +100,7 @@ static void start(void)
     app_load(&options);
     struct board *board = board_open(1);
     status_start(&options, board, "made-up input");
-    worker = (struct worker){.options = &options, .claim_waiting_clients = claim_waiting_clients};
+    worker = (struct worker){.options = &options, .count_waiting = count_waiting};
     worker.slot = board_claim(board, getpid());
 }
 

@@ -78,7 +78,7 @@
     X(threading, "accept4", more)
 #define FOR_POOLS(X, more)                                                                         \
     X(preforking, "rt_sigtimedwait", more)                                                         \
-    X(prethreading, "rt_sigsuspend", more)
+    X(prethreading, "clock_nanosleep", more)
 #define FOR_LOOPS(X, more)                                                                         \
     X(poll, "poll", more)                                                                          \
     X(epoll, "epoll_wait", more)

@@ -90,7 +90,7 @@ static const struct fault {
     {"epoll_ctl", "ENOMEM ENOSPC", "1", EPOLL, LATER, CUT},
     {"epoll_ctl", "ENOSPC", "1..2", EPOLL, NEW_PAGE, SERVED | BUSY | CUT},
     {"rt_sigtimedwait", "EINTR EAGAIN", "1", PREFORKING, HOME, SERVED},
-    {"rt_sigsuspend", "EINTR", "1", PRETHREADING, HOME, SERVED},
+    {"clock_nanosleep", "EINTR", "1", PRETHREADING, HOME, SERVED},
     {"wait4", "EINTR ECHILD", "1", FORKING, HOME, SERVED},
 
     /* no process, or no thread */

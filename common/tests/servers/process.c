@@ -26,8 +26,7 @@ EVERY_SERVER(idle_clients_do_not_keep_it_from_stopping)
 }
 
 /* Has the server taken notice of a first SIGTERM? Then the next one would be the default one,
- * neither caught nor blocked. In chapter 3's sigtimedwait() no signal is blocked: its workers know
- * when it is stopping, and those with nothing to do end. */
+ * neither caught nor blocked. */
 static bool server_is_stopping(void)
 {
     unsigned long long blocked = 0, caught = 0;
@@ -35,8 +34,7 @@ static bool server_is_stopping(void)
     const char *handled = strstr(status, "\nSigCgt:");
     return mask && handled && sscanf(mask, "\nSigBlk: %llx", &blocked) == 1 &&
            sscanf(handled, "\nSigCgt: %llx", &caught) == 1 &&
-           !((blocked | caught) & 1ULL << (SIGTERM - 1)) &&
-           (!server_is("preforking") || count_children() <= 1);
+           !((blocked | caught) & 1ULL << (SIGTERM - 1));
 }
 
 /* A post that Redis sits on, and the server has heard of this signal. */

@@ -31,8 +31,11 @@ void tested_begin(const char *password)
         board = board_open(1);
     }
     server.password = password;
-    loop = (struct loop){.worker = {.options = &options, .slot = board_claim(board, 1)},
-                         .listener = KERNEL_LISTENER,
+    loop = (struct loop){.worker = {.options = &options,
+                                    .board = board,
+                                    .slot = board_claim(board, 1),
+                                    .listener = KERNEL_LISTENER,
+                                    .count_waiting = loop_count_waiting},
                          .signals = KERNEL_SIGNALS,
                          .moved = MOVED};
     loop_start(&loop, &server);

@@ -15,7 +15,7 @@ static struct buffer others; /* what others have of the budget */
 static bool over_tcp;        /* where bytes take a moment */
 static bool crowd;           /* does somebody wait? */
 
-static int claim_waiting_clients(const struct worker *unused)
+static int count_waiting(const struct worker *unused)
 {
     (void)unused;
     return crowd;
@@ -25,7 +25,7 @@ static char large[600000]; /* what is in public/large */
 
 static void start(void)
 {
-    board = unit_start_worker(&worker, &options, claim_waiting_clients);
+    board = unit_start_worker(&worker, &options, count_waiting);
     for (size_t i = 0; i < sizeof(large); i++)
         large[i] = (char)('a' + i % 7 + i / 7 % 11);
     scratch_bytes("public/large", large, sizeof(large));

@@ -23,7 +23,7 @@ static void open_client(void)
 
 static atomic_int asked; /* whether somebody waits: not before the first response is on its way */
 
-static int claim_waiting_clients(const struct worker *unused)
+static int count_waiting(const struct worker *unused)
 {
     (void)unused;
     return asked++ > 0;
@@ -32,7 +32,7 @@ static int claim_waiting_clients(const struct worker *unused)
 static void start(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    unit_start_worker(&worker, &options, claim_waiting_clients);
+    unit_start_worker(&worker, &options, count_waiting);
 }
 
 TestSuite(serve, .timeout = 60, .init = start, .fini = scratch_remove);
@@ -109,19 +109,19 @@ Test(serve, somebody_waits_only_if_nobody_is_free)
     options = (struct options){.name = "test", .bind = "127.0.0.1", .backlog = 8};
     worker = (struct worker){.board = board, .listener = net_listen(&options, true)};
     cr_assert(getsockname(worker.listener, (struct sockaddr *)&address, &size) == 0);
-    expect_number("nobody there", serve_waiting_clients(&worker), 0);
+    expect_number("nobody there", serve_waiting_in_queue(&worker), 0);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert(connect(fd, (struct sockaddr *)&address, size) == 0 &&
               comes(worker.listener, POLLIN, PATIENCE_MS));
     for (int i = 0; i < 2; i++) {
-        expect_number("somebody is free", serve_waiting_clients(&worker), 0);
+        expect_number("somebody is free", serve_waiting_in_queue(&worker), 0);
         board_change_state(slots[i], CONN_NONE, CONN_IDLE, 1);
     }
-    expect_number("nobody is free", serve_waiting_clients(&worker), 1);
+    expect_number("nobody is free", serve_waiting_in_queue(&worker), 1);
     board_release(slots[0]);
-    expect_number("and nobody is there", serve_waiting_clients(&worker), 1);
+    expect_number("and nobody is there", serve_waiting_in_queue(&worker), 1);
     board_change_state(slots[1], CONN_IDLE, CONN_NONE, 1);
-    expect_number("one is done", serve_waiting_clients(&worker), 0);
+    expect_number("one is done", serve_waiting_in_queue(&worker), 0);
     close(fd);
     close(worker.listener);
 }

@@ -172,7 +172,7 @@ static inline struct options unit_options(void)
 
 /* A worker that serves that site, with its options, and a board of one slot. */
 static inline struct board *unit_start_worker(struct worker *worker, struct options *options,
-                                              int (*claim_waiting_clients)(const struct worker *))
+                                              int (*count_waiting)(const struct worker *))
 {
     struct board *board = board_open(1);
     cr_assert(board);
@@ -183,7 +183,7 @@ static inline struct board *unit_start_worker(struct worker *worker, struct opti
     *worker = (struct worker){
         .options = options,
         .slot = board_claim(board, 1),
-        .claim_waiting_clients = claim_waiting_clients,
+        .count_waiting = count_waiting,
     };
     return board;
 }

@@ -1,6 +1,10 @@
 """Wrong answers to the exercises of chapter 6 (see test_exercises)."""
 
-INTEREST = "    return client->state == CONN_WRITING ? POLLOUT : client->ended ? 0 : POLLIN;\n"
+INTEREST = "    return conn->state == CONN_WRITING ? POLLOUT : conn->ended ? 0 : POLLIN;\n"
+ANSWERS_TO = """\
+    conn_reply(&client->conn, reply, why);
+    loop_advance((struct loop *)client->conn.worker, client);
+"""
 LOOP = "    while (!loop_is_over(&loop))\n        run_once();\n"
 WITH_NAPS = """\
     while (!loop_is_over(&loop)) {
@@ -24,17 +28,16 @@ ANSWERS = {
     },
     "deaf": {
         "asks for everything, and naps": [
-            (INTEREST, "    return client->state == CONN_WRITING ? POLLIN | POLLOUT : POLLIN;\n"),
+            (INTEREST, "    return conn->state == CONN_WRITING ? POLLIN | POLLOUT : POLLIN;\n"),
             (LOOP, WITH_NAPS % 50)],
         "a client that is written to is forgotten": [
-            (INTEREST, "    return client->state == CONN_WRITING ? 0 : POLLIN;\n")],
-        "asks always for room": [(INTEREST, "    (void)client;\n    return POLLIN | POLLOUT;\n")],
+            (INTEREST, "    return conn->state == CONN_WRITING ? 0 : POLLIN;\n")],
+        "asks always for room": [(INTEREST, "    (void)conn;\n    return POLLIN | POLLOUT;\n")],
     },
     "limit": {
         "counts questions, not clients": [
             ("    if (asking == MOST_ASKING)", "    if (asking >= MOST_ASKING)"),
-            ("    asking--;\n    conn_reply(c, reply, why);\n    loop_advance((struct loop *)c->worker, c);\n",
-             "    conn_reply(c, reply, why);\n    loop_advance((struct loop *)c->worker, c);\n    asking--;\n")],
+            ("    asking--;\n" + ANSWERS_TO, ANSWERS_TO + "    asking--;\n")],
         "a command that cannot be handed over keeps its place": [
             ("    asking += why == 0;\n", "    asking++;\n")],
         "counts connections": [("    if (asking == MOST_ASKING)", "    if (loop->count > MOST_ASKING)")],

@@ -2,7 +2,8 @@
 
 LOOP = "    while (!loop_is_over(&loop))\n        run_once();\n"
 QUEUE = """\
-    for (int left = net_accept_queue_length(loop->listener); left > 0; left -= ACCEPTS_A_ROUND)
+    for (int left = net_accept_queue_length(loop->worker.listener); left > 0;
+         left -= ACCEPTS_A_ROUND)
         loop_accept(loop); /* they have connected before the signal */
 """
 EDGE_READS = "    while (!client->over) {\n        ssize_t n = recv("
@@ -55,7 +56,7 @@ ANSWERS = {
     "drain": {
         "a page for who was in the queue, and nothing on it": [(QUEUE, """\
     int fd;
-    while ((fd = accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+    while ((fd = accept4(loop->worker.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         char request[4096];
         recv(fd, request, sizeof(request), 0);
         send(fd, "HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\nConnection: close\\r\\n\\r\\n", 57, 0);
@@ -65,7 +66,7 @@ ANSWERS = {
         "three rounds more": [(QUEUE, "    for (int i = 0; i < 3; i++)\n        loop_accept(loop);\n")],
         "runs on for ten seconds": [
             (LOOP, "    int64_t began = 0;\n    while (!began || clock_now_ms() - began < 10000) {\n"
-             "        run_once();\n        if (loop.listener < 0 && !began)\n"
+             "        run_once();\n        if (loop.worker.listener < 0 && !began)\n"
              "            began = clock_now_ms();\n    }\n")],
     },
     "workers": {
@@ -73,7 +74,7 @@ ANSWERS = {
         "the first gets them all": [("    if (accepted < ACCEPTS_A_TURN)\n", "    if (accepted >= 0)\n")],
         "the parent accepts, and hands the clients over": [
             ("/* ---- the queues", PASS + "/* ---- the queues"),
-            ("accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);", "pass(-1);"),
+            ("accept4(loop->worker.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);", "pass(-1);"),
             ("    net_announce(&options, listener);\n", "    net_announce(&options, listener);\n    door = listener;\n"
              "    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, hands);\n    listener = hands[1];\n"),
             (SUPERVISES, """\
