@@ -49,6 +49,16 @@ class Documents(unittest.TestCase):
         cases = set(re.findall(r"(?m)^(?:[A-Z]+_SERVERS?|AGAINST(?:_[A-Z]+)?)\((?:\w+, )?(\w{8,})\)", sources))
         self.assertEqual(cases - {case for _, case, _ in promises}, set(), "these hold no promise")
 
+    def test_no_file_includes_one_that_stands_above_it(self):
+        drawn = re.search(r"<!-- floors -->\n```text\n(.*?)```", self.ours.text("common/README.md"), re.DOTALL)[1]
+        floors = re.findall(r"(\w+)\.[ch]\b", drawn)  # from top to bottom, and from left to right
+        sources = [path for path in self.ours.files if re.fullmatch(r"common/\w+\.[ch]|0\w+/main\.c", path)]
+        self.assertEqual({os.path.basename(path)[:-2] for path in sources}, set(floors))
+        for path in sources:
+            own = floors.index(os.path.basename(path)[:-2])
+            for name in re.findall(r'#include "(\w+)\.h"', self.ours.text(path)):
+                self.assertLessEqual(own, floors.index(name), "%s includes %s.h" % (path, name))
+
     def test_no_part_has_more_lines_than_it_may_have(self):
         # from day to day a warning; a failure in `make dist`, which sets RELEASE
         left = {path: self.lines(path) for path in self.ours.files if not path.startswith("loadtest/results/")}
