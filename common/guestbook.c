@@ -13,12 +13,6 @@
 
 enum { TIME_SIZE = sizeof("2026-11-21T02:45:37Z") - 1 };
 
-/* The reply with a page's entries must be within the limits of redis.h. A character has up to four
- * bytes. */
-_Static_assert(GUESTBOOK_PAGE_ENTRIES + 1 <= REDIS_MAX_ELEMENTS, "a page");
-_Static_assert(TIME_SIZE + 2 + 4 * (GUESTBOOK_MAX_NAME + GUESTBOOK_MAX_REMARKS) <= REDIS_MAX_STRING,
-               "an entry");
-
 /* ---- the page: INCR, GET, LRANGE ----------------------------------------------------------- */
 
 /* The commands of nearly every visit, and of one post in a hundred, once the list is full. Made at

@@ -61,36 +61,33 @@ const char *redis_parse_address(struct redis_server *server, const char *where)
 
 /* ---- its errors ---------------------------------------------------------------------------- */
 
-enum { TOLD_BYTES = 200 };
+enum { SHOWN_BYTES = 200 };
 
 /* All processes of a server share this. */
-struct redis_told {
+struct redis_logged {
     _Atomic int64_t second; /* of the last line */
-    atomic_bool auth;       /* an error of AUTH was printed */
+    atomic_bool auth;       /* an error of AUTH was logged */
 };
 
-/* Prints "NAME: Redis DOES: ERROR". Of the error it shows the first 200 bytes, those that cannot be
+/* Logs "NAME: Redis DOES: ERROR". Of the error it shows the first 200 bytes, those that cannot be
  * printed as \xHH. Any thread and any child may call this. */
-static void print(const struct redis_server *server, const char *does, const char *error,
-                  size_t len)
+static void log_error(const struct redis_server *server, const char *does, const char *error,
+                      size_t len)
 {
-    char line[TOLD_BYTES * 4 + 1];
+    char line[SHOWN_BYTES * 4 + 1];
     int64_t now = clock_now_ms() / 1000;
-    if (!server->told || atomic_exchange(&server->told->second, now) == now)
+    if (!server->logged || atomic_exchange(&server->logged->second, now) == now)
         return;
-    text_escape(error, len < TOLD_BYTES ? len : TOLD_BYTES, line, sizeof(line));
+    text_escape(error, len < SHOWN_BYTES ? len : SHOWN_BYTES, line, sizeof(line));
     log_message(server->name, "Redis %s: %s", does, line);
 }
 
-bool redis_is_farewell(const struct redis_server *server, const redisReply *reply, bool is_of_auth)
+void redis_log_error(const struct redis_server *server, const redisReply *reply, bool is_of_auth)
 {
-    static const char too_many[] = "ERR max number of clients", no_auth[] = "NOAUTH ";
-    if (reply->type != REDIS_REPLY_ERROR)
-        return false;
-    if (!is_of_auth || (server->told && !atomic_exchange(&server->told->auth, true)))
-        print(server, "says", reply->str, (size_t)reply->len);
-    return strncmp(reply->str, too_many, strlen(too_many)) == 0 ||
-           strncmp(reply->str, no_auth, strlen(no_auth)) == 0;
+    if (reply->type != REDIS_REPLY_ERROR || !server->logged)
+        return;
+    if (!is_of_auth || !atomic_exchange(&server->logged->auth, true))
+        log_error(server, "says", reply->str, (size_t)reply->len);
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */
@@ -154,57 +151,26 @@ struct redis_command redis_auth_command(const struct redis_server *server)
 
 /* ---- replies ------------------------------------------------------------------------------- */
 
-/* hiredis makes its objects with functions that may fail for lack of memory. Ours also fail beyond
- * the limits, before anything is allocated. `privdata` points to hiredis' own functions. */
-#if HIREDIS_MAJOR < 1
-typedef int element_count;
-#else
-typedef size_t element_count;
-#endif
+/* hiredis 0.14 ends the program if it cannot replace a larger buffer that has become empty. It has
+ * just freed that one, so there is memory for the new one, which is small. */
+enum { KEPT_BYTES = 1024 * 1024 };
 
-static void *create_array(const redisReadTask *task, element_count elements)
-{
-    const redisReplyObjectFunctions *plain = task->privdata;
-    bool is_flat = task->type == REDIS_REPLY_ARRAY && !task->parent; /* no map, no set */
-    return is_flat && elements <= REDIS_MAX_ELEMENTS ? plain->createArray(task, elements) : NULL;
-}
-
-static void *create_string(const redisReadTask *task, char *text, size_t len)
-{
-    const redisReplyObjectFunctions *plain = task->privdata;
-    return len <= REDIS_MAX_STRING ? plain->createString(task, text, len) : NULL;
-}
-
-/* maxbuf: hiredis 0.14 replaces an empty buffer of more than 16 KiB by a new one, and calls abort()
- * if there is no memory for that. With 0 it keeps the buffer, whose size has a limit. */
-redisReader *redis_open_reader(redisReplyObjectFunctions *functions)
+redisReader *redis_open_reader(void)
 {
     redisReader *reader = redisReaderCreate();
-    if (!reader)
-        return NULL;
-    reader->maxbuf = 0;
-    reader->privdata = reader->fn;
-    *functions = *reader->fn;
-    functions->createArray = create_array;
-    functions->createString = create_string;
-    reader->fn = functions;
+    if (reader)
+        reader->maxbuf = KEPT_BYTES;
     return reader;
 }
 
-/* If what is left is longer than the longest string, it can never become a reply. */
 bool redis_next_reply(const struct redis_server *server, redisReader *reader, redisReply **reply)
 {
-    enum { AROUND = sizeof("$16384\r\n\r\n") };
     void *whole = NULL;
     bool makes_sense = redisReaderGetReply(reader, &whole) == REDIS_OK;
     *reply = whole;
-    if (makes_sense && (whole || reader->len - reader->pos <= REDIS_MAX_STRING + AROUND))
-        return true;
-    const char *error = reader->err == REDIS_ERR_PROTOCOL
-                            ? reader->errstr
-                            : "a reply larger than a page can be, or than there is memory for";
-    print(server, "makes no sense", error, strlen(error));
-    return false;
+    if (!makes_sense)
+        log_error(server, "makes no sense", reader->errstr, strlen(reader->errstr));
+    return makes_sense;
 }
 
 /* ---- at start ------------------------------------------------------------------------------ */
@@ -224,9 +190,9 @@ void redis_find(struct redis_server *server, const struct options *o)
     const char *password = getenv("REDISCLI_AUTH");
     if (password)
         server->password = password;
-    server->told = mmap(NULL, sizeof(*server->told), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (server->told == MAP_FAILED)
+    server->logged = mmap(NULL, sizeof(*server->logged), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (server->logged == MAP_FAILED)
         process_die(o->name, "%s", strerror(errno));
 
     int fd = redis_connect(server, 0);

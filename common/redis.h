@@ -7,8 +7,7 @@
  *    writes without checking what malloc(3) returns.
  *  - Redis' name is resolved once, at start.
  *  - If there is a password, AUTH is the first command on every connection.
- *  - A reply larger than any that a page needs is not read to its end.
- *  - Errors from Redis are printed on standard error in Redis' words, one a second
+ *  - Errors from Redis are logged on standard error in Redis' words, one a second
  *    by the whole server.
  */
 #ifndef REDIS_H
@@ -35,7 +34,7 @@ struct redis_server {
     const char *name;                /* of the program, for messages */
     const char *where;               /* as --redis has it */
     const char *password;            /* "": none */
-    struct redis_told *told;         /* when something was printed; NULL: print nothing */
+    struct redis_logged *logged;     /* what was logged, and when; NULL: log nothing */
     struct sockaddr_storage address; /* the name was resolved at start */
     socklen_t address_size;
     int connect_ms, command_ms;
@@ -44,7 +43,7 @@ struct redis_server {
 /* Finds Redis where --redis says, and resolves its name. A bad --redis ends the program with status
  * 2. If Redis does not answer, prints one line on standard error, and the server starts all the
  * same. The environment variable REDISCLI_AUTH may hold a password, as for redis-cli. To be called
- * before the first fork, so that all children know when something was printed. */
+ * before the first fork, so that all children know when something was logged. */
 void redis_find(struct redis_server *, const struct options *);
 
 /* Reads "host:port", "[address]:port" or "unix:path". Returns NULL, or says in words what would be
@@ -76,19 +75,14 @@ bool redis_is_stale(int fd);
 
 /* ---- replies ------------------------------------------------------------------------------- */
 
-enum {
-    REDIS_MAX_ELEMENTS = 21,      /* of an array, which holds no other array */
-    REDIS_MAX_STRING = 16 * 1024, /* bytes; of an error, too */
-};
-
-/* Returns a reader that refuses larger replies, before it allocates anything for them. NULL: there
- * is no memory. The functions are set, and must live as long as the reader, which the caller frees
- * (redisReaderFree()). */
-redisReader *redis_open_reader(redisReplyObjectFunctions *);
+/* Returns a reader, which the caller frees (redisReaderFree()). Its buffer is kept, but for one of
+ * more than a MB, after a long reply. NULL: there is no memory. */
+redisReader *redis_open_reader(void);
 
 /* Takes a reply out of the reader, or NULL if it is not whole yet. The caller frees it
- * (freeReplyObject()). Returns false, and logs why, if it is malformed, or larger than a page
- * needs: then the connection is of no use. */
+ * (freeReplyObject()). Returns false, and logs why, if it is malformed, or if there is no memory
+ * for it: then the connection is of no use. A reply may be of any length: what another program has
+ * stored costs the memory that it needs, for as long as the page takes. */
 bool redis_next_reply(const struct redis_server *, redisReader *, redisReply **);
 
 /* Are there bytes that have not become a reply yet? (`pos` and `len` are fields of the public
@@ -101,10 +95,8 @@ static inline bool redis_has_more(const redisReader *reader)
 /* The AUTH command. It borrows the password. */
 struct redis_command redis_auth_command(const struct redis_server *);
 
-/* Logs a reply that is an error. Is there no more use in the connection then? Redis hangs up after
- * "max number of clients". After NOAUTH a new connection may be let in, if somebody has changed the
- * password meanwhile. An error of AUTH is logged once in a run, and changes nothing, as in
- * redis-cli: a Redis that has no password goes on. */
-bool redis_is_farewell(const struct redis_server *, const redisReply *, bool is_of_auth);
+/* Logs a reply that is an error, and no other. An error of AUTH is logged once in a run, and
+ * changes nothing, as in redis-cli: a Redis that has no password goes on. */
+void redis_log_error(const struct redis_server *, const redisReply *, bool is_of_auth);
 
 #endif

@@ -20,7 +20,7 @@ static size_t length(const struct redis_queue *queue)
 
 /* The first `count` bytes leave the queue. The rest moves to the front only if it is the smaller
  * part, so that no byte is moved again and again. */
-static void leave(struct redis_queue *queue, size_t count)
+static void drop_front(struct redis_queue *queue, size_t count)
 {
     enum { KEPT_BYTES = 64 * 1024 };
     queue->gone += count;
@@ -35,25 +35,20 @@ static void leave(struct redis_queue *queue, size_t count)
     queue->gone = 0;
 }
 
-static void *next_asker(const struct redis_async *redis)
+/* The first asker leaves the queue. */
+static void *take_asker(struct redis_async *redis)
 {
     void *asker;
     memcpy(&asker, redis->askers.buffer.bytes + redis->askers.gone, sizeof(asker));
-    return asker;
-}
-
-static void *leave_line(struct redis_async *redis)
-{
-    void *asker = next_asker(redis);
-    leave(&redis->askers, sizeof(asker));
+    drop_front(&redis->askers, sizeof(asker));
     redis->unanswered--;
     return asker;
 }
 
 /* ---- a connection's life ------------------------------------------------------------------- */
 
-/* All who wait get NULL and the reason. If there is a reply, the first gets that. */
-static void give_up(struct redis_async *redis, const redisReply *reply, int why)
+/* All who wait get NULL and the reason. */
+static void give_up(struct redis_async *redis, int why)
 {
     struct redis_async lost = *redis;
     if (lost.fd < 0)
@@ -72,13 +67,9 @@ static void give_up(struct redis_async *redis, const redisReply *reply, int why)
         .fd = -1,
     };
     while (lost.unanswered > 0) {
-        void *asker = leave_line(&lost);
-        if (!asker)
-            continue;
-        redis->answered(asker, reply, why);
-        if (reply) /* only this one's command was refused: the others may have been carried out */
-            why = REDIS_NO_CONNECTION;
-        reply = NULL;
+        void *asker = take_asker(&lost);
+        if (asker)
+            redis->answered(asker, NULL, why);
     }
     buffer_clear(&lost.askers.buffer, 0);
 }
@@ -123,10 +114,10 @@ static bool open_connection(struct redis_async *redis)
     redis->opened++;
     allow(redis, redis->server->connect_ms);
     struct redis_command auth = redis_auth_command(redis->server);
-    redis->reader = redis_open_reader(&redis->functions);
+    redis->reader = redis_open_reader();
     if (redis->reader && (!*redis->server->password || enqueue(redis, &auth, NULL)))
         return true;
-    give_up(redis, NULL, REDIS_NO_CONNECTION); /* there is no memory for the reader, or for AUTH */
+    give_up(redis, REDIS_NO_CONNECTION); /* there is no memory for the reader, or for AUTH */
     return false;
 }
 
@@ -136,7 +127,7 @@ static void finish_connecting(struct redis_async *redis)
     int error = 0;
     socklen_t size = sizeof(error);
     if (getsockopt(redis->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error != 0) {
-        give_up(redis, NULL, REDIS_NO_CONNECTION);
+        give_up(redis, REDIS_NO_CONNECTION);
         return;
     }
     redis->connected = true;
@@ -153,7 +144,7 @@ void redis_async_start(struct redis_async *redis, const struct redis_server *ser
 void redis_async_close(struct redis_async *redis)
 {
     redis->closed = true;
-    give_up(redis, NULL, REDIS_NO_CONNECTION);
+    give_up(redis, REDIS_NO_CONNECTION);
 }
 
 /* ---- commands out -------------------------------------------------------------------------- */
@@ -165,7 +156,7 @@ int redis_async_ask(struct redis_async *redis, const struct redis_command *comma
      * there is no need, because the connection has just been read. */
     if (redis->connected && redis->unanswered == 0 && !redis->answering &&
         redis_is_stale(redis->fd))
-        give_up(redis, NULL, REDIS_NO_CONNECTION);
+        give_up(redis, REDIS_NO_CONNECTION);
     if (redis->fd < 0 && !open_connection(redis))
         return REDIS_NO_CONNECTION;
     return enqueue(redis, command, asker) ? 0 : REDIS_NO_CONNECTION;
@@ -186,10 +177,10 @@ void redis_async_flush(struct redis_async *redis)
         if (n < 0 && (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET))
             break;
         if (n < 0 && errno != EINTR) {
-            give_up(redis, NULL, REDIS_NO_CONNECTION);
+            give_up(redis, REDIS_NO_CONNECTION);
             return;
         }
-        leave(out, n > 0 ? (size_t)n : 0);
+        drop_front(out, n > 0 ? (size_t)n : 0);
     }
     redis->events = length(out) > 0 ? POLLIN | POLLOUT : POLLIN;
 }
@@ -199,18 +190,14 @@ void redis_async_flush(struct redis_async *redis)
 /* The first asker in the queue gets the reply. The reply to AUTH has no asker. */
 static void deliver(struct redis_async *redis, redisReply *reply)
 {
-    if (redis_is_farewell(redis->server, reply, next_asker(redis) == NULL)) {
-        give_up(redis, reply, 0);
-        freeReplyObject(reply);
-        return;
-    }
-    void *asker = leave_line(redis);
+    void *asker = take_asker(redis);
+    redis_log_error(redis->server, reply, asker == NULL);
     redis->sent--;
     allow(redis, redis->server->command_ms);
     /* Bytes behind the last reply that was asked for must not become the reply to the next
      * command. */
     if (redis->sent == 0 && redis_has_more(redis->reader))
-        give_up(redis, NULL, REDIS_NO_CONNECTION);
+        give_up(redis, REDIS_NO_CONNECTION);
     if (asker) {
         redis->answering = true;
         redis->answered(asker, reply, 0);
@@ -241,7 +228,7 @@ static void read_replies(struct redis_async *redis)
         for (;;) {
             redisReply *reply;
             if (!was_asked || !redis_next_reply(redis->server, redis->reader, &reply)) {
-                give_up(redis, NULL, REDIS_NO_CONNECTION);
+                give_up(redis, REDIS_NO_CONNECTION);
                 return;
             }
             if (!reply)
@@ -281,5 +268,5 @@ void redis_async_expire(struct redis_async *redis)
     if (clock_now_ms() > redis_async_deadline(redis) && redis->connected)
         read_replies(redis);
     if (!redis->paused && clock_now_ms() > redis_async_deadline(redis))
-        give_up(redis, NULL, redis->connected ? REDIS_NO_REPLY : REDIS_NO_CONNECTION);
+        give_up(redis, redis->connected ? REDIS_NO_REPLY : REDIS_NO_CONNECTION);
 }

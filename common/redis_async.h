@@ -7,8 +7,7 @@
  *    round, sends the commands of all clients in one write(2).
  *  - A connection is always lost in the same way, whatever the reason. It is
  *    closed and forgotten, and then every asker that still waits gets no reply.
- *    Only the first one gets the error with which Redis ended the connection, if
- *    there is one. An asker that asks again within that call opens a new one.
+ *    An asker that asks again within that call opens a new one.
  *  - AUTH leaves in one write with the commands behind it. If Redis refuses it, they
  *    get an error.
  *  - A command for which there is no memory is not asked. The others go on.
@@ -38,8 +37,7 @@ struct redis_async {
         size_t gone; /* so many bytes at its beginning have left the queue */
     } out, askers;   /* commands; and pointers to those who asked them. NULL stands for AUTH */
     redisReader *reader;
-    redisReplyObjectFunctions functions; /* of the reader */
-    int unanswered;                      /* commands whose reply has not come yet, */
+    int unanswered;   /* commands whose reply has not come yet, */
     int sent;         /* and how many of them redis_async_flush() has handed over */
     bool paused;      /* its turn was over: replies may be in the reader for the next round */
     bool answering;   /* answered() is being called with a reply */

@@ -67,7 +67,7 @@ static redisReply *read_reply(struct redis *redis, int64_t deadline, int *why)
 }
 
 /* One command on an open connection, behind AUTH if that is due. If Redis has hung up, it may have
- * said why before, and that is the reply. So is what it says to AUTH if that is a farewell. */
+ * said why before, and that is the reply. */
 static redisReply *exchange(struct redis *redis, const struct redis_command *command,
                             bool with_auth, int *why)
 {
@@ -82,14 +82,15 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
     *why = !sent && errno == EAGAIN ? REDIS_NO_REPLY : REDIS_NO_CONNECTION;
     if (sent || errno == EPIPE || errno == ECONNRESET)
         reply = read_reply(redis, deadline, why);
-    bool is_last = !reply || redis_is_farewell(redis->server, reply, with_auth);
-    if (with_auth && !is_last) {
+    if (with_auth && reply) {
+        redis_log_error(redis->server, reply, true);
         freeReplyObject(reply);
         reply = read_reply(redis, deadline, why);
-        is_last = !reply || redis_is_farewell(redis->server, reply, false);
     }
+    if (reply)
+        redis_log_error(redis->server, reply, false);
     /* A late or an extra reply must not become the next command's. */
-    if (is_last || redis_has_more(redis->reader))
+    if (!reply || redis_has_more(redis->reader))
         redis_close(redis);
     return reply;
 }
@@ -100,7 +101,7 @@ redisReply *redis_ask(struct redis *redis, const struct redis_command *command, 
     redis->why = *why = REDIS_NO_CONNECTION;
     if (is_new) {
         redis->fd = redis_connect(redis->server, 0);
-        redis->reader = redis->fd >= 0 ? redis_open_reader(&redis->functions) : NULL;
+        redis->reader = redis->fd >= 0 ? redis_open_reader() : NULL;
         if (!redis->reader) {
             redis_close(redis);
             return NULL;

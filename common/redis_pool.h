@@ -18,7 +18,6 @@ struct redis {
     int fd; /* -1: not open */
     redisReader *reader;
     const struct redis_server *server;
-    redisReplyObjectFunctions functions; /* of the reader */
     int why;            /* why any other connection would fail, too; 0: not known to */
     struct redis *next; /* in its pool */
 };

@@ -131,8 +131,7 @@ static void serve(struct span said, struct span redis_says)
     static char heard[HEARD];
     static struct redis_server nameless;
     struct conn conn;
-    redisReplyObjectFunctions functions;
-    redisReader *reader = redis_open_reader(&functions);
+    redisReader *reader = redis_open_reader();
     int ends[2];
     size_t len = 0;
     ssize_t n;

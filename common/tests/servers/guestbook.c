@@ -263,6 +263,21 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
     check(!body_has(get("/guestbook?page=2"), "rel=\"next\""), "there is no third page");
 }
 
+/* It is on the same page as what a visitor has written. */
+EVERY_SERVER(an_entry_of_another_program_is_shown_however_long_it_is)
+{
+    enum { LONG = 20000 };
+    char entry[LONG + 1];
+    memset(entry, 'x', LONG);
+    entry[LONG] = '\0';
+    start_redis();
+    start_server();
+    redis("RPUSH guestbook:entries %s", entry);
+    check(post("guest-name=Bob&guest-remarks=after+that")->status == 303, "not stored");
+    check_page(get("/guestbook"), entry);
+    check_page(get("/guestbook"), "after that");
+}
+
 /* A post is one command, as long as there is room for a hundred more. */
 EVERY_SERVER(the_newest_ten_thousand_entries_are_kept)
 {
