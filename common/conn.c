@@ -314,8 +314,8 @@ static void refuse(struct conn *c, int status)
 static void parse_request(struct conn *c)
 {
     int used = http_parse(&c->parser, c->in.bytes, &c->in.len, &c->request);
-    if (c->refuse_with != 0 && (used > 0 || c->parser.continue_due)) {
-        refuse(c, c->refuse_with);
+    if (c->unavailable && (used > 0 || c->parser.continue_due)) {
+        refuse(c, 503);
         return;
     }
     if (c->parser.continue_due) {

@@ -57,10 +57,10 @@ struct conn {
                                all of it has found room in the socket so far */
     int64_t linger_until;   /* lingering: until then the client may go on sending */
 
-    bool silent;     /* the last attempt to read ended with a tick, not with bytes */
-    bool ended;      /* the client's FIN has come: nothing more can be read */
-    bool refused;    /* the response refuses the request: linger, then close */
-    int refuse_with; /* answer every request with this status; 0: serve it */
+    bool silent;      /* the last attempt to read ended with a tick, not with bytes */
+    bool ended;       /* the client's FIN has come: nothing more can be read */
+    bool refused;     /* the response refuses the request: linger, then close */
+    bool unavailable; /* no worker can serve it: its request is refused with 503 */
 
     char peer[LOG_PEER_SIZE]; /* the client's address, for the log (--verbose) */
 };

@@ -70,7 +70,7 @@ void serve_unavailable(struct worker *worker, int client)
     struct conn conn;
     int64_t limit = clock_now_ms() + TICK_MS;
     conn_open(&conn, client, worker);
-    conn.refuse_with = 503;
+    conn.unavailable = true;
     while (conn_advance(&conn) != CONN_DONE && clock_now_ms() < limit)
         if (conn.ended)
             poll(NULL, 0, FIRST_LOOK_MS);

@@ -1,5 +1,5 @@
 /* Redis for those who may wait: its address, the pool, and what is said of its errors. A thread of
- * the test plays it. What else it may do is tried from outside, in servers/standin.c. */
+ * the test plays it. What else it may do is tried from outside, in servers/misbehaving_redis.c. */
 #include "process.h"
 #include "redis_pool.h"
 #include "unit.h"
