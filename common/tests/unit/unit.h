@@ -145,7 +145,10 @@ static inline void scratch_file(const char *name, const char *text)
 static inline void scratch_site(void)
 {
     static const char large[20000]; /* larger than what is sent from memory */
+    char copy[64];
     scratch_make();
+    snprintf(copy, sizeof(copy), "cp -r templates %s", scratch); /* two of them become short */
+    cr_assert(system(copy) == 0, "%s", copy);
     scratch_file("public/index.html", "home\n");
     scratch_folder("public/folder");
     scratch_file("public/a.txt", "0123456789");
