@@ -3,6 +3,7 @@
 import fnmatch
 import os
 import re
+import subprocess
 import unittest
 
 import said
@@ -58,6 +59,14 @@ class Documents(unittest.TestCase):
             own = floors.index(os.path.basename(path)[:-2])
             for name in re.findall(r'#include "(\w+)\.h"', self.ours.text(path)):
                 self.assertLessEqual(own, floors.index(name), "%s includes %s.h" % (path, name))
+
+    def test_stored_patches_fit(self):
+        pages = [path for path in self.ours.files if path == "common/book/ADD_A_PAGE.md" or re.match(
+            r"(common/tests/mutants/\w|loadtest/results/).*\.patch$", path)]
+        for path in pages:
+            dry = subprocess.run(["patch", "-p1", "--dry-run", "--fuzz=0", "--force", "--input", path],
+                                 cwd=said.TOP, capture_output=True, text=True)
+            self.assertEqual(dry.returncode, 0, path + "\n" + dry.stdout)
 
     def test_no_part_has_more_lines_than_it_may_have(self):
         # from day to day a warning; a failure in `make dist`, which sets RELEASE
