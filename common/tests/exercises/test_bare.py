@@ -57,6 +57,7 @@ class Pages(unittest.TestCase):
 class Weather(unittest.TestCase):
     """Each is started by a program that makes something scarce, or lets a call fail."""
     FEW, MANY = 16, 20  # descriptors, and clients that come
+    BUSY_SECONDS, MOST_BUSY = 1, 0.2
 
     @classmethod
     def setUpClass(cls):
