@@ -22,8 +22,8 @@
 - A printed line must come, wherever in the output. `...` stands for anything. Times, dates, pids, addresses, clients'
   ports and a digit that is alone in a column stand for any other, and so do the functions in which the kernel lets a
   process sleep. A count of kB or ms stands for one of about as many digits. All other numbers have to be those of the
-  page, unless it says otherwise: `<!-- varies: 57 1083 -->` before a block names numbers that stand for others of
-  about as many digits. A call that strace shows in two lines is put together.
+  page, unless it says otherwise: `<!-- varies: 57 1083 -->` before a block names numbers that stand for others, a
+  hundred times larger or smaller at most. A call that strace shows in two lines is put together.
 
 It prints all that each terminal printed, unless it is to be quiet, then a line for each fault, and then how many
 steps were taken, and which were not.
@@ -123,10 +123,14 @@ def whole(lines):
     return found
 
 
-def amount(text):
+def amount(text, spread=1):
     """A number of about as many digits."""
     digits = sum(map(str.isdigit, text))
-    return r"(?:\d,?){%d,%d}" % (max(1, digits - 1), digits + 1)
+    return r"(?:\d,?){%d,%d}" % (max(1, digits - spread), digits + spread)
+
+
+def rough(text):
+    return amount(text, 2)
 
 
 # What a printed line may say otherwise: as on the page, as in the output.
@@ -138,7 +142,7 @@ LOOSE = [
     (r"0x[0-9a-f.]+", "0x[0-9a-f]+"),
     (r"unix:\S+", r"unix:\S+"),
     (r"^\d+(?: [\d\0]+)?(?= [RSDTZ][<Nl+]*(?: |$)| \w+$)", r"\d+(?: \d+)?"),  # ps: PID, and PPID
-    (r"(?<===)\d+(?===)|(?<=\bpid=)\d+", r"\d+"),
+    (r"(?<===)\d+(?===)|(?<=\bpid=)\d+|(?<=\bLWP )\d+", r"\d+"),
     (r"(?<=:)[3-6]\d{4}\b", r"\d+"),  # a client's port
     (r"\b[MTWFS][a-z]{2}, \d\d \w+(?: \d{4} [\d:]{8})?", r"\w+, \d\d \w+(?: \d{4} [\d:]{8})?"),
     (r"(?<=0m)10\.\d+", r"10\.\d+"),  # a deadline: its seconds are not loose
@@ -156,7 +160,7 @@ LOOSE = [
 
 def pattern(line, varying=()):
     """What a printed line has to be."""
-    kinds = LOOSE + [(r"(?<![\d.,])%s(?![\d.,]*\d)" % re.escape(number), amount) for number in varying]
+    kinds = LOOSE + [(r"(?<![\d.,])%s(?![\d.,]*\d)" % re.escape(number), rough) for number in varying]
     line = re.sub(r"(?<=\s\s)\d(?=\s)", "\0", line)  # alone in its column
     line, text, end = " ".join(line.split()), "", 0
     for found in re.finditer("|".join("(%s)" % on_page for on_page, _ in kinds), line):
