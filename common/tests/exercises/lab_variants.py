@@ -77,7 +77,7 @@ WRONG = {
     "a thread for one client only": (5, [(CLOSE, CLOSE + "        break;\n")], "not all got a page"),
     "a lock for the whole visit": (5, [LOCK, (ACCEPT, "        pthread_mutex_lock(&lock);\n" + ACCEPT), (CLOSE, CLOSE + "        pthread_mutex_unlock(&lock);\n")],
                                    "silent, and the next one got no page"),
-    "chapter 4's": (5, 4, "new thread"),
+    "chapter 4's": (5, 4, "new thread|not chapter 5's"),
     "fds[] moves alone": (6, [("                clients[i] = clients[count];\n", "")], "half a request, and later|asked in turn"),
     "the answer begins again": (6, [("    client->rest += n;\n" + REST, "    return n < (ssize_t)strlen(client->rest);")], "ten bytes"),
     "it waits for the rest of a request": (6, [("recv(client->fd, request, sizeof(request), 0);", "0;\n    for (char *end = request; !client->rest && "
