@@ -13,8 +13,8 @@
 /* A row is an option. What is read, what is refused, and what --help says come from it. Seconds are
  * kept as milliseconds, and milliseconds as microseconds, so that both may have a fraction. */
 static const struct row {
-    int letter;
     const char *name, *argument; /* NULL: it takes none */
+    int letter;
     enum { WHOLE, SECONDS, MILLISECONDS, TEXT, CHOICE, FLAG, HELP, VERSION } kind;
     size_t place;       /* of an int, a const char * or a bool */
     const char *preset; /* the default, as it would be typed */
@@ -23,41 +23,41 @@ static const struct row {
     const char *lacks; /* main() sets the default; why this option is missing where it is 0 */
     const char *help;  /* with %s where the default belongs */
 } rows[] = {
-    {'p', "port", "N", WHOLE, AT(port), .preset = "8000", .most = 65535,
+    {"port", "N", 'p', WHOLE, AT(port), .preset = "8000", .most = 65535,
      .help = "port to listen on; 0 takes a free one (%s)"},
-    {'b', "bind", "ADDR", TEXT, AT(bind), .preset = "127.0.0.1",
+    {"bind", "ADDR", 'b', TEXT, AT(bind), .preset = "127.0.0.1",
      .help = "IPv4 or IPv6 address to listen on (%s)"},
-    {'r', "redis", "WHERE", TEXT, AT(redis), .preset = "127.0.0.1:6379",
+    {"redis", "WHERE", 'r', TEXT, AT(redis), .preset = "127.0.0.1:6379",
      .help = "host:port, or unix:PATH (%s); the environment\n"
              "                        variable REDISCLI_AUTH may hold its password"},
-    {'w', "workers", "N", WHOLE, AT(workers), .least = 1, .most = 30000,
+    {"workers", "N", 'w', WHOLE, AT(workers), .least = 1, .most = 30000,
      .lacks = "this server has one process and one thread",
      .help = "how many processes or threads may serve at once (%s)"},
-    {'c', "redis-connections", "N", WHOLE, AT(pool), .least = 1, .most = 30000,
+    {"redis-connections", "N", 'c', WHOLE, AT(pool), .least = 1, .most = 30000,
      .lacks = "this server has no threads that share connections",
      .help = "how many connections to Redis the threads share (%s)"},
-    {'d', "root", "DIR", TEXT, AT(root), .preset = ".",
+    {"root", "DIR", 'd', TEXT, AT(root), .preset = ".",
      .help = "where public/ and templates/ are (%s)"},
-    {'k', "keep-alive", "SEC", SECONDS, AT(keep_alive_ms), .preset = "5", .most = 3600,
+    {"keep-alive", "SEC", 'k', SECONDS, AT(keep_alive_ms), .preset = "5", .most = 3600,
      .help = "how long an idle connection is kept; 0: not at all (%s)"},
-    {'t', "timeout", "SEC", SECONDS, AT(timeout_ms), .preset = "10", .least = 0.1, .most = 3600,
+    {"timeout", "SEC", 't', SECONDS, AT(timeout_ms), .preset = "10", .least = 0.1, .most = 3600,
      .help = "for a whole request, and for a response that makes no\n"
              "                        progress; a new connection that says nothing gets half\n"
              "                        of it, a Redis command a fifth, connecting to Redis a\n"
              "                        tenth; fractions are allowed (%s)"},
-    {'l', "backlog", "N", WHOLE, AT(backlog), .preset = "4096", .least = 1, .most = 65535,
+    {"backlog", "N", 'l', WHOLE, AT(backlog), .preset = "4096", .least = 1, .most = 65535,
      .help = "how many connections may wait to be accepted (%s)"},
-    {'W', "work", "MS", MILLISECONDS, AT(work_us), .preset = "0", .most = 1000,
+    {"work", "MS", 'W', MILLISECONDS, AT(work_us), .preset = "0", .most = 1000,
      .help = "CPU time that every guestbook page uses up, to see what work\n"
              "                        does to each architecture; fractions are allowed (%s)"},
-    {'s', "status", "WHO", CHOICE, AT(status_for_all), .preset = "local", .other = "all",
+    {"status", "WHO", 's', CHOICE, AT(status_for_all), .preset = "local", .other = "all",
      .help = "who may see its status: local, the clients on this machine, or\n"
              "                        all, everybody who can reach the port (%s)"},
-    {'v', "verbose", NULL, FLAG, AT(verbose),
+    {"verbose", NULL, 'v', FLAG, AT(verbose),
      .help = "one line for each request, in Common Log Format; lines are\n"
              "                        dropped while standard output is a full pipe"},
-    {'h', "help", NULL, HELP, .help = "this text"},
-    {'V', "version", NULL, VERSION, .help = "the version"},
+    {"help", NULL, 'h', HELP, .help = "this text"},
+    {"version", NULL, 'V', VERSION, .help = "the version"},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]), HELP_COLUMN = 24 };
 
@@ -171,7 +171,7 @@ void options_parse(struct options *o, int argc, char **argv)
         n += (size_t)snprintf(letters + n, sizeof(letters) - n, "%c%s", rows[i].letter,
                               has_value ? ":" : "");
         if (rows[i].preset)
-            take_option(o, &rows[i], rows[i].preset, NULL);
+            take_option(o, &rows[i], rows[i].preset, o);
     }
     const struct options defaults = *o;
     int letter;
