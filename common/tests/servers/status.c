@@ -283,6 +283,7 @@ static void a_killed_workers_slot_is_given_to_its_successor(void)
     hear_end(c);
     hang_up(c);
     thaw_redis();
+    wait_until(kill(worker, 0) < 0, SOON_MS, "nobody has waited for it"); /* it counts until then */
     if (server_has_pool())
         wait_until(count_children() == 8, 3000, "it was not replaced");
     wait_until(worker_that_asks() == 0 && json_number(json, "now.asking") == 0, SOON_MS,
