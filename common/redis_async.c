@@ -195,8 +195,9 @@ static void deliver(struct redis_async *redis, redisReply *reply)
     redis->sent--;
     allow(redis, redis->server->command_ms);
     /* Bytes behind the last reply that was asked for must not become the reply to the next
-     * command. */
-    if (redis->sent == 0 && redis_has_more(redis->reader))
+     * command. And behind an error Redis may hang up, so nobody asks there any more. */
+    bool is_error = reply->type == REDIS_REPLY_ERROR && asker && redis->unanswered == 0;
+    if ((redis->sent == 0 && redis_has_more(redis->reader)) || is_error)
         give_up(redis, REDIS_NO_CONNECTION);
     if (asker) {
         redis->answering = true;

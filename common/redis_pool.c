@@ -89,8 +89,9 @@ static redisReply *exchange(struct redis *redis, const struct redis_command *com
     }
     if (reply)
         redis_log_error(redis->server, reply, false);
-    /* A late or an extra reply must not become the next command's. */
-    if (!reply || redis_has_more(redis->reader))
+    /* A late or an extra reply must not become the next command's. And behind an error Redis may
+     * hang up, or let in a new connection, if somebody has changed the password. */
+    if (!reply || reply->type == REDIS_REPLY_ERROR || redis_has_more(redis->reader))
         redis_close(redis);
     return reply;
 }

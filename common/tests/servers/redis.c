@@ -213,7 +213,6 @@ EVERY_SERVER(without_the_right_password_it_is_a_503_that_says_so)
         check_said(wrong ? "Redis says: WRONGPASS " : "Redis says: NOAUTH ", started);
         check(count_said(PASSWORD) == 0, "%s", server_errors());
         redis("CONFIG SET requirepass %s", wrong ? PASSWORD : "");
-        redis("CLIENT KILL TYPE normal"); /* the password is sent on a new connection */
         check(get("/guestbook")->status == 200, "it is right now");
         check(redis_number("LLEN guestbook:entries") == 0, "refused, and stored");
         stop_server();
