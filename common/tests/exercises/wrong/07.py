@@ -4,7 +4,7 @@ LOOP = "    while (!loop_is_over(&loop))\n        run_once();\n"
 QUEUE = """\
     for (int left = net_accept_queue_length(loop->worker.listener); left > 0;
          left -= ACCEPTS_A_ROUND)
-        loop_accept(loop); /* they have connected before the signal */
+        loop_accept(loop);        /* they have connected before the signal */
 """
 EDGE_READS = "    while (!client->over) {\n        ssize_t n = recv("
 EDGE_WAITS = "    int count = epoll_wait(epoll, events, EVENTS_A_ROUND, -1);\n"
