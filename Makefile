@@ -56,9 +56,13 @@ $(OUT)/%.o: %.c | $(NEED)-build
 	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $(@:o=d) -MT $@ -c $< $(PUT)
 -include $(wildcard $(addprefix $(OUT)/,*/*.d */*/*.d */*/*/*.d))
 
-## bare         each architecture on one page, which shares nothing: build/bare/01 to 07
+## bare         each architecture on one page, which shares nothing: build/bare/01 to 07, 01-ask to 07-ask
 .SECONDEXPANSION: # a prerequisite may use $*, of its target
-bare: $(addprefix $(BUILD)/bare/,01 02 03 04 05 06 07)
+BARE = $(addprefix $(BUILD)/bare/,01 02 03 04 05 06 07)
+bare: $(BARE) $(addsuffix -ask,$(BARE))
+$(BUILD)/bare/%-ask: $$(wildcard $$*_*/ask.c) | $(NEED)-build
+	@mkdir -p $(@D)
+	$(TELL)$(CC) -std=gnu11 -pthread $(WARN) $(CFLAGS) $< -lhiredis $(PUT)
 $(BUILD)/bare/%: $$(wildcard $$*_*/bare.c)
 	@mkdir -p $(@D)
 	$(TELL)$(CC) -std=gnu11 -pthread $(WARN) $(CFLAGS) $< $(PUT)
