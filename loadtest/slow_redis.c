@@ -137,7 +137,8 @@ static int listen_on(const char *where)
     struct sockaddr *address = address_of(where, &length);
     const struct sockaddr_in *ip = (const struct sockaddr_in *)address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, address, length) < 0 || listen(fd, BACKLOG) < 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
+        bind(fd, address, length) < 0 || listen(fd, BACKLOG) < 0 ||
         getsockname(fd, address, &length) < 0)
         err(1, "%s", where);
     printf("slow_redis: listening on %s:%d\n", inet_ntoa(ip->sin_addr), ntohs(ip->sin_port));

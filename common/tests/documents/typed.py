@@ -11,14 +11,14 @@
       command of the second terminal in backticks (`visit /`, `curl ...`) is typed: above a block of the first
       terminal as soon as its server listens, and above any other block before it.
     - A ```diff block of a chapter's bare.c is typed into .mine/bare.c, which is that of the chapter before at first,
-      without its first comment.
+      without its first comment. One of its ask.c is typed into .mine/ask.c.
     - `<!-- not run: WHY -->` before a block says that it is not typed, nor compared.
 - The teacher's page is read as a class would: `make course` makes the copy, and the blocks of each section are typed
   in the order of the page.
 - No other page is typed.
 - A program that stays until Ctrl-C (a server, perhaps under strace) runs in the first terminal, until the page
-  starts the next one. tcpdump and a private Redis have terminals of their own. All other commands are typed in the
-  second terminal, each when the one before has ended.
+  starts the next one. tcpdump, a private Redis and slow_redis have terminals of their own. All other commands are
+  typed in the second terminal, each when the one before has ended.
 - A printed line must come, wherever in the output. `...` stands for anything. Times, dates, pids, addresses, clients'
   ports and a digit that is alone in a column stand for any other, and so do the functions in which the kernel lets a
   process sleep. A count of kB or ms stands for one of about as many digits. All other numbers have to be those of the
@@ -49,12 +49,13 @@ from terminals import APART, LATER_SECONDS, TOP, First, Terminal, environment, l
 AT_ONCE = 6  # they mostly wait
 STAYS = re.compile(  # until Ctrl-C
     r"(?!.* --(help|version))(make ([\w-]+ )?serve.*|build/mine/.*|(make bare && |\(ulimit -n \d+; )?"
-    r"(strace .*|\S+/climb --run \w+ )?(\./|/tmp/|build/bare/)[\w./]+( -.*|\))?( 2>&1 \| grep .*)?)$")
+    r"(strace .*|\S+/climb --run \w+ )?(\./|/tmp/|build/bare/)[\w./-]+( -.*|( \d+)+|\))?( 2>&1 \| grep .*)?)$")
 SHORT = {"LOAD_SECONDS": "1", "QUICK": "1"}  # experiments, unless they are compared
-MINE = "zerohttpd/.mine/bare.c"
+MINE = "zerohttpd/.mine"
 TEACHING = "common/classroom/TEACHING.md"
 TRANSCRIPTS = re.compile(r"0[1-7]_\w+/(?!exercises)(\w+/)?README\.md|common/(README|book/after|book/ADD_A_PAGE)\.md")
-SERVICES = {"common/tools/redis": "unix:", "sudo tcpdump": "listening on lo"}
+SERVICES = {"common/tools/redis": "unix:", "sudo tcpdump": "listening on lo",
+            "build/plain/loadtest/slow_redis": "listening on"}
 REDIS = "redis-server --save '' --daemonize yes"  # as chapter 1 starts one
 FRESH = re.compile(r"Open (two|three) new terminals\b")
 SECOND = re.compile(r"(visit|curl -s|kill|for|sleep) ")  # typed, if a sentence says so
@@ -186,9 +187,9 @@ def commands_of(block, must=False, varying=()):
 # ---- a page -------------------------------------------------------------------------------------
 
 # commands: of a text block its lines; why_not: None, or why it is not typed or not compared; fresh: in new terminals;
-# is_edit: its commands are the lines of a diff; where: the folder; varying: numbers of a text block
-Step = collections.namedtuple("Step", "line is_text commands why_not fresh is_edit where varying",
-                              defaults=[None, False, False, "zerohttpd", ()])
+# edited: its commands are the lines of a diff of this file of .mine; where: the folder; varying: numbers of a text block
+Step = collections.namedtuple("Step", "line is_text commands why_not fresh edited where varying",
+                              defaults=[None, False, None, "zerohttpd", ()])
 
 
 def transcripts(document):
@@ -212,8 +213,9 @@ def transcripts(document):
         marked = NOT_RUN.match(before)
         why_not = marked[1] if marked else None
         varying = (VARYING.match(before) or ("", ""))[1].split()
-        if re.fullmatch(r"diff 0\d_\w+/bare\.c", block.info):
-            yield Step(block.line, False, block.lines, None, False, True)
+        edited = re.fullmatch(r"diff 0\d_\w+/(bare\.c|ask\.c)", block.info)
+        if edited:
+            yield Step(block.line, False, block.lines, None, False, edited[1])
         elif block.info == "text" and typed_here:
             yield Step(block.line, True, block.lines, why_not, varying=varying)
         elif block.info == "console":
@@ -286,7 +288,7 @@ class Page:
     def _type_steps(self):
         typed = False  # was the last console block?
         for step in self._steps:
-            if step.is_edit:
+            if step.edited:
                 self._edit(step)
                 continue
             if step.fresh or not self.first:
@@ -304,7 +306,7 @@ class Page:
                 self._do(each)
 
     def _edit(self, step):
-        mine = self._place(MINE)
+        mine = os.path.join(self._place(MINE), step.edited)
         text = project.read(mine)
         try:
             text = edits.typed(text, step.commands)
@@ -394,8 +396,8 @@ def make_copy(folder, page):
     number = [os.path.dirname(each) for each in bares].index(os.path.dirname(os.path.join(folder, page))) \
         if re.fullmatch(r"0\d_\w+/README\.md", page) else 0
     mine = os.path.join(os.path.dirname(folder), MINE)
-    os.makedirs(os.path.dirname(mine))
-    with open(mine, "w", encoding="utf-8") as file:
+    os.makedirs(mine)
+    with open(os.path.join(mine, "bare.c"), "w", encoding="utf-8") as file:
         file.write(edits.without_essay(project.read(bares[max(0, number - 1)])))
 
 

@@ -26,6 +26,13 @@ def read(path):
         return file.read()
 
 
+def built(files, folder, *options):
+    programs = [os.path.join(folder, "%d" % number) for number in range(1, 8)]
+    for path, program in zip(files, programs):
+        subprocess.run(["cc", "-w", "-o", program, path, *options], check=True)
+    return programs
+
+
 class Pages(unittest.TestCase):
     def test_there_are_seven_and_each_fits_its_page_and_needs_no_option_to_compile(self):
         self.assertEqual(len(FILES), 7)
@@ -55,17 +62,19 @@ class Pages(unittest.TestCase):
 class Weather(unittest.TestCase):
     """Each is started by a program that makes something scarce, or lets a call fail."""
     FEW, MANY = 16, 20  # descriptors, and clients that come
+    FILES, OPTIONS = FILES, []
 
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
-        cls.programs = [os.path.join(cls.folder, "bare%d" % number) for number in range(1, 8)]
-        for path, program in zip(FILES, cls.programs):
-            subprocess.run(["cc", "-w", "-o", program, path], check=True)
+        cls.programs = built(cls.FILES, cls.folder, *cls.OPTIONS)
+
+    def server(self, number):
+        return Server(self.programs[number - 1] + " {port}", self.folder)
 
     @contextlib.contextmanager
     def started(self, number, *by):
-        with Server(self.programs[number - 1] + " {port}", self.folder) as server:
+        with self.server(number) as server:
             server.begin_again(*by)
             yield server
 
