@@ -46,6 +46,16 @@ class Figures(unittest.TestCase):
                         self.assertTrue(text.endswith("%s [%s-%s]" % (form(statistics.median(values)), form(
                             values[0]), form(values[-1]))), text)
 
+    def test_so_are_the_ratios_of_the_ladder_each_within_its_round(self):
+        with open(os.path.join(RESULTS, "ladder", "cells.tsv"), encoding="utf-8") as file:
+            known = {(each["server_steps"], each["kind"], each["round"]): float(each["cpu_us"]) for each in stored.rows(file.read())}
+        last = max(int(number) for _, _, number in known)
+        ratios = sorted(known["prethreading queue", "new", str(each)] / known["prethreading", "new", str(each)] for each in range(1, last + 1))
+        with open(os.path.join(RESULTS, "ladder", "table.md"), encoding="utf-8") as file:
+            shown = [line.split(" | ") for line in file.read().partition("Times the figure")[2].splitlines()
+                     if line.startswith("| prethreading queue ")]
+        self.assertEqual(shown[0][2].strip(), "%.2f [%.2f-%.2f]" % (statistics.median(ratios), *rows.interval(ratios)))
+
     def test_a_page_is_what_the_meter_saw(self):
         both = row(1, "floor", 50000, 8, metered_seconds="0.5", requests="25000", server_cpu_us="200000")
         self.assertEqual(rows.MICROS.of(both), 8)
