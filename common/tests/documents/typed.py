@@ -11,7 +11,7 @@
       command of the second terminal in backticks (`visit /`, `curl ...`) is typed: above a block of the first
       terminal as soon as its server listens, and above any other block before it.
     - A ```diff block of a chapter's bare.c is typed into .mine/bare.c, which is that of the chapter before at first,
-      without its first comment. One of its ask.c is typed into .mine/ask.c.
+      without its first comment. One of another file of the chapter, but its main.c, is typed into a copy of that.
     - `<!-- not run: WHY -->` before a block says that it is not typed, nor compared.
 - The teacher's page is read as a class would: `make course` makes the copy, and the blocks of each section are typed
   in the order of the page.
@@ -49,9 +49,10 @@ from terminals import APART, LATER_SECONDS, TOP, First, Terminal, environment, l
 AT_ONCE = 6  # they mostly wait
 STAYS = re.compile(  # until Ctrl-C
     r"(?!.* --(help|version))(make ([\w-]+ )?serve.*|build/mine/.*|(make bare && |\(ulimit -n \d+; )?"
-    r"(strace .*|\S+/climb --run \w+ )?(\./|/tmp/|build/bare/)[\w./-]+( -.*|( \d+)+|\))?( 2>&1 \| grep .*)?)$")
+    r"((\w+=\S+ )*|strace .*)(\./|/tmp/|build/bare/)[\w./-]+( -.*|( \d+)+|\))?( 2>&1 \| grep .*)?)$")
 SHORT = {"LOAD_SECONDS": "1", "QUICK": "1"}  # experiments, unless they are compared
 MINE = "zerohttpd/.mine"
+EDITED = re.compile(r"diff 0\d_\w+/(?!main\.c)(\w+\.c)")  # in .mine/
 TEACHING = "common/classroom/TEACHING.md"
 TRANSCRIPTS = re.compile(r"0[1-7]_\w+/(?!exercises)(\w+/)?README\.md|common/(README|book/after|book/ADD_A_PAGE)\.md")
 SERVICES = {"common/tools/redis": "unix:", "sudo tcpdump": "listening on lo",
@@ -187,7 +188,8 @@ def commands_of(block, must=False, varying=()):
 # ---- a page -------------------------------------------------------------------------------------
 
 # commands: of a text block its lines; why_not: None, or why it is not typed or not compared; fresh: in new terminals;
-# edited: its commands are the lines of a diff of this file of .mine; where: the folder; varying: numbers of a text block
+# edited: the file into which its commands, the lines of a diff, are typed; where: the folder; varying: numbers of a
+# text block
 Step = collections.namedtuple("Step", "line is_text commands why_not fresh edited where varying",
                               defaults=[None, False, None, "zerohttpd", ()])
 
@@ -213,7 +215,7 @@ def transcripts(document):
         marked = NOT_RUN.match(before)
         why_not = marked[1] if marked else None
         varying = (VARYING.match(before) or ("", ""))[1].split()
-        edited = re.fullmatch(r"diff 0\d_\w+/(bare\.c|ask\.c)", block.info)
+        edited = EDITED.fullmatch(block.info)
         if edited:
             yield Step(block.line, False, block.lines, None, False, edited[1])
         elif block.info == "text" and typed_here:
@@ -307,7 +309,8 @@ class Page:
 
     def _edit(self, step):
         mine = os.path.join(self._place(MINE), step.edited)
-        text = project.read(mine)
+        begun = os.path.exists(mine)
+        text = project.read(mine if begun else os.path.join(self._place(MINE), "bare.c"))
         try:
             text = edits.typed(text, step.commands)
         except ValueError as error:
