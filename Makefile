@@ -56,16 +56,14 @@ $(OUT)/%.o: %.c | $(NEED)-build
 	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $(@:o=d) -MT $@ -c $< $(PUT)
 -include $(wildcard $(addprefix $(OUT)/,*/*.d */*/*.d */*/*/*.d))
 
-## bare         each architecture on one page, which shares nothing: build/bare/01 to 07, 01-ask to 07-ask
+## bare         each architecture on one page, which shares nothing: build/bare/01, 01-ask to 07-ask, and 05-queue
 .SECONDEXPANSION: # a prerequisite may use $*, of its target
-BARE = $(addprefix $(BUILD)/bare/,01 02 03 04 05 06 07)
-bare: $(BARE) $(addsuffix -ask,$(BARE))
-$(BUILD)/bare/%-ask: $$(wildcard $$*_*/ask.c) | $(NEED)-build
+BARE = 01 02 03 04 05 06 07
+bare: $(addprefix $(BUILD)/bare/,$(BARE) $(BARE:=-ask) 05-queue)
+bare_source = $(wildcard $(word 1,$1)_*/$(or $(word 2,$1),bare).c)
+$(BUILD)/bare/%: $$(call bare_source,$$(subst -, ,$$*)) | $(NEED)-build
 	@mkdir -p $(@D)
-	$(TELL)$(CC) -std=gnu11 -pthread $(WARN) $(CFLAGS) $< -lhiredis $(PUT)
-$(BUILD)/bare/%: $$(wildcard $$*_*/bare.c)
-	@mkdir -p $(@D)
-	$(TELL)$(CC) -std=gnu11 -pthread $(WARN) $(CFLAGS) $< $(PUT)
+	$(TELL)$(CC) -std=gnu11 -pthread $(WARN) $(CFLAGS) $< $(if $(findstring ask,$*),-lhiredis) $(PUT)
 
 ifneq ($(BIN),) # by their names, wherever they are built
 $(SERVERS): %: $(BIN)%

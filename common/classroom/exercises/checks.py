@@ -114,11 +114,7 @@ class Exercise:
         sanitizers, whose own library has to be the first."""
         if os.environ.get("SAN"):
             return {}
-        library = os.path.join(self.folder, source[:-1] + "so")
-        compiler = shlex.split(os.environ.get("CC", "cc"))
-        subprocess.run([*compiler, "-D_GNU_SOURCE", "-O2", "-pthread", "-shared", "-fPIC",
-                        os.path.join(HERE, source), "-o", library, "-ldl"], check=True)
-        return {"LD_PRELOAD": library}
+        return {"LD_PRELOAD": library(source, self.folder)}
 
     def run(self, *arguments, limit=RUN_SECONDS, descriptors=None):
         """Runs the learner's program to its end. Returns .status, .stdout and .stderr.
@@ -315,6 +311,15 @@ def in_words(text):
 def read_all(file):
     file.seek(0)
     return file.read().decode("utf-8", "replace")
+
+
+def library(source, folder):
+    """Compiles a library of this folder, and returns where it is."""
+    built = os.path.join(folder, source[:-1] + "so")
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    subprocess.run([*compiler, "-D_GNU_SOURCE", "-O2", "-pthread", "-shared", "-fPIC", os.path.join(HERE, source),
+                    "-o", built, "-ldl"], check=True)
+    return built
 
 
 def make(target, san="", anew=()):

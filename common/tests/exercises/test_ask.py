@@ -12,20 +12,19 @@ import tempfile
 import time
 import unittest
 
-import place
+import place  # noqa: F401
 import edits
-import markdown
 import proc
 import redis
 import redises
 import test_bare
 import traps
 import waiting
-from test_bare import built, read
+from test_bare import built, read, versions
 from tried import HALF, REST, Client, Server, free_port
 
 FILES = [os.path.join(os.path.dirname(path), "ask.c") for path in test_bare.FILES]
-OPTIONS = ["-lhiredis", "-pthread"]
+PROGRAMS, OPTIONS = dict(enumerate(FILES, 1)), ["-lhiredis"]
 MOST_MORE = 5 * [17] + 2 * [76]  # lines than bare.c
 ONE_AT_A_TIME, AS_MANY, LOOPS = [1], [2, 4], [6, 7]  # AS_MANY: a process or a thread for each client
 PRINTED = [1, 6]  # whole, as a diff. The others quote what differs from these
@@ -70,13 +69,8 @@ class Pages(unittest.TestCase):
 
     def test_what_chapters_1_and_6_print_makes_it_of_their_bare(self):
         for bare, path in [(test_bare.FILES[n - 1], FILES[n - 1]) for n in PRINTED]:
-            page = os.path.join(os.path.dirname(path), "README.md")
-            mine, wanted = (edits.without_essay(read(each)) for each in (bare, path))
-            info = "diff " + os.path.relpath(path, place.TOP)
-            with self.subTest(page):
-                for block in markdown.Document(page, read(page)).blocks:
-                    mine = edits.typed(mine, block.lines) if block.info == info else mine
-                self.assertEqual("", edits.differences(mine, wanted))
+            with self.subTest(path):
+                self.assertEqual("", edits.differences(list(versions(bare, path))[-1], edits.without_essay(read(path))))
 
 
 class WithRedis(unittest.TestCase):
@@ -86,7 +80,7 @@ class WithRedis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
-        cls.programs = built(FILES, cls.folder, *OPTIONS, *cls.FLAGS)
+        cls.programs = built(PROGRAMS, cls.folder, *OPTIONS, *cls.FLAGS)
         cls.redis = redises.HeldRedis(redis.start_private(os.path.join(cls.folder, "redis")).where)
         cls.redis_port = free_port()
 
@@ -104,7 +98,7 @@ class WithRedis(unittest.TestCase):
 
     @contextlib.contextmanager
     def ready(self, number):
-        with Asking(self.programs[number - 1], self.folder, self.redis_port) as server:
+        with Asking(self.programs[number], self.folder, self.redis_port) as server:
             server.await_banner()
             yield server
 
@@ -224,7 +218,7 @@ class Races(Numbers):
 
 
 class Weather(test_bare.Weather):
-    FILES, OPTIONS = FILES, OPTIONS
+    PROGRAMS, OPTIONS = PROGRAMS, OPTIONS
 
     @classmethod
     def setUpClass(cls):
@@ -233,7 +227,7 @@ class Weather(test_bare.Weather):
         cls.redis = redis.start_private(os.path.join(cls.folder, "redis"), port=cls.redis_port)
 
     def server(self, number):
-        return Asking(self.programs[number - 1], self.folder, self.redis_port)
+        return Asking(self.programs[number], self.folder, self.redis_port)
 
     def test_a_redis_that_is_gone_already_does_not_end_it_with_a_signal(self):
         for number in range(1, 8):

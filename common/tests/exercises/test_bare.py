@@ -1,24 +1,32 @@
-"""The seven bare.c: each stands alone and fits a page, and the chapters print the steps from one to the next
-whole. What each serves is in test_lab, and here is what it does when a call fails.
+"""The seven bare.c, and chapter 5's queue.c: each stands alone and fits a page, and the chapters print the steps from
+one to the next whole. What each of the seven serves is in test_lab, and here is what it does when a call fails.
 """
 
 import contextlib
 import glob
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import place
+import checks
 import edits
 import markdown
 
 sys.path[:0] = [os.path.join(place.TOP, "common", "classroom", "lab"), os.path.join(place.TOP, "loadtest")]
-from tried import HALF, REST, Server, crowd, visit
+import proc
+import served
+from tried import HALF, REST, Server, crowd, is_whole, visit
+from waiting import until
 
 FILES = sorted(glob.glob(os.path.join(place.TOP, "0*_*", "bare.c")))
-MOST_LINES = 5 * [60] + 2 * [80]
+MOST_LINES = 5 * [60] + 2 * [80] + [90]
+QUEUE = os.path.join(os.path.dirname(FILES[4]), "queue.c")
+SOON_SECONDS = 0.2  # less than late.c takes: a second client comes before the first one's worker has its core again
 
 
 def read(path):
@@ -26,17 +34,30 @@ def read(path):
         return file.read()
 
 
+def versions(before, after):
+    """What a reader has of a file after each block that the chapter of `after` prints for it."""
+    page, info = os.path.join(os.path.dirname(after), "README.md"), "diff " + os.path.relpath(after, place.TOP)
+    mine = edits.without_essay(read(before))
+    for block in markdown.Document(page, read(page)).blocks:
+        if block.info == info:
+            mine = edits.typed(mine, block.lines)
+            yield mine
+
+
+def compiled(text, program, *options):
+    subprocess.run(["cc", "-w", "-pthread", "-o", program, "-x", "c", "-", *options], input=text.encode(), check=True)
+    return program
+
+
 def built(files, folder, *options):
-    programs = [os.path.join(folder, "%d" % number) for number in range(1, 8)]
-    for path, program in zip(files, programs):
-        subprocess.run(["cc", "-w", "-o", program, path, *options], check=True)
-    return programs
+    """The program of each, by the same key."""
+    return {key: compiled(read(path), os.path.join(folder, "program%s" % key), *options) for key, path in files.items()}
 
 
 class Pages(unittest.TestCase):
     def test_there_are_seven_and_each_fits_its_page_and_needs_no_option_to_compile(self):
         self.assertEqual(len(FILES), 7)
-        for path, most in zip(FILES, MOST_LINES):
+        for path, most in zip([*FILES, QUEUE], MOST_LINES):
             with self.subTest(path):
                 self.assertLessEqual(len(read(path).splitlines()), most)
                 self.assertNotIn('\n#include "', read(path))
@@ -44,13 +65,11 @@ class Pages(unittest.TestCase):
 
     def test_what_a_chapter_prints_makes_this_file_of_the_one_before(self):
         for before, after in zip(FILES, FILES[1:]):
-            page = os.path.join(os.path.dirname(after), "README.md")
-            mine, wanted = (edits.without_essay(read(path)) for path in (before, after))
-            info = "diff " + os.path.relpath(after, place.TOP)
-            with self.subTest(page):
-                for block in markdown.Document(page, read(page)).blocks:
-                    mine = edits.typed(mine, block.lines) if block.info == info else mine
-                self.assertEqual("", edits.differences(mine, wanted))
+            with self.subTest(after):
+                self.assertEqual("", edits.differences(list(versions(before, after))[-1], edits.without_essay(read(after))))
+
+    def test_chapter_5_makes_the_queue_of_its_own_and_goes_on_from_there(self):
+        self.assertIn(edits.without_essay(read(QUEUE)), [*versions(FILES[4], QUEUE)][:-1])
 
     def test_chapter_1_prints_all_of_its_own(self):
         page = os.path.join(os.path.dirname(FILES[0]), "README.md")
@@ -62,19 +81,19 @@ class Pages(unittest.TestCase):
 class Weather(unittest.TestCase):
     """Each is started by a program that makes something scarce, or lets a call fail."""
     FEW, MANY = 16, 20  # descriptors, and clients that come
-    FILES, OPTIONS = FILES, []
+    PROGRAMS, OPTIONS = {**dict(enumerate(FILES, 1)), "queue": QUEUE}, []
 
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
-        cls.programs = built(cls.FILES, cls.folder, *cls.OPTIONS)
+        cls.programs = built(cls.PROGRAMS, cls.folder, *cls.OPTIONS)
 
-    def server(self, number):
-        return Server(self.programs[number - 1] + " {port}", self.folder)
+    def server(self, key):
+        return Server(self.programs[key] + " {port}", self.folder)
 
     @contextlib.contextmanager
-    def started(self, number, *by):
-        with self.server(number) as server:
+    def started(self, key, *by):
+        with self.server(key) as server:
             server.begin_again(*by)
             yield server
 
@@ -99,11 +118,88 @@ class Weather(unittest.TestCase):
                         self.assertTrue(visit(server))
 
     def test_a_client_that_could_not_be_accepted_is_not_taken_for_one(self):
-        for number in range(1, 8):
+        for number in self.programs:
             with self.subTest(number), self.traced(number, ["accept,accept4:error=ECONNABORTED:when=1"]) as (server, log):
                 self.assertTrue(visit(server))
                 self.assertIn("(INJECTED)", log())
                 self.assertNotRegex(log(), r"close\(-1|CTL_ADD, -1|EBADF")
+
+
+class Queue(unittest.TestCase):
+    """queue.c, and what the chapter makes of it at last: the one lets clients wait, and the other refuses them."""
+    WORKERS, PLACES, MORE = 4, 10, 5
+    OPTIONS = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
+        cls.waits = compiled(read(QUEUE), os.path.join(cls.folder, "waits"), *cls.OPTIONS)
+        cls.refuses = compiled([*versions(FILES[4], QUEUE)][-1], os.path.join(cls.folder, "refuses"), *cls.OPTIONS)
+
+    @contextlib.contextmanager
+    def started(self, program, **environment):
+        """Until it has stopped, as it was asked to."""
+        with Server(program + " {port}", self.folder) as server:
+            server.begin_again(*map("=".join, environment.items()))
+            yield server
+            if server.listeners():
+                os.kill(server.pid, signal.SIGTERM)
+            self.assertTrue(until(lambda: not server.alive(), 3), "it does not stop")
+            self.assertEqual((served.status_of(server.pid), server.printed() + server.errors()), (0, ""))
+
+    def expect_accepted(self, server, number):
+        """Whoever sleeps then has what it could get."""
+        self.assertTrue(until(lambda: len(
+            server.sockets(proc.ESTABLISHED) & {*proc.descriptors(server.pid).values()}) == number and server.asleep(), 3))
+
+    def expect_pages(self, clients):
+        for client in clients:
+            client.say(HALF + REST)
+        self.assertTrue(all(is_whole(client.all()) for client in clients))
+
+    def test_as_many_wait_in_the_server_as_have_a_place_and_the_others_in_the_kernel(self):
+        inside = self.WORKERS + self.PLACES + 1
+        with self.started(self.waits) as server, crowd(server, inside + self.MORE) as clients:
+            self.expect_accepted(server, inside)
+            self.assertEqual(server.waiting(), self.MORE)
+            self.expect_pages(clients)
+
+    def test_who_finds_no_place_is_refused_at_once_and_the_others_keep_theirs(self):
+        with self.started(self.refuses) as server:
+            for _ in range(2):
+                with crowd(server, self.WORKERS) as held:
+                    self.expect_accepted(server, self.WORKERS)
+                    with crowd(server, self.PLACES) as queued:
+                        self.expect_accepted(server, self.WORKERS + self.PLACES)
+                        with crowd(server, self.MORE) as refused:
+                            self.assertTrue(all(b" 503 " in client.all() for client in refused))
+                        self.expect_pages(held + queued)
+
+    def test_it_stops_when_all_that_it_has_accepted_are_served(self):
+        for program in (self.waits, self.refuses):
+            with self.started(program) as server, crowd(server, self.WORKERS) as held:
+                self.expect_accepted(server, self.WORKERS)
+                with crowd(server, self.PLACES) as queued:
+                    self.expect_accepted(server, self.WORKERS + self.PLACES)
+                    os.kill(server.pid, signal.SIGTERM)
+                    self.assertTrue(until(lambda: not server.listeners(), 3))
+                    self.expect_pages(held + queued)
+
+    def test_threads_that_lose_their_core_at_the_worst_moment_change_nothing(self):
+        if self.OPTIONS:
+            self.skipTest("a sanitizer's library has to be the first")
+        library = checks.library("late.c", self.folder)
+        for where in ("lock", "wake"):
+            with self.started(self.waits, LD_PRELOAD=library, LATE=where) as server:
+                self.expect_accepted(server, 0)
+                with crowd(server, 1, HALF + REST) as clients:
+                    time.sleep(SOON_SECONDS)
+                    self.assertTrue(visit(server) and is_whole(clients[0].all()))
+                self.assertLess(server.busy(1)[0], 0.2)  # though a worker was woken in vain
+
+
+class QueueUnderTheThreadSanitizer(Queue):
+    OPTIONS = ("-g", "-fsanitize=thread")
 
 
 if __name__ == "__main__":
