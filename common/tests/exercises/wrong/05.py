@@ -29,21 +29,18 @@ WAKEUP = {
     "enough signals, and if for while": [("    while (STAILQ", "    if (STAILQ")],
 }
 
-# ---- drain ---------------------------------------------------------------------------------
+# ---- full ----------------------------------------------------------------------------------
 
-LEFT = "    int client = queue_remove(); /* closed or not: all that are inside are served */\n"
-END = "    return team_end();\n"
-AS_BEFORE = (LEFT, "    int client = queue.closed ? -1 : queue_remove();\n")
+WAITS = "    down(&places_free);\n"
+TAKES = "    int client = clients[out++ % PLACES];\n    pthread_mutex_unlock(&lock);\n"
 
-
-DRAIN = {
-    "four seconds before it closes the queue": [AS_BEFORE, (END, "    sleep(4);\n" + END)],
-    "503 for all in the queue, at once": [AS_BEFORE, (END, """\
-    for (int client; (client = queue_remove()) >= 0;)
-        serve_unavailable(team.own, client);
-""" + END)],
-    "twelve more for each worker": [(LEFT, "    static int more = 12 * WORKERS;\n"
-                                     "    int client = !queue.closed || more-- > 0 ? queue_remove() : -1;\n")],
+FULL = {
+    "a place for everybody": [("PLACES = 10", "PLACES = 1000")],
+    "503 for who finds no place": [(WAITS, "    if (sem_trywait(&places_free) < 0)\n        return client < 0;\n")],
+    "it looks again and again": [(WAITS, "    while (sem_trywait(&places_free) < 0)\n        sched_yield();\n")],
+    "workers that take no lock": [("    down(&places_filled);\n    pthread_mutex_lock(&lock);\n", "    down(&places_filled);\n"),
+                                  (TAKES, "    int client = clients[out++ % PLACES];\n")],
+    "the free places are not counted": [(WAITS, "")],
 }
 
 # ---- p99 -----------------------------------------------------------------------------------
@@ -59,4 +56,4 @@ P99 = {
          "        serve_client(team.own, client, &team.redis);\n        return true;\n    }\n")],
 }
 
-ANSWERS = {"little": LITTLE, "wakeup": WAKEUP, "drain": DRAIN, "p99": P99}
+ANSWERS = {"little": LITTLE, "wakeup": WAKEUP, "full": FULL, "p99": P99}
