@@ -82,7 +82,7 @@ class Plans(unittest.TestCase):
             self.skipTest("a course's copy has no quiz")
         with open(path, encoding="utf-8") as file:
             questions = re.findall(r"^::(.+?):: ([^{}]+) \{(#\d+(?::\d+)?|[^{}]*)\}$", file.read(), re.M)
-        self.assertEqual(30, len({title for title, _, _ in questions}))
+        self.assertEqual(33, len({title for title, _, _ in questions}))
         for title, _, answers in questions:
             if not answers.startswith("#"):
                 self.assertRegex(answers, r"\A\n=[^=~#\n]+\n(~[^=~#\n]+\n){2,}\Z", title)
