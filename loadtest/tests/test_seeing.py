@@ -106,6 +106,8 @@ class Lines(unittest.TestCase):
         for answer, lines in (
                 ("3 of 5", [LISTEN, FORK % (0.2, 8), (THREAD % (0.3, 9)).replace("7", "8", 1), accept(8, 2.1, 5),
                             accept(9, 2.2, 6), recv(8, 5), recv(9, 6)]),
+                ("5 with an acceptor", [LISTEN, THREAD % (0.2, 8), THREAD % (0.3, 9), accept(7, 2.1, 5), accept(7, 2.2, 6),
+                                        recv(8, 5), recv(9, 6)]),
                 ("3 of 7", of_7),
                 ("7 in front of 5", [*loop, *asks(8)]),
                 ("7 below 4", [*loop, recv(8, 5, 3.0, 0.01)]),

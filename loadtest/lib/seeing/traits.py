@@ -16,7 +16,8 @@ WORDS = {"1": "chapter 1, one client after another", "2": "chapter 2, a process 
          "3": "chapter 3, processes made beforehand", "4": "chapter 4, a thread for each client",
          "5": "chapter 5, threads made beforehand", "6": "chapter 6, an event loop in poll()",
          "7": "chapter 7, an event loop in epoll", " of ": ". Each of them is ",
-         " in front of ": ". Behind it is ", " below ": ". Above it, as tasks of a runtime, is "}
+         " in front of ": ". Behind it is ", " below ": ". Above it, as tasks of a runtime, is ",
+         " with an acceptor": ", and one that accepts for them"}
 SAYS = {"came": "Came after a client", "passed": "Ended with that client",
         "asks": "Waited for Redis alone", "shares": "Waited for Redis and clients in one call",
         "takes": "Read what another had waited for"}
@@ -36,14 +37,14 @@ class Scene(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    answer: str | None  # "7"; "3 of 7"; "7 in front of 5"; "7 below 4"; None: it cannot be said
+    answer: str | None  # "7"; "3 of 7"; "7 in front of 5"; "7 below 4"; "5 with an acceptor"; None: it cannot be said
     evidence: list[str]
     in_doubt: bool = False  # more clients may tell
 
     def __str__(self):
         if not self.answer:
             return "None of the seven can be named."
-        text = re.sub(r"\d| in front of | of | below ", lambda key: WORDS[key[0]], self.answer)
+        text = re.sub(r"\d| in front of | of | below | with an acceptor", lambda key: WORDS[key[0]], self.answer)
         return text[0].upper() + text[1:] + "."
 
 
@@ -125,7 +126,8 @@ def within(tasks):
     owners = [each for each in tasks if each.awaits and not each.is_loop]
     asking = [each for each in tasks if each.asks and not each.is_loop]
     if not loops:
-        return "1" if len(owners) == 1 else passing(owners, "4", "5")
+        beforehand = "5" if any(each.doors for each in owners) else "5 with an acceptor"
+        return "1" if len(owners) == 1 else passing(owners, "4", beforehand)
     loop = "7" if loops[0].call.startswith("epoll") else "6"
     if len(loops) > 1:
         return "5 of " + loop
