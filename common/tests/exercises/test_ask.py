@@ -12,12 +12,11 @@ import tempfile
 import time
 import unittest
 
-import place  # noqa: F401
+import test_bare  # first: it says where the rest lies
 import edits
 import proc
 import redis
 import redises
-import test_bare
 import traps
 import waiting
 from test_bare import built, read, versions
