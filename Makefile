@@ -29,7 +29,8 @@ MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/d
 # ---- the seven servers ---------------------------------------------------------------------
 
 SERVERS  = iterative forking preforking threading prethreading poll epoll
-## all          the seven servers; each also by its name, as `make epoll`; V=1: whole commands
+## all          the seven servers, each also by its name: `make epoll`
+#  V=1: prints whole commands
 all: $(addprefix $(BIN),$(SERVERS))
 
 # What they share: all of them, those that block (chapters 1 to 5), those with a loop (6 and 7).
@@ -56,7 +57,7 @@ $(OUT)/%.o: %.c | $(NEED)-build
 	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $(@:o=d) -MT $@ -c $< $(PUT)
 -include $(wildcard $(addprefix $(OUT)/,*/*.d */*/*.d */*/*/*.d))
 
-## bare         each architecture on one page, which shares nothing: build/bare/01, 01-ask to 07-ask, and 05-queue
+## bare         each architecture on one page: build/bare/01, 01-ask, ...
 .SECONDEXPANSION: # a prerequisite may use $*, of its target
 BARE = 01 02 03 04 05 06 07
 bare: $(addprefix $(BUILD)/bare/,$(BARE) $(BARE:=-ask) 05-queue)
@@ -69,7 +70,8 @@ ifneq ($(BIN),) # by their names, wherever they are built
 $(SERVERS): %: $(BIN)%
 endif
 
-## serve        a private Redis and all seven, on ports 8001 to 8007 (BASE=8000), until Ctrl-C
+## serve        a private Redis and all seven, on ports 8001 to 8007
+#  BASE=9000: on 9001 to 9007; BIND=0.0.0.0: for others, too
 serve: all $(NEED)-serve
 	@SERVERS=$(or $(BIN),.) LOGS=$(BUILD)/serve exec common/tools/serve # make's SIGTERM reaches it
 
@@ -77,7 +79,7 @@ include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk
 
 # ---- setting up ----------------------------------------------------------------------------
 
-## deps         installs what reading, exercises and load tests need (116 MB); deps-all: the rest, too
+## deps         installs what the book needs (116 MB); deps-all: the rest
 deps:
 	@common/tools/deps
 deps-%: # what cannot be installed is named, and left out
@@ -85,16 +87,16 @@ deps-%: # what cannot be installed is named, and left out
 need-%: # installs nothing
 	$(if $(MISSING),$(error missing: $(MISSING). Run `make deps-$*`))
 
-## doctor       says what this machine lacks or has too little of, and what mends it
+## doctor       says what this machine lacks, and what mends it
 doctor:
 	@common/tools/doctor
 
-## OUT=DIR      builds in DIR instead, the servers too, so that this folder may be read-only
+## OUT=DIR      builds in DIR, so that this folder may be read-only
 ## help         this list
 help:
-	@sed -n 's/^## \(.*\)/  make \1/p' $(MAKEFILE_LIST)
+	@sed -n 's/^## /  make /p; s/^#  /                    /p' $(MAKEFILE_LIST)
 
-## clean        removes what was built, and keeps what you made: .mine/, reports, the guestbook's entries
+## clean        removes what was built, and keeps what you made
 clean:
 	rm -rf $(filter-out build/loadtest build/serve,$(wildcard build/*)) public/book $(SERVERS)
 

@@ -1,23 +1,23 @@
 # What a class needs: exercises, copies, grades. The Makefile includes this file.
 
 ## exercises    all of them, by chapter, and which are done
-#  JSON=1: checks those that were begun, or EX='01/reader 02/cap', and prints a line of JSON for each.
+#  JSON=1: checks those begun, or EX='01/reader 02/cap'
 exercises: $(NEED)-$(if $(JSON),exercise,build)
 	@common/classroom/exercises/run $(if $(JSON),--json $(EX),--list) || [ $$? = 141 ] # `| head` has enough
 
-## exercise     checks one: EX=03/supervisor. The first time, you get a copy to work on, in .mine/
+## exercise     checks one: EX=03/supervisor; your copy is in .mine/
 exercise: $(NEED)-exercise $(if $($(notdir $(EX))_LIBS),$(NEED)-$(notdir $(EX)))
 	@common/classroom/exercises/run '$(EX)' || { [ $$? != 2 ] && [ -t 1 ]; } # on a terminal, the verdict is the last line
 
-## lab          your own server: CH=3 tries .mine/bare.c, or SERVER='./mine {port}'; without CH: how far it is
+## lab          tries your own server: CH=3, or SERVER='./mine {port}'
 lab: $(NEED)-compare instruments
 	@common/classroom/lab/lab '$(CH)' || { [ $$? != 2 ] && [ -t 1 ]; }
 
-## course       a copy of the project for a class, without the solutions: DIR=../course
+## course       a copy for a class, without the solutions: DIR=../course
 course:
 	@common/classroom/course '$(DIR)'
 
-## grade        any server: how many cases of the suite hold, and what `make which` says: SERVER=./mine
+## grade        how many tests does any server pass? SERVER=./mine
 grade: $(NEED)-test
 	@common/classroom/grade '$(SERVER)' || { [ $$? != 2 ] && [ -t 1 ]; }
 

@@ -1,8 +1,9 @@
 # How the project is tested. The Makefile includes this file.
 
-## test         unit tests, documents, the seven from outside; PARTS='unit documents', ONLY='poll/*', SAN=
-#  SAN: the servers under test are built with sanitizers. common/tests/README.md says more.
-## test-all     all parts, with all that deps-all installs; WITHOUT='book typed'
+## test         unit tests, documents, servers: PARTS=unit ONLY='poll/*'
+#  SAN=address,undefined or SAN=thread: with sanitizers
+## test-all     all parts, with all that deps-all installs
+#  WITHOUT='book typed'
 ALL_PARTS = book typed clients unit documents servers weather mutants exercises loadtest
 SMALL     = unit documents servers weather# that need no more than deps-test brings
 PARTS     = unit documents servers
@@ -20,7 +21,7 @@ test-all: deps-all all
 test test-all:
 	@PATIENCE=$(if $(SAN),3,1) ONLY='$(ONLY)' $(RUN) $(PARTS)
 
-## check        two parts, in a minute: the unit tests, and whether the documents are still right
+## check        the unit tests and the documents, in a minute
 check: $(NEED)-test all
 	@$(RUN) unit documents
 
@@ -48,20 +49,20 @@ $(OUT)/unit: | $(STATES)
 $(STATES):
 	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) $(PUT)
 
-## states       the loops of chapters 6 and 7: every order of events, with MISHAPS=2 among them
+## states       the loops of chapters 6 and 7, in every order of events
 MISHAPS = 2
 states: $(NEED)-build $(STATES)
 	@for program in $(STATES); do $$program $(MISHAPS) || exit; done
 
-## tables       fills the tables of the documents in, from the stored runs
+## tables       fills the documents' tables in, from the stored runs
 tables:
 	@common/tests/documents/figures.py
 
-## soak         do servers hold more the longer they work? SECONDS=600 for each; SERVER="poll epoll" or all
+## soak         do servers hold more the longer they work? SECONDS=600
 soak: $(NEED)-compare all
 	@PLAIN=$(PLAIN) common/tests/soak --seconds $(or $(SECONDS),600) $(SERVER)
 
-## mutants      would the suite notice? Plants a fault in a server, MUTANTS="markup two-lengths" or all
+## mutants      plants faults: would the tests notice?
 mutants: $(NEED)-test all build/plain/servers build/plain/weather
 	@common/tests/mutants/mutants $(MUTANTS)
 
@@ -70,12 +71,12 @@ sanitize:
 	$(MAKE) test SAN=address,undefined PARTS='unit servers weather clients'
 	$(MAKE) test SAN=thread PARTS='servers weather' ONLY='*threading/*'
 
-## elsewhere    COMMAND='make test' on a bare Debian, SUITE=trixie; STUDENT=yes, RELEASE=yes
+## elsewhere    COMMAND='make test' on a bare Debian; SUITE=trixie
 elsewhere: $(NEED)-elsewhere
 	@common/tools/elsewhere "$${SUITE:-trixie}" "$${COMMAND:-make test}"
 
-## dist         the release, build/dist/zerohttpd-VERSION.tar.gz, from what is committed
-#  No part of it may be beyond its bound (common/tests/README.md). A test between releases takes archive.
+## dist         the release, build/dist/zerohttpd-VERSION.tar.gz
+# No part of it may be beyond its bound (common/tests/README.md). A test between releases takes archive.
 dist:
 	@RELEASE=yes python3 -B -m unittest discover -s common/tests/documents -k more_lines
 	@$(MAKE) --no-print-directory archive
@@ -89,7 +90,7 @@ archive:
 	    $$git archive --prefix="$$name/" --output="$$archive" HEAD && \
 	    gzip -9nf "$$archive" && echo "$$archive.gz"
 
-## fuzz         made-up input for a connection and for what it hears of Redis, for FUZZ_SECONDS=60
+## fuzz         made-up input for the parsers; FUZZ_SECONDS=60
 FUZZ_SECONDS = 60
 fuzz:
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz/run
@@ -98,7 +99,7 @@ fuzz:
 $(OUT)/fuzz: $(OUT)/common/tests/fuzz/request.o $(COMMON)
 	$(TELL)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) $(PUT)
 
-## lint         layout, suspicious code, scripts, and both compilers with every warning an error
+## lint         layout, suspicious code, scripts, and both compilers
 lint: $(NEED)-build
 	@common/tools/lint
 
