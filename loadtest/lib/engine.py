@@ -188,6 +188,8 @@ class Experiment:
         for number, svg in enumerate(report.pictures, 1):
             run.write("chart-%d.svg" % number, svg)
         look = "\n".join(self.look(run.rows)) if run.rows else report.markdown()
+        for text in run.omitted() if run.rows else []:
+            print(*rows.wrapped(text), sep="\n")
         print("%s\n\n%s" % (look, pathlib.Path(run.folder, "report.html").as_uri()))
 
     def report(self, all_rows, said):
@@ -263,7 +265,8 @@ def check(options, parser):
         parser.error("--instances needs --inventory, where the balancer is")
     usable = machine.usable_cores()
     if max(options.cores or [1]) > len(usable) and not options.inventory:
-        parser.error("--cores %d is more than there are: %d" % (max(options.cores), len(usable)))
+        parser.exit(2, "%s: --cores %d is not measured: it is more than there are, %d\n" % (
+            parser.prog, max(options.cores), len(usable)))
     options.command = {name: peers.command_line(line) for name, line in options.command}
     options.servers = sorted([*options.servers, *options.command], key="floor".__eq__)
 
@@ -508,12 +511,15 @@ class Run:
         if rows.drift(self.rows):
             sentences.append("The floor, which does nothing but answer, is the canary: between its rounds it drifted "
                              "by %.0f %%, in one cell by %.0f %%." % rows.drift(self.rows))
-        if len(self.rows) < self.planned:
-            sentences.append("Interrupted: %d of %d cells were measured." % (len(self.rows), self.planned))
         if any(self.asks_redis(Spot(name, "", self.path)) for name in self.servers):
             sentences.append("Equal work: Redis counted three calls (INCR, GET, LRANGE) for each page, exactly where ab "
                              "counts the requests, and within what was in flight at the end where the clock stops it.")
-        return [" ".join(sentences + self.left_out), *self.wrong]
+        return [" ".join(sentences + self.omitted()), *self.wrong]
+
+    def omitted(self):
+        """Sentences on what is not in the tables, which a terminal says, too."""
+        return ["Interrupted: %d of %d cells were measured." % (len(self.rows), self.planned)] * (
+            len(self.rows) < self.planned) + self.left_out
 
 
 def picture(name, caption, own, axis, figure, behind=None):

@@ -290,8 +290,8 @@ def drift(rows):
 def in_letters(header, lines, left=(0,)):
     """A table for a terminal."""
     widths = [max(map(len, column)) for column in zip(header, *lines)]
-    return ["  ".join(text.ljust(width) if at in left else text.rjust(width) for at, (text, width) in enumerate(
-        zip(line, widths))).rstrip() for line in [header, *lines]]
+    return ["  ".join(text.ljust(width) if at in left or at - len(line) in left else text.rjust(width)
+                      for at, (text, width) in enumerate(zip(line, widths))).rstrip() for line in [header, *lines]]
 
 
 def wrapped(text):

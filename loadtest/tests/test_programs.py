@@ -9,6 +9,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import types
@@ -19,9 +20,11 @@ import xml.etree.ElementTree
 import programs
 import processes
 import top
+import waiting
 from lib import cells, engine
 from lib.generators.load import Load
 from lib.measuring import machine, meter
+from lib.reporting import progress
 from lib.subjects import peers
 
 OTHER = '%s "%s/another.py" {port}' % (sys.executable, programs.HERE)
@@ -84,6 +87,23 @@ class Programs(unittest.TestCase):
         self.assertNotEqual(*orders)
         for order in orders:
             self.assertNotEqual([each[1:] for each in order], sorted(each[1:] for each in order))
+
+    def test_the_table_of_a_run_that_is_interrupted_says_so(self):
+        folder = programs.folder(self)
+        run = subprocess.Popen([programs.LOADTEST + "/compare", "--quick", "--servers", "epoll", "--rounds", "20", "--into", folder],
+                               stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True)
+        with run:
+            waiting.until(lambda: programs.cells(folder), 60)
+            run.send_signal(signal.SIGINT)
+            self.assertRegex(run.stdout.read(), r"\AInterrupted: \d+ of 40 cells were measured\.\n")
+
+    def test_a_pipe_is_told_now_and_then_how_much_time_is_left(self):
+        with unittest.mock.patch.object(progress, "PIPE_SECONDS", 0.01), contextlib.redirect_stderr(io.StringIO()) as told:
+            its = progress.Progress(2, 60)
+            its.begin("poll")
+            waiting.until(told.getvalue, 10)
+            its.clear()
+        self.assertRegex(told.getvalue(), r"\Apoll \(cell 1 of 2, about 1[12]\d s left\)\n")
 
     def test_what_cannot_be_measured_is_refused_in_words(self):
         for options, said in (("--command epoll=x", "no name for another"), ("--servers epoll,nobody", "none of"),
