@@ -89,7 +89,7 @@ def setting(row):
 
 def words(spot, without=()):
     """A setting, as in "100 clients, kept connections, Redis 10 ms away"."""
-    told = [(WORDS[name] % (count(int(value)) if value.isdecimal() else value)) for name, value in zip(
+    told = [(WORDS[name] % (count(float(value)) if value.removesuffix(".0").isdecimal() else value)) for name, value in zip(
         SETTINGS[2:], spot[2:]) if value and name not in without and USUAL.get(name) != value]
     kind = [] if "generator" in without else [KINDS.get(spot[0], spot[0])]
     return ", ".join([*told[:1], *kind, *told[1:]] if spot[2] not in ("", "0") else [*kind, *told])
@@ -232,7 +232,9 @@ def full_of(spots):
 def below(rows):
     """Sentences: why a cell is blank, or lacks some of its rounds; and what is odd about others."""
     told, odd = [], {}
-    for (name, spot), own in by_spot(rows).items():
+    servers = servers_of(rows)
+    for (name, spot), own in sorted(by_spot(rows).items(), key=lambda each: (
+            servers.index(each[0][0]), [(len(text), text) for text in each[0][1]])):
         reasons = Counter(row["wrong"] or "it could not be measured" for row in own.all if not counts(row))
         for text, times in reasons.items():
             told.append("%s, %s: %d of %d rounds do not count: %s." % (name, words(spot), times, len(own.all), text))

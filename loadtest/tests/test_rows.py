@@ -93,6 +93,9 @@ class Tables(unittest.TestCase):
     def test_a_void_cell_is_blank_and_its_reason_below(self):
         own = rounds("poll") + rounds("epoll", wrong="12 requests failed: 12 reset")
         self.assertEqual(rows.table(own, "clients", rows.RATE)[1][1], ["epoll", "", "-"])
+        odd = [row(1, name, 1, clients=clients, little_off="0.2") for name in ("epoll", "poll") for clients in ("500", "100")]
+        self.assertRegex(rows.below(odd)[0], r": poll, 100 .*; poll, 500 .*; epoll, 100 .*; epoll, 500 ")
+        self.assertEqual(rows.heading("offered", "1000.0"), "1,000 a second offered")
         self.assertEqual(rows.below(own), ["epoll, 100 clients, kept connections: 7 of 7 rounds do not count: 12 "
                                            "requests failed: 12 reset."])
 
@@ -127,6 +130,7 @@ class Tables(unittest.TestCase):
         page.add_environment([("a & b", 1)])
         root = xml.etree.ElementTree.fromstring(page.html().replace("<!DOCTYPE html>", ""))
         self.assertIn(r"a\|b", page.markdown())
+        self.assertEqual(["".join(each.itertext()) for each in root.iter("td")], ["≥\N{NO-BREAK SPACE}1,234 [1-2]", "x" * 50])
         if chart.available():
             words = {each.text.strip() for each in root.iter("{http://www.w3.org/2000/svg}text") if each.text}
             self.assertLessEqual({"it's `touch /tmp/no` \\n {a_b} %d", "epoll", "mine", "1,000", "clients", "pages"}, words)

@@ -67,15 +67,16 @@ class Report:
 
     def add_table(self, header, rows, caption=""):
         """The same text in both. What is too wide for a screen scrolls by itself, also with the keyboard."""
-        text = table.markdown(header, rows)
-        self._page.append('<p class="caption">%s</p>\n<pre tabindex="0">\n%s\n</pre>' % (
-            html.escape(caption), html.escape(text)))
-        self._text += ([caption + ":"] if caption else []) + [text]
+        lines = ["<tr><th>%s</th>%s</tr>" % (cell(row[0]), "".join("<%s>%s</%s>" % (tag, cell(each), tag) for each in row[1:]))
+                 for row, tag in [(header, "th"), *((row, "td") for row in rows)]]
+        self._page.append('<p class="caption">%s</p>\n<div class="wide" tabindex="0"><table>\n%s\n</table></div>' % (
+            html.escape(caption), "\n".join(lines)))
+        self._text += ([caption + ":"] if caption else []) + [table.markdown(header, rows)]
 
     def add_chart(self, svg):
         """A picture, beside the table of its figures. If there is none, a line says why."""
         self.pictures += [svg] if svg else []
-        self._page.append('<figure class="chart">\n%s</figure>' % svg if svg else
+        self._page.append('<figure class="chart wide" tabindex="0">\n%s</figure>' % svg if svg else
                           "<p>No chart: there is no gnuplot, which <code>make deps</code> brings, or no figure.</p>")
 
     def add_environment(self, pairs):
@@ -92,6 +93,11 @@ class Report:
     def markdown(self):
         """Texts, tables and notes, for the terminal and for a README."""
         return "\n\n".join(self._text)
+
+
+def cell(text):
+    """As HTML. Where there is little room, an interval has a line of its own, and who was full has one for all columns."""
+    return re.sub(r"(?<=[≥=/]) | (?=/)", "\N{NO-BREAK SPACE}", re.sub(r"(\[.+\])", r"<small>\1</small>", html.escape(text)))
 
 
 def prose(text):
