@@ -43,8 +43,8 @@ CURTAIN = ('<svg x="%d" y="%d" width="%d" height="%d"><g class="curtain">'
            '</svg>')
 HEADING = '<text class="name" x="%d" y="20">%s<tspan dx="10">%s%s</tspan></text>'
 
-NOTES = ("From a real trace. Where a lane is black, it runs, or is ready to run: a trace of calls cannot "
-         "tell which. Every other bar is one system call.",
+NOTES = ("From a real trace. Where no bar covers a lane, it runs, or is ready to run: a trace of calls cannot "
+         "tell which. Each bar is one system call.",
          "Tracing slows what it watches, so look at the shapes.")
 COMPARED = "Untraced: the same clients without it."
 
@@ -105,8 +105,8 @@ def draw(shots, plan, moving=False):
 def head(shots, size, moving):
     """The first lines of the picture: what it says to who cannot see it, and its style."""
     said = "; ".join("%s: %s" % (shot.name, outcome(shot)) for shot in shots)
-    yield '<svg xmlns="http://www.w3.org/2000/svg" class="xray" viewBox="0 0 %d %d" role="img" aria-label="%s" width="%d" height="%d">' % (
-        *size, html.escape("What each waits for. %s" % said), *size)
+    yield '<svg xmlns="http://www.w3.org/2000/svg" class="xray%s" viewBox="0 0 %d %d" role="img" aria-label="%s" width="%d" height="%d">' % (
+        " alone" * (len(shots) == 1), *size, html.escape("What each waits for. %s" % said), *size)
     yield "<title>%s</title>" % html.escape(", ".join(shot.name for shot in shots))
     yield "<style>%s%s</style>" % (STYLE, MOVES if moving else "")
     yield '<rect class="paper" width="%d" height="%d" rx="8"/>' % size
