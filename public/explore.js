@@ -1,10 +1,11 @@
 // explore: a page on which one plays with the model. model.js computes, and this draws. A change starts seven
 // simulations anew. Each frame lets them go on for some milliseconds and draws what is known so far.
-import { shape, whole } from "./board.js";
+import { lasting, shape, whole } from "./board.js";
 import { COST_RUN, SERVERS, SETTINGS, Sim, derive, digest } from "./model.js";
 
 const NAMES = Object.keys(SERVERS);
 const [FRAME_MS, EVENTS] = [12, 500]; // of computing; of one simulation at a time
+const SOON_MS = 500; // what is computed until then needs no words
 const STOPS = { // of the sliders
   clients: [1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 8000, 10000, 15000],
   delay: [0, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100, 150, 300],
@@ -24,7 +25,7 @@ let sims = [];
 
 const $ = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const ms = (number) => `${number < 1 ? number.toFixed(2) : grouped.format(number)}\u00a0ms`;
+const ms = (number) => (number < 10000 ? `${number < 1 ? number.toFixed(2) : grouped.format(number)}\u00a0ms` : lasting(number));
 const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 
 const cell = (name, words, more = {}) => Object.assign(document.createElement(name), { textContent: words, ...more });
@@ -98,6 +99,7 @@ function restart() {
   settings.relay = state.delay > 0 && !state.apart;
   const mine = NAMES.map((name) => new Sim(name, settings, costs));
   sims = mine;
+  const begun = performance.now();
   const frame = () => {
     if (sims !== mine) return; // something has changed
     const start = performance.now();
@@ -106,7 +108,7 @@ function restart() {
       left = mine.filter((sim) => !sim.isOver);
       for (const sim of left) sim.isOver = sim.advance(EVENTS);
     } while (left.length && performance.now() - start < FRAME_MS);
-    drawTable();
+    drawTable(performance.now() - begun > SOON_MS ? mine.filter((sim) => !sim.isOver).length : 0);
     if (left.length) return requestAnimationFrame(frame);
     drawLanes();
     document.body.dataset.done = location.hash; // for those who wait for it
@@ -122,12 +124,13 @@ function limit({ server, other }) {
   return server.some((busy) => busy > 0.95) ? `${server.every((busy) => busy > 0.95) ? "" : "one of "}its cores` : "waiting";
 }
 
-function drawTable() {
+function drawTable(underWay) {
   const results = sims.map((sim) => sim.result);
   const most = Math.max(1, ...results.map((result) => result?.rate ?? 0));
   const wanted = changed().join("&");
   const stored = [...document.querySelectorAll("#stored [data-at]")].find((line) => line.dataset.at === wanted);
-  $("known").textContent = stored ? `Measured as well, in the stored run “${stored.dataset.run}”. A run begins with a ` +
+  $("known").textContent = underWay ? `Still computing ${underWay} of the seven. Their figures may change.`
+    : stored ? `Measured as well, in the stored run “${stored.dataset.run}”. A run begins with a ` +
     "rush of all clients, which the model leaves out. So the two may differ by more than the errors below."
     : "Only computed. Nobody has measured these settings, so trust the shape more than the figure.";
   $("results").replaceChildren(...results.map((result, i) => {

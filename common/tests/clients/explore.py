@@ -45,6 +45,13 @@ class Explore(unittest.TestCase):
         look_at(self, page)
         self.assertEqual(page.errors(), [])
 
+    def test_it_says_that_it_computes_and_a_long_time_in_words(self):
+        page = open_page(self, self.server.url + "/explore.html#clients=15000&delay=300&work=100", True)
+        page.until("document.getElementById('known').textContent.startsWith('Still computing 7 of')")
+        page.value("location.hash = '#clients=500&delay=10'")
+        page.until(DONE + " && document.body.dataset.done === location.hash")
+        self.assertRegex(page.value("document.getElementById('results').rows[0].cells[3].textContent"), r"^15 s, p99\b.*1\d s$")
+
     def test_without_scripts_it_shows_the_stored_runs(self):
         page = self.open(scripts=False)
         self.assertGreater(page.value("document.querySelectorAll('#stored tbody tr').length"), 10)
