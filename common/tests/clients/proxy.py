@@ -1,4 +1,4 @@
-"""proxy: nginx in front of a server, as OPERATING.md says."""
+"""proxy: nginx, HAProxy and Caddy in front of a server, as OPERATING.md says; and the unit for systemd."""
 
 import os
 import re
@@ -8,51 +8,75 @@ import subprocess
 
 from case import SOON_SECONDS, TOP, Case, contents, patience
 import processes
+import redis
 import waiting
 
-CONFIGURATION = """daemon off; master_process off; pid %(folder)s/nginx.pid;
+FILES = os.path.join(TOP, "common", "book", "operating")
+NGINX = """daemon off; master_process off; pid %(folder)s/nginx.pid;
 events { }
 http {
-    access_log off; proxy_ignore_client_abort on;
+    access_log off;
     client_body_temp_path %(folder)s/body; proxy_temp_path %(folder)s/proxy;
     fastcgi_temp_path %(folder)s/fastcgi; uwsgi_temp_path %(folder)s/uwsgi;
     scgi_temp_path %(folder)s/scgi;
-    %(http)s
+    %(text)s
 }
 """
+HAPROXY = """defaults
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+%(text)s
+"""
+CADDY = "{\n    admin off\n    log {\n        level ERROR\n    }\n}\n%(text)s"
+# For each: its file, what stands around that, where it listens, there and here, and the command.
+PROXIES = {"nginx": ("nginx.conf", NGINX, "listen 80", "listen 127.0.0.1:%d", ["-e", "error.log", "-p", ".", "-c"]),
+           "haproxy": ("haproxy.cfg", HAPROXY, "bind :80", "bind 127.0.0.1:%d", ["-db", "-f"]),
+           "caddy": ("Caddyfile", CADDY, "guestbook.example {", "http://guestbook.example:%d {\n    bind 127.0.0.1",
+                     ["run", "--adapter", "caddyfile", "--config"])}
 STATUSES = ("/status.json", "//status.json", "/%73tatus.json", "/x/../status.json", "/x/..%2fstatus.json",
             "/./status.json", "/status.json/", "/status.json/.", "/status.json%00", "/status.json?x",
             "http://guestbook.example/status.json")
+POST = b"POST /guestbook HTTP/1.1\r\nHost: guestbook.example\r\nOrigin: %s://guestbook.example\r\nContent-Length: 28\r\n" \
+       b"Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n\r\nguest-name=A&guest-remarks=b"
 
 
 class Proxy(Case):
-    def start_proxy(self):
-        if not shutil.which("nginx"):
-            self.skipTest("nginx is not installed")
-        page = contents(os.path.join(TOP, "common", "book", "OPERATING.md")).decode()
-        http = re.search(r"^```nginx\n(.+?)^```$", page, re.DOTALL | re.MULTILINE)[1]
-        http = http.replace("listen 80", "listen unix:%s/nginx" % self.folder).replace(
+    def start_proxy(self, program):
+        if not shutil.which(program):
+            self.skipTest("%s is not installed" % program)
+        file, around, there, here, words = PROXIES[program]
+        self.port = redis.free_port()
+        text = contents(os.path.join(FILES, file)).decode().replace(there, here % self.port).replace(
             "127.0.0.1:8000", "%s:%d" % (self.server.host, self.server.port))
-        with open(os.path.join(self.folder, "conf"), "w", encoding="ascii") as conf:
-            conf.write(CONFIGURATION % {"folder": self.folder, "http": http})
-        nginx = processes.start(["nginx", "-e", "stderr", "-p", self.folder, "-c", conf.name], stdin=subprocess.DEVNULL)
-        self.addCleanup(processes.end, nginx)
-        with socket.socket(socket.AF_UNIX) as client:
-            self.assertTrue(waiting.until(
-                lambda: client.connect_ex(os.path.join(self.folder, "nginx")) == 0, SOON_SECONDS))
+        with open(os.path.join(self.folder, file), "w", encoding="ascii") as conf:
+            conf.write(around % {"folder": self.folder, "text": text})
+        proxy = processes.start([program, *words, conf.name], cwd=self.folder, stdin=subprocess.DEVNULL)
+        self.addCleanup(processes.end, proxy)
+        with socket.socket() as client:
+            self.assertTrue(waiting.until(lambda: client.connect_ex(("127.0.0.1", self.port)) == 0, SOON_SECONDS))
 
     def ask(self, request):
-        """All that comes back. The client says no more, so the end follows the last response."""
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(patience(SOON_SECONDS))
-            client.connect(os.path.join(self.folder, "nginx"))
+        """All that comes back until the proxy closes, as it was asked to."""
+        with socket.create_connection(("127.0.0.1", self.port), patience(SOON_SECONDS)) as client:
             client.sendall(request)
-            client.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: client.recv(65536), b""))
 
-    def test_the_proxy_of_the_page_holds_back_other_names_and_all_spellings_of_the_status(self):
-        self.start_proxy()
-        self.assertEqual(self.ask(b"GET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n"), b"")
-        for target in STATUSES:
-            said = self.ask(b"GET %s HTTP/1.1\r\nHost: guestbook.example\r\n\r\n" % target.encode())
-            self.assertRegex(said, re.compile(rb"\AHTTP/1\.1 40[04] "), target)
+    def test_the_proxies_of_the_page_hold_back_other_names_all_spellings_of_the_status_and_too_many_posts(self):
+        for program in PROXIES:
+            with self.subTest(program):
+                self.start_proxy(program)
+                self.assertNotIn(b"<html", self.ask(b"GET / HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n"))
+                for target in STATUSES:
+                    said = self.ask(b"GET %s HTTP/1.1\r\nHost: guestbook.example\r\nConnection: close\r\n\r\n" % target.encode())
+                    self.assertRegex(said, re.compile(rb"\AHTTP/1\.1 40[04] "), target)
+                said = {self.ask(POST % (b"https" if program == "caddy" else b"http"))[9:12] for _ in range(20)}
+                self.assertEqual(said, {b"303"} | {"nginx": {b"503"}, "haproxy": {b"429"}}.get(program, set()))
+
+    def test_systemd_understands_the_unit(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("there is no systemd")
+        with open(os.path.join(self.folder, "guestbook.service"), "w", encoding="ascii") as unit:
+            unit.write(contents(FILES + "/guestbook.service").decode().replace("/opt/zerohttpd", TOP))
+        done = subprocess.run(["systemd-analyze", "verify", unit.name], capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
