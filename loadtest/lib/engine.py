@@ -214,7 +214,7 @@ class Experiment:
                                          formatter_class=argparse.RawDescriptionHelpFormatter)
         add = parser.add_argument
         add("--servers", metavar="LIST", type=names, default=list(self.servers), help="servers to measure, comma-"
-            "separated, each perhaps of another revision or with options ('poll@v1.0,epoll --backlog 10'); also floor, nginx, lighttpd, apache; "
+            "separated, each perhaps of another revision or with options ('poll@COMMIT,epoll --backlog 10'); also floor, nginx, lighttpd, apache; "
             "and %s (%s)" % (", ".join(companions.NAMES), ", ".join(self.servers)))
         parser.set_defaults(levels=list(self.levels), kinds=list(self.kinds), path=None, command=[],
                             **dict.fromkeys(DIALS))

@@ -133,5 +133,5 @@ def version(program, option, pattern=None, name=None):
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     except OSError as error:
         raise Trouble("%s: %s" % (program, error)) from error
-    found = re.search(pattern or r"%s[ -](?:debian/)?([\d.]+)" % program, done.stdout)
+    found = re.search(pattern or r"(?:%s[ -](?:debian/)?|version )([\d.]+)" % program, done.stdout)
     return "%s %s" % (name or program, found.group(1) if found else "of an unknown version")
