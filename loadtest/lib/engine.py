@@ -39,9 +39,7 @@ from lib.reporting.table import count
 from lib.subjects import companions, peers, places, remote
 
 PAGE = "/guestbook"
-# How each tool tells its version, and the pattern that finds it there, if not after its name.
-TOOLS = {"ab": ("-V", r"Version (\S+)"), "wrk": ("--version",), "h2load": ("--version", r"nghttp2/([\d.]+)"),
-         "strace": ("-V",)}
+TOOLS = {"ab": "-V", "wrk": "--version", "h2load": "--version", "strace": "-V"}  # how each tells its version
 TRIES = 3  # of a cell that other work has disturbed
 LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
 LIMIT_FACTOR, LIMIT_LEAST_SECONDS = 10, 60  # a load that takes longer is given up; a SYN may be sent again
@@ -188,7 +186,7 @@ class Experiment:
         for number, svg in enumerate(report.pictures, 1):
             run.write("chart-%d.svg" % number, svg)
         look = "\n".join(self.look(run.rows)) if run.rows else report.markdown()
-        for text in run.omitted() if run.rows else []:
+        for text in run.left_out if run.rows else []:
             print(*rows.wrapped(text), sep="\n")
         print("%s\n\n%s" % (look, pathlib.Path(run.folder, "report.html").as_uri()))
 
@@ -450,8 +448,7 @@ class Run:
         self.seed = random.SystemRandom().randrange(1, 10000)
         self.asked = {}  # requests of each spot, as its first round has found out
         self.facts = [*self.hosts.environment(), ("command", shlex.join(sys.argv)), ("Redis", self.redis.version()),
-                      ("load generators", ", ".join(load.version(tool, *TOOLS[tool])
-                                                    for tool in self.experiment.tools)),
+                      ("load generators", ", ".join(load.version(tool, TOOLS[tool]) for tool in self.experiment.tools)),
                       ("pinned", self.hosts.pinned()), ("seed", self.seed),
                       ("began", time.strftime("%Y-%m-%d %H:%M:%S %z"))]
         for what, known_as, version in (("peers", peers.NAMES, peers.version),
@@ -465,9 +462,11 @@ class Run:
         print(*cells.COLUMNS, sep="\t", file=self._tsv, flush=True)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, *exception):
         self._tsv.close()
         self.progress.clear()
+        if kind:
+            self.left_out.insert(0, "Interrupted: %d of %d cells were measured." % (len(self.rows), self.planned))
 
     progress = Progress(0, 1)
 
@@ -514,12 +513,7 @@ class Run:
         if any(self.asks_redis(Spot(name, "", self.path)) for name in self.servers):
             sentences.append("Equal work: Redis counted three calls (INCR, GET, LRANGE) for each page, exactly where ab "
                              "counts the requests, and within what was in flight at the end where the clock stops it.")
-        return [" ".join(sentences + self.omitted()), *self.wrong]
-
-    def omitted(self):
-        """Sentences on what is not in the tables, which a terminal says, too."""
-        return ["Interrupted: %d of %d cells were measured." % (len(self.rows), self.planned)] * (
-            len(self.rows) < self.planned) + self.left_out
+        return [" ".join(sentences + self.left_out), *self.wrong]
 
 
 def picture(name, caption, own, axis, figure, behind=None):

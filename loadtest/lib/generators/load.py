@@ -125,13 +125,12 @@ def why_it_gave_up(name, said, status):
     return "%s gave up: %s" % (name, lines[-1].strip() if lines else "status %d" % status)
 
 
-def version(program, option, pattern=None, name=None):
-    """"ab 2.3", for example: what the pattern finds in the program's output, whatever its exit
-    status is."""
+def version(program, option, name=None):
+    """"ab 2.3", for example: the first number with a point in the program's output, whatever its exit status is."""
     try:
         done = subprocess.run([program, option], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     except OSError as error:
         raise Trouble("%s: %s" % (program, error)) from error
-    found = re.search(pattern or r"(?:%s[ -](?:debian/)?|version )([\d.]+)" % program, done.stdout)
-    return "%s %s" % (name or program, found.group(1) if found else "of an unknown version")
+    found = re.search(r"\d+\.[\d.]*\d", done.stdout)
+    return "%s %s" % (name or program, found[0] if found else "of an unknown version")

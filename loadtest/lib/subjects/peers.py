@@ -190,4 +190,4 @@ def missing(name):
 
 def version(name):
     """"nginx 1.22.1", for example."""
-    return load.version(binary(name), "-v", r"\w+/(\d[\d.]*)", name)
+    return load.version(binary(name), "-v", name)
