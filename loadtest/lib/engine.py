@@ -208,8 +208,7 @@ class Experiment:
     # ---- the command line -------------------------------------------------------------------
 
     def _parse(self):
-        parser = argparse.ArgumentParser(prog=self.name, description=self._doc, epilog=EPILOG % self.example,
-                                         formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser = top.parser(self.name, self._doc, epilog=EPILOG % self.example)
         add = parser.add_argument
         add("--servers", metavar="LIST", type=names, default=list(self.servers), help="servers to measure, comma-"
             "separated, each perhaps of another revision or with options ('poll@COMMIT,epoll --backlog 10'); also floor, nginx, lighttpd, apache; "

@@ -105,6 +105,11 @@ class Programs(unittest.TestCase):
             its.clear()
         self.assertRegex(told.getvalue(), r"\Apoll \(cell 1 of 2, about 1[12]\d s left\)\n")
 
+    def test_help_fits_80_columns(self):
+        for name in ("compare", "sweep", "latency", "cost", "xray", "which", "same", "publish", "diff"):
+            lines = programs.run(name, "--help", env={**os.environ, "COLUMNS": "80"}).stdout.splitlines()
+            self.assertEqual((lines[0].split()[0], [line for line in lines if len(line) > 80]), ("usage:", []), name)
+
     def test_what_cannot_be_measured_is_refused_in_words(self):
         for options, said in (("--command epoll=x", "no name for another"), ("--servers epoll,nobody", "none of"),
                               ("--inventory f --command 'a=%s'" % OTHER, "no other servers"),

@@ -12,10 +12,12 @@ folder to sys.path. They start the servers and a Redis, speak HTTP to them, and 
     calls       its system calls, as strace writes them down
 """
 
+import argparse
 import csv
 import os
 import re
 import subprocess
+import textwrap
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 PLAIN = os.path.join(TOP, os.environ.get("PLAIN") or "build/plain")  # make's objects and programs
@@ -33,6 +35,20 @@ class Trouble(Exception):
 
 class Lacking(Trouble):
     """It takes something that this machine does not have."""
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal: a paragraph is folded, and where lines are indented, each by itself."""
+
+    def _fill_text(self, text, width, indent):
+        parts = [part.splitlines() if re.search("^( |- )", part, re.MULTILINE) else [part] for part in text.split("\n\n")]
+        return "\n\n".join("\n".join(textwrap.fill(line, width, subsequent_indent=8 * " " * line.startswith(" "))
+                                     for line in part) for part in parts)
+
+
+def parser(name, text, **more):
+    """Of a program's options; `text` describes the program."""
+    return argparse.ArgumentParser(prog=name, description=text, formatter_class=Help, **more)
 
 
 def of_kind(kind):
