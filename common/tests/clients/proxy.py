@@ -28,9 +28,9 @@ HAPROXY = """defaults
     timeout server 60s
 %(text)s
 """
-CADDY = "{\n    admin off\n    log {\n        level ERROR\n    }\n}\n%(text)s"
+CADDY = "{\n    admin off\n}\n%(text)s"
 # For each: its file, what stands around that, where it listens, there and here, and the command.
-PROXIES = {"nginx": ("nginx.conf", NGINX, "listen 80", "listen 127.0.0.1:%d", ["-e", "error.log", "-p", ".", "-c"]),
+PROXIES = {"nginx": ("nginx.conf", NGINX, "listen 80", "listen 127.0.0.1:%d", ["-e", "stderr", "-p", ".", "-c"]),
            "haproxy": ("haproxy.cfg", HAPROXY, "bind :80", "bind 127.0.0.1:%d", ["-db", "-f"]),
            "caddy": ("Caddyfile", CADDY, "guestbook.example {", "http://guestbook.example:%d {\n    bind 127.0.0.1",
                      ["run", "--adapter", "caddyfile", "--config"])}
@@ -51,7 +51,8 @@ class Proxy(Case):
             "127.0.0.1:8000", "%s:%d" % (self.server.host, self.server.port))
         with open(os.path.join(self.folder, file), "w", encoding="ascii") as conf:
             conf.write(around % {"folder": self.folder, "text": text})
-        proxy = processes.start([program, *words, conf.name], cwd=self.folder, stdin=subprocess.DEVNULL)
+        with open(os.path.join(self.folder, "said"), "wb") as said:
+            proxy = processes.start([program, *words, conf.name], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=said)
         self.addCleanup(processes.end, proxy)
         with socket.socket() as client:
             self.assertTrue(waiting.until(lambda: client.connect_ex(("127.0.0.1", self.port)) == 0, SOON_SECONDS))
