@@ -122,12 +122,12 @@ def free_port():
 
 
 class SlowRedis(servers.Started):
-    """A relay (slow_redis.c) before `store`, on a port, for the time of a `with`. It hands on every answer so
-    many ms later."""
+    """A relay (slow_redis.c) before `store`, on any port or on this one, for the time of a `with`. It hands on
+    every answer so many ms later."""
 
-    def __init__(self, store, ms, folder, cores=()):
+    def __init__(self, store, ms, folder, cores=(), port=0):
         super().__init__("slow_redis", os.path.join(folder, "slow_redis-%d.log" % ms), [
-            os.path.join(top.PLAIN, "loadtest", "slow_redis"), str(ms), "127.0.0.1:0", store.where], cores)
+            os.path.join(top.PLAIN, "loadtest", "slow_redis"), str(ms), "127.0.0.1:%d" % port, store.where], cores)
 
     @property
     def where(self):
