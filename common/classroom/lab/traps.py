@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import subprocess
-import time
 
 import proc
 from tried import ANSWER_SECONDS, HALF, REST, SOON_SECONDS, Client, Missed, crowd, fault, is_whole, visit, visits
@@ -393,6 +392,11 @@ def settle(server):
     until(rests, 3 * SOON_SECONDS)
     must(visit(server), "a client got no page")
     until(rests, 3 * SOON_SECONDS)
+
+
+def rests(server):
+    """Has it done what it can?"""
+    return server.busy(QUIET_SECONDS)[1] < LEAST_BUSY
 
 
 def census(server):

@@ -3,6 +3,9 @@
     with Server("build/lab/bare {port}", folder) as server, Client(server) as client:
         client.say(HALF)
         server.children()
+
+    with Server("build/lab/ask {port} {redis_port}", folder, store) as server:
+        server.redis(20)  # milliseconds away; None: it is gone
 """
 
 import contextlib
@@ -17,10 +20,10 @@ import time
 
 import client
 import proc
+import redis
 import served
 import servers
 from lib.subjects import peers
-from top import Trouble
 from waiting import Missed, Skipped, patient, until
 
 HALF, REST = b"GET / HT", b"TP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
@@ -34,13 +37,15 @@ class Server(served.Server):
     """It is started by a command line with {port} in it, and need not print anything. The shell is bash(1), because
     dash(1) would set SIGCHLD to its default for whatever it starts."""
 
-    def __init__(self, line, folder):
+    def __init__(self, line, folder, store=None):
+        """`store`: the Redis behind a relay on {redis_port}, which stays the same when Redis goes and comes back."""
         super().__init__("/bin/sh", "", os.path.join(folder, "server"), ())
-        self._own_port = free_port()
+        self._own_port, self._redis_port = free_port(), free_port()
         self._listens_on = {}  # {port: (host, pid)}
         self._is_told = False  # to end
-        self.scratch = folder
-        self._command = ["bash", "-c", peers.MARK.sub(str(self._own_port), line)]
+        self.scratch, self.store, self._relay = folder, store, contextlib.ExitStack()
+        values = {"port": self._own_port, "redis_port": self._redis_port, "redis": "127.0.0.1:%d" % self._redis_port}
+        self._command = ["bash", "-c", peers.MARK.sub(lambda mark: str(values.get(mark[1], folder)), line)]
 
     @property
     def port(self):
@@ -52,8 +57,20 @@ class Server(served.Server):
         return self._listens_on[self.port][1] if self.port in self._listens_on else super().pid
 
     def __enter__(self):
+        if self.store:
+            self.redis(0)
         self.start(self._command)  # whoever uses it, waits for it
         return self
+
+    def __exit__(self, *exception):
+        self._relay.close()
+        super().__exit__()
+
+    def redis(self, ms):
+        """Its connections to Redis end. From now on Redis is so many ms away; None: it is gone."""
+        self._relay.close()
+        if ms is not None:
+            self._relay.enter_context(redis.SlowRedis(self.store, ms, self.scratch, port=self._redis_port))
 
     def await_banner(self):
         def listens():
@@ -74,16 +91,16 @@ class Server(served.Server):
 
     def begin_again(self, *under):
         """What `env` is told first."""
-        self.__exit__()
+        super().__exit__()
         until(lambda: not self.listeners(), SOON_SECONDS)  # a hundred workers do not end at once
         self._is_told = False
         self.start(["env", *under, *self._command])
         self.await_banner()
 
-    def kill(self):
+    def kill(self, number=signal.SIGKILL):
         """Its first process. It has not ended by itself then."""
         self._is_told = True
-        os.kill(self.pid, signal.SIGKILL)
+        os.kill(self.pid, number)
 
     def ending(self):
         """How it has ended by itself, and what it said at last; "" if it lives. Its clients see their
@@ -92,7 +109,8 @@ class Server(served.Server):
             until(lambda: not self.alive(), SOON_SECONDS)
         if self._is_told or self.alive():
             return ""
-        said, status = (self.errors() + self.printed()).strip().splitlines()[-3:], served.status_of(self._process.pid)
+        said, status = (self.errors() + self.printed()).strip().splitlines(), served.status_of(self._process.pid)
+        said = [line for line in said if line.startswith("SUMMARY: ")] or said[-3:]  # a sanitizer's
         if status > 128:  # so a shell says that a signal has ended its child
             status = 128 - status
         return "the server has ended: %s%s" % (servers.how_it_ended(status), "".join("\n  " + line for line in said))

@@ -1,5 +1,6 @@
-"""lab_variants: what readers may make of a chapter's bare.c, as edits of it: (old, new). WRONG: and what the lab says
-of it, a pattern. RIGHT passes, and so do PYTHON, whole servers behind one beginning, and NODE.
+"""lab_variants: what readers may make of a chapter's bare.c, as edits of it: (old, new), and of its ask.c ("6/ask").
+WRONG: and what the lab says of it, a pattern. RIGHT passes, and so do PYTHON, whole servers behind one beginning, and
+NODE.
 """
 
 ACCEPT, FORKED = "        int client = accept(listener, NULL, NULL);", "        if (child == 0) {"
@@ -108,6 +109,71 @@ for loop, e, client, first, moment in (
         "accept() that blocks": ([BLOCKING], "left between"),
     }.items()})
 
+ASKS, OWN = "redisConnect(\"127.0.0.1\", redis_port);", "    redisContext *redis = redisConnect(\"127.0.0.1\", redis_port);"
+SHARED = [(OWN, "    static redisContext *redis;\n    redis = redis ? redis : " + ASKS), ("    redisFree(redis);\n", "")]
+COMMAND, AGAIN = 'redisCommand(redis, "INCR visits");', "!redis->err || redisReconnect(redis) == REDIS_OK"
+REFUSED = "        send(client, away, sizeof(away) - 1, MSG_NOSIGNAL);\n    freeReplyObject"
+SAYS_NO, NO_SIGNAL, REPLIED = "503 Service Unavailable", "    signal(SIGPIPE, SIG_IGN);", "number && number->type == REDIS_REPLY_INTEGER"
+ASKED = "!redis || redisAsyncCommand(redis, on_reply, client, \"INCR visits\") != REDIS_OK"
+SLEEPY = [(ASKED, "true"), ("on_reply(redis, NULL, client);", "on_reply(redis, redisCommand(redisConnect(\"127.0.0.1\", redis_port), \"INCR visits\"), client);")]
+OWN_COUNT = ("static void check(", "static long long visits;\nstatic void check(")
+POLLED = ("clients[i]->is_asking ? -1 : clients[i]->fd", "clients[i]->fd")
+REUSED = [POLLED, main("static struct client *spare;\nstatic struct client *some(void) { struct client *client = spare ? spare : malloc(sizeof(*client));\n"
+                       "    spare = NULL;\n    client->rest = NULL;\n    client->is_asking = false;\n    return client; }"),
+          ("free(clients[i]);", "spare = clients[i];"), ("calloc(1, sizeof(struct client))", "some()")]
+MARKED = [("clients[i]->is_asking ? -1", "clients[i]->has_left && clients[i]->is_asking ? -1"), ("    bool is_asking;", "    bool has_left, is_asking;"),
+          ("    if (n <= 0)", "    if (client->is_asking)\n        return client->has_left = true;\n    if (n <= 0)"),
+          (".events = clients[i]->rest ? POLLOUT : POLLIN", ".events = clients[i]->rest ? POLLOUT : clients[i]->is_asking ? 0 : POLLIN")]
+WRONG.update({
+    "a client that left is marked, and kept": ("6/ask", [*MARKED, ("    client->is_asking = false;", "    if (client->has_left)\n        return;\n    client->is_asking = false;")],
+                                               "afterwards the server had"),
+    "a client that left is marked, and polled": ("6/ask", [POLLED, *MARKED[1:]], "waiting for its number, and the server used .* % of a core"),
+    "the parent's connection": ("2/ask", [(OWN, "    redisContext *redis = shared;"), ("static int redis_port;", "static int redis_port;\nstatic redisContext *shared;"),
+                                          ("    redisFree(redis);\n", ""), (NO_SIGNAL, "    shared = " + ASKS + "\n" + NO_SIGNAL)], "another one had got|got no number"),
+    "connected before the fork": ("3/ask", [(OWN + " /* Is it away? redis->err */\n", ""), ("    pid_t pid, parent", OWN + "\n    pid_t pid, parent")],
+                                  "another one had got|got no number"),
+    "one connection, and no lock": ("4/ask", SHARED, "another one had got|got no number|has ended"),
+    "one connection, and a lock": ("4/ask", [*SHARED, ("redis = redis ?", "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n    pthread_mutex_lock(&lock);\n    redis = redis ?"),
+                                             ("    if (reply &&", "    pthread_mutex_unlock(&lock);\n    if (reply &&")],
+                                   r"after \d\d ms. This has the form of chapter 4, and the waits of chapter 1"),
+    "it counts for itself, 1": ("1/ask", [(COMMAND, "calloc(1, sizeof(*reply)), reply->type = REDIS_REPLY_INTEGER, reply->integer = ++visits;"), OWN_COUNT], "not each of them has waited"),
+    "it counts for itself, 6": ("6/ask", [(ASKED, "on_reply(redis, &(redisReply){.type = REDIS_REPLY_INTEGER, .integer = ++visits}, client), false"), OWN_COUNT], "not each of them has waited"),
+    "it connects once": ("1/ask", [(AGAIN, "!redis->err")], "started again, and .* no number"),
+    "it connects once, 5": ("5/ask", [(AGAIN, "!redis->err")], "started again, and .* no number"),
+    "no reply is no reply": ("1/ask", [("reply && reply->type", "reply->type")], "Redis.*signal 11|SEGV"),
+    "goodbye without a word": ("3/ask", [(REFUSED, "        ;\n    freeReplyObject")], "in place of status 503, nothing"),
+    "a 200 without a number": ("4/ask", [(SAYS_NO, "200 OK")], "in place of status 503, a page without a number"),
+    "without Redis it ends": ("5/ask", [(REFUSED, '        errx(1, "no Redis");\n    freeReplyObject')], "has ended: status 1\n.*no Redis"),
+    "SIGPIPE of dprintf()": ("1/ask", [(NO_SIGNAL, "    signal(SIGPIPE, SIG_DFL);")], "has ended: signal 13"),
+    "SIGPIPE of a worker's dprintf()": ("5/ask", [(NO_SIGNAL, "    signal(SIGPIPE, SIG_DFL);")], "has ended: signal 13"),
+    "a client that asks is freed, 6": ("6/ask", [POLLED], "AddressSanitizer: heap-use-after-free"),
+    "a client that asks is freed, 7": ("7/ask", [(" | EPOLLONESHOT", "")], "AddressSanitizer: heap-use-after-free"),
+    "its place is the next one's": ("6/ask", REUSED, "before it asked"),
+    "chapter 1's": ("6/ask", "1/ask", "not chapter 6's"),
+    "closed, and still polled": ("6/ask", [("    ((struct pollfd *)of_redis)->fd = -1; /* poll() skips it */\n", "")], "in redisAsyncHandleRead|% of a core"),
+    **{"%s, %d" % (name, number): ("%d/ask" % number, *case) for number in (6, 7) for name, case in {
+        "redisCommand() in the loop": (SLEEPY, r"after \d\d ms. This has the form of chapter %d, and the waits of chapter 1" % number),
+        "the end of Redis is no reply": ([(REPLIED, "number->type == REDIS_REPLY_INTEGER")], "AddressSanitizer: SEGV|signal 11"),
+        "who had asked is not told": ([("    client->is_asking = false;", "    if (!reply && context)\n        return;\n    client->is_asking = false;")], "in place of status 503, nothing"),
+        "it connects once": ([("    if (!redis)\n        connect_to_redis();", "    static int asked;\n    if (!asked++)\n        connect_to_redis();")], "started again, and .* no number"),
+    }.items()},
+    "if for while": ("5/queue", [("while (in == out)", "if (in == out)")], "when it was woken"),
+    "one condition, and two places": ("5/queue", [("&not_full", "&not_empty"), ("PLACES = 10", "PLACES = 2")], "three clients at once"),
+    "a signal before the change": ("5/queue", [("    pthread_mutex_unlock(&lock);\n    pthread_cond_signal(&not_empty);", "    pthread_mutex_unlock(&lock);"),
+                                               ("put(int client)\n{\n", "put(int client)\n{\n    pthread_cond_signal(&not_empty);\n")], "before it took a lock"),
+    "no signal when there is room": ("5/queue", [("    pthread_cond_signal(&not_full);\n", "")], "buffer was full"),
+    "no bound": ("5/queue", [("    while (in - out == PLACES)\n        pthread_cond_wait(&not_full, &lock);\n", ""), ("PLACES = 10", "PLACES = 5000")], "nothing bounds"),
+    "no place, and put all the same": ("5/queue", [("    while (in - out == PLACES)\n        pthread_cond_wait(&not_full, &lock);\n", "")], "nothing bounds"),
+    "full, and awake": ("5/queue", [("pthread_cond_wait(&not_full, &lock);", "pthread_mutex_unlock(&lock), pthread_mutex_lock(&lock);")], "full, .*% of a core"),
+    "refused without a word": ("5/queue", [("            put(client);", "            in - out == PLACES ? (void)close(client) : put(client);")], "got nothing"),
+    "SIGTERM is not caught": ("5/queue", [("    signal(SIGTERM, stop);\n", "")], "told to stop .* 0 got a page"),
+    "main() returns too early": ("5/queue", [("        pthread_join(threads[i], NULL);", "        ;")], "told to stop"),
+    "the end comes before the clients": ("5/queue", [("    for (int client; (client = take()) >= 0; close(client))\n", "    for (int client; !stopped && (client = take()) >= 0; close(client))\n"),
+                                                     ("static void put(", "static volatile int stopped;\nstatic void put("), ("    signal(number, SIG_DFL);", "    stopped = 1;\n    signal(number, SIG_DFL);")],
+                                         "told to stop .* got a page"),
+    "it does not end": ("5/queue", [("        put(-1);", "        ;")], "had not ended"),
+})
+
 RIGHT = {
     "SIGPIPE is ignored": (1, [("MSG_NOSIGNAL", "0"), include("signal"), STREAM[1]]),
     "no length": (1, [("Content-Length: 15\\r\\n", "")]),
@@ -148,6 +214,29 @@ RIGHT = {
     "64 events, listen(, 5)": (7, [("for (struct epoll_event event;;) {", "struct epoll_event events[64];\n    for (int n = 0, at = 0;;) {"), FEW,
                                    ("if (epoll_wait(epoll, &event, 1, -1) < 1)", "if (at >= n && (at = 0, n = epoll_wait(epoll, events, 64, -1)) < 1)"),
                                    ("client = event.data.ptr", "client = events[at++].data.ptr")]),
+    "a connection for each question": ("1/ask", [(AGAIN, "(redisFree(redis), redis = " + ASKS[:-1] + ") && !redis->err"), ("answer(int client, redisContext *redis)", "answer(int client)"),
+                                                 ("    redisReply *reply = NULL;", "    static redisContext *redis;\n    redisReply *reply = NULL;"), ("answer(client, redis)", "answer(client)"),
+                                                 ("    redisContext *redis = " + ASKS + " /* Is it away? redis->err */\n    check(redis ? 0 : -1, \"redisConnect\");\n", ""),
+                                                 ("    int redis_port =", "    redis_port ="), ("static void check(", "static int redis_port;\nstatic void check(")]),
+    "a length, and words without a number": ("1/ask", [("Connection: close\\r\\n\\r\\nYou are visitor %lld\\n", "Content-Length: 21\\r\\n\\r\\nYou are no. %8lld\\n")]),
+    "listen(, 1), asks": ("1/ask", [(LISTEN, 'check(listen(listener, 1), "listen");')]),
+    "listen(, 5), asks": ("2/ask", [FEW]),
+    "2 workers, asks": ("3/ask", [("WORKERS = 4", "WORKERS = 2")]),
+    "a connection that a thread keeps": ("5/ask", [("THREADS = 4", "THREADS = 40")]),
+    "it looks up ten times a second, asks": ("6/ask", [("fds[LISTENER].events ? -1 : 100", "100")]),
+    "it connects when it is asked first": ("5/ask", [("THREADS = 4", "THREADS = 40"), (OWN + " /* Is it away? redis->err */\n    check(redis ? 0 : -1, \"redisConnect\");\n", ""),
+                                                     ("answer(int client, redisContext *redis)\n{\n", "answer(int client)\n{\n    static __thread redisContext *redis;\n    redis = redis ? redis : " + ASKS + "\n"),
+                                                     ("answer(client, redis)", "answer(client)")]),
+    "a client that left is marked": ("6/ask", MARKED),
+    "64 events, asks": ("7/ask", [FEW]),
+    "100 places and 2 threads": ("5/queue", [("THREADS = 4, PLACES = 10", "THREADS = 2, PLACES = 100")]),
+    "one condition, for all": ("5/queue", [("&not_full", "&not_empty"), ("PLACES = 10", "PLACES = 2"), ("pthread_cond_signal", "pthread_cond_broadcast")]),
+    "signals under the lock": ("5/queue", [("    pthread_mutex_unlock(&lock);\n    pthread_cond_signal(&not_empty);", "    pthread_cond_signal(&not_empty);\n    pthread_mutex_unlock(&lock);")]),
+    "semaphores": ("5/queue", [include("semaphore"), ("static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER, not_empty = PTHREAD_COND_INITIALIZER;", "static sem_t room, full;"),
+                               ("    pthread_mutex_lock(&lock);\n    while (in - out == PLACES)\n        pthread_cond_wait(&not_full, &lock);\n", "    while (sem_wait(&room))\n        ;\n    pthread_mutex_lock(&lock);\n"),
+                               ("    pthread_mutex_lock(&lock);\n    while (in == out)\n        pthread_cond_wait(&not_empty, &lock);\n", "    while (sem_wait(&full))\n        ;\n    pthread_mutex_lock(&lock);\n"),
+                               ("pthread_cond_signal(&not_empty)", "sem_post(&full)"), ("pthread_cond_signal(&not_full)", "sem_post(&room)"),
+                               ("    signal(SIGTERM, stop);", "    sem_init(&room, 0, PLACES);\n    sem_init(&full, 0, 0);\n    signal(SIGTERM, stop);")]),
 }
 
 BEGINNING = r"""
@@ -216,4 +305,40 @@ while True:
     "a loop in poll()": (6, "loop(selectors.PollSelector())"),
     "a loop in epoll": (7, "loop(selectors.EpollSelector())"),
 }
+# And what asks: over a connection for each question, or one for all.
+PYTHON_ASKS = r"""
+def visitor(redis):
+    try:
+        redis.sendall(b"INCR visits\r\n")
+        number = redis.recv(100)[1:].strip() or exit()
+        return b"HTTP/1.0 200 OK\r\n\r\nYou are visitor %s\n" % number
+    except OSError:
+        return b"HTTP/1.0 503 Sorry\r\n\r\n"
+def serve(client):
+    with client, contextlib.suppress(OSError):
+        client.recv(4096) or exit()
+        try:
+            with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as redis:
+                client.sendall(visitor(redis))
+        except OSError:
+            client.sendall(b"HTTP/1.0 503 Sorry\r\n\r\n")
+"""
+PYTHON.update({
+    "one after another, asks": ("1/ask", PYTHON_ASKS + PYTHON["one after another"][1]),
+    "a thread for each, asks": ("4/ask", PYTHON_ASKS + PYTHON["a thread for each"][1]),
+    "a loop in poll(), asks": ("6/ask", """
+async def visit(reader, writer):
+    with contextlib.suppress(OSError):
+        await reader.read(4096)
+        answer = b"HTTP/1.0 503 Sorry\\r\\n\\r\\n"
+        with contextlib.suppress(OSError, ValueError):
+            replies, questions = await asyncio.open_connection("127.0.0.1", int(sys.argv[2]))
+            questions.write(b"INCR visits\\r\\n")
+            answer = b"HTTP/1.0 200 OK\\r\\n\\r\\n%d" % int((await replies.readline())[1:])
+            questions.close()
+        writer.write(answer)
+        writer.close()
+        await writer.wait_closed()
+loop(selectors.PollSelector())"""),
+})
 NODE = (7, 'require("http").createServer((_, answer) => answer.end("hi\\n")).listen(+process.argv[2], "127.0.0.1");')

@@ -5,28 +5,24 @@ one to the next whole. What each of the seven serves is in test_lab, and here is
 import contextlib
 import glob
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import place
-import checks
 import edits
 import markdown
 
 sys.path[:0] = [os.path.join(place.TOP, "common", "classroom", "lab"), os.path.join(place.TOP, "loadtest")]
-import proc
+import buffers
 import served
-from tried import HALF, REST, Server, crowd, is_whole, visit
-from waiting import until
+from tried import HALF, REST, Server, crowd, visit
 
 FILES = sorted(glob.glob(os.path.join(place.TOP, "0*_*", "bare.c")))
 MOST_LINES = 5 * [60] + 2 * [80] + [90]
 QUEUE = os.path.join(os.path.dirname(FILES[4]), "queue.c")
-SOON_SECONDS = 0.2  # less than late.c takes: a second client comes before the first one's worker has its core again
+RACES = ["-g", "-fsanitize=thread"]
 
 
 def read(path):
@@ -126,80 +122,20 @@ class Weather(unittest.TestCase):
 
 
 class Queue(unittest.TestCase):
-    """queue.c, and what the chapter makes of it at last: the one lets clients wait, and the other refuses them."""
-    WORKERS, PLACES, MORE = 4, 10, 5
-    OPTIONS = ()
+    """queue.c, and what the chapter makes of it at last: the one lets clients wait, and the other refuses them. The
+    lab tries the first one, too, and threads that lose their core."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
-        cls.waits = compiled(read(QUEUE), os.path.join(cls.folder, "waits"), *cls.OPTIONS)
-        cls.refuses = compiled([*versions(FILES[4], QUEUE)][-1], os.path.join(cls.folder, "refuses"), *cls.OPTIONS)
-
-    @contextlib.contextmanager
-    def started(self, program, **environment):
-        """Until it has stopped, as it was asked to."""
-        with Server(program + " {port}", self.folder) as server:
-            server.begin_again(*map("=".join, environment.items()))
-            yield server
-            if server.listeners():
-                os.kill(server.pid, signal.SIGTERM)
-            self.assertTrue(until(lambda: not server.alive(), 3), "it does not stop")
-            self.assertEqual((served.status_of(server.pid), server.printed() + server.errors()), (0, ""))
-
-    def expect_accepted(self, server, number):
-        """Whoever sleeps then has what it could get."""
-        self.assertTrue(until(lambda: len(
-            server.sockets(proc.ESTABLISHED) & {*proc.descriptors(server.pid).values()}) == number and server.asleep(), 3))
-
-    def expect_pages(self, clients):
-        for client in clients:
-            client.say(HALF + REST)
-        self.assertTrue(all(is_whole(client.all()) for client in clients))
-
-    def test_as_many_wait_in_the_server_as_have_a_place_and_the_others_in_the_kernel(self):
-        inside = self.WORKERS + self.PLACES + 1
-        with self.started(self.waits) as server, crowd(server, inside + self.MORE) as clients:
-            self.expect_accepted(server, inside)
-            self.assertEqual(server.waiting(), self.MORE)
-            self.expect_pages(clients)
-
-    def test_who_finds_no_place_is_refused_at_once_and_the_others_keep_theirs(self):
-        with self.started(self.refuses) as server:
-            for _ in range(2):
-                with crowd(server, self.WORKERS) as held:
-                    self.expect_accepted(server, self.WORKERS)
-                    with crowd(server, self.PLACES) as queued:
-                        self.expect_accepted(server, self.WORKERS + self.PLACES)
-                        with crowd(server, self.MORE) as refused:
-                            self.assertTrue(all(b" 503 " in client.all() for client in refused))
-                        self.expect_pages(held + queued)
-
-    def test_it_stops_when_all_that_it_has_accepted_are_served(self):
-        for program in (self.waits, self.refuses):
-            with self.started(program) as server, crowd(server, self.WORKERS) as held:
-                self.expect_accepted(server, self.WORKERS)
-                with crowd(server, self.PLACES) as queued:
-                    self.expect_accepted(server, self.WORKERS + self.PLACES)
-                    os.kill(server.pid, signal.SIGTERM)
-                    self.assertTrue(until(lambda: not server.listeners(), 3))
-                    self.expect_pages(held + queued)
-
-    def test_threads_that_lose_their_core_at_the_worst_moment_change_nothing(self):
-        if self.OPTIONS:
-            self.skipTest("a sanitizer's library has to be the first")
-        library = checks.library("late.c", self.folder)
-        for where in ("lock", "wake"):
-            with self.started(self.waits, LD_PRELOAD=library, LATE=where) as server:
-                self.expect_accepted(server, 0)
-                with crowd(server, 1, HALF + REST) as clients:
-                    time.sleep(SOON_SECONDS)
-                    self.assertTrue(visit(server) and is_whole(clients[0].all()))
-                self.assertLess(server.busy(1)[0], 0.2)  # though a worker was woken in vain
-
-
-class QueueUnderTheThreadSanitizer(Queue):
-    OPTIONS = ("-g", "-fsanitize=thread")
+    def test_the_traps_that_the_lab_has_for_a_reader_s(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="zerohttpd."))
+        for text, room in (read(QUEUE), 4 + 10 + 1), ([*versions(FILES[4], QUEUE)][-1], 4 + 10):
+            for options, trap in ([], buffers.full), ([], buffers.wakes), ([], buffers.stops), (RACES, buffers.full), (RACES, buffers.stops):
+                program = compiled(text, os.path.join(folder, "queue"), *options)
+                with self.subTest((room, options, trap.__name__)), Server(program + " {port}", folder) as server:
+                    server.await_banner()
+                    self.assertIn(" %d clients" % room if trap != buffers.wakes else "", trap(server))
+                    if trap == buffers.stops:
+                        self.assertEqual(0, served.status_of(server.pid))
+                    self.assertEqual("", server.printed() + server.errors())
 
 
 if __name__ == "__main__":

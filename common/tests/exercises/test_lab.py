@@ -14,6 +14,8 @@ import lab_variants
 from test_bare import FILES, read
 
 LAB = os.path.join(place.TOP, "common", "classroom", "lab", "lab")
+WITHIN = ["python3", "-Bc", "import os, runpy, sys; sys.path.insert(0, os.path.dirname(sys.argv[1])); "
+          "lab = runpy.run_path(sys.argv[1]); exec(sys.argv[2])", LAB]
 AT_ONCE = 2 * (os.cpu_count() or 1)  # so the machine is busy
 
 
@@ -24,27 +26,31 @@ class Verdicts(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def in_c(self, name, number, changes=()):
-        """The command line of a variant. Instead of changes: the chapter whose bare.c it is."""
-        text = read(FILES[(changes if isinstance(changes, int) else number) - 1])
-        for old, new in [] if isinstance(changes, int) else changes:
+    def in_c(self, name, word, changes=()):
+        """The command line of a variant. Instead of changes: whose it is."""
+        word = word if isinstance(changes, list) else changes or word
+        number, _, page = str(word).partition("/")
+        text = read(os.path.join(os.path.dirname(FILES[int(number) - 1]), (page or "bare") + ".c"))
+        for old, new in changes if isinstance(changes, list) else ():
             self.assertIn(old, text, name)
             text = text.replace(old, new)
         program = os.path.join(self.folder, re.sub(r"\W", "", name))
-        subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-x", "c", "-", "-o", program], input=text.encode(), check=True)
-        return program + " {port}"
+        asks = ["-lhiredis", "-fsanitize=address"] if page == "ask" else []
+        subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-x", "c", "-", "-o", program, *asks], input=text.encode(), check=True)
+        return program + " {port}" + " {redis_port}" * bool(asks)
 
     def in_another(self, name, language, text):
         path = os.path.join(self.folder, re.sub(r"[^\w.]", "", name))
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        return "%s %s {port}" % (language, path)
+        return "%s %s {port} {redis_port}" % (language, path)
 
     def test_a_right_server_passes_and_a_wrong_one_is_told_what_was_seen(self):
-        cases = {"chapter %d" % number: (number, self.in_c("chapter %d" % number, number), None) for number in range(1, 8)}
+        pages = [*range(1, 8), *("%d/ask" % number for number in range(1, 8)), "5/queue"]
+        cases = {"chapter %s" % page: (page, self.in_c("chapter %s" % page, page), None) for page in pages}
         cases.update({name: (case[0], self.in_c(name, *case), None) for name, case in lab_variants.RIGHT.items()})
         cases.update({name: (case[0], self.in_c(name, *case[:2]), case[2]) for name, case in lab_variants.WRONG.items()})
-        cases.update({name: (number, self.in_another(name, "python3", "CHAPTER = %d\n" % number + lab_variants.BEGINNING + text), None)
+        cases.update({name: (number, self.in_another(name, "python3", "CHAPTER = %s\n" % str(number)[0] + lab_variants.BEGINNING + text), None)
                       for name, (number, text) in lab_variants.PYTHON.items()})
         if shutil.which("node"):
             cases["node"] = lab_variants.NODE[0], self.in_another("a.js", "node", lab_variants.NODE[1]), None
@@ -69,18 +75,35 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((2, ""), (done.stdout.count("\n"), done.stderr))
 
     def test_the_history_is_kept_beside_a_hand_in_and_does_not_hide_it(self):
-        lab = os.path.join(place.TOP, "common", "classroom", "lab")
-        keep = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_path(sys.argv[1] + '/lab')['keep'](1)"
         with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
             os.makedirs(os.path.join(folder, ".mine", "01_iterative"))
             for name in ("bare.c", "01_iterative/gone.c"):
                 open(os.path.join(folder, ".mine", name), "w", encoding="utf-8").close()
             again = ["git", "--git-dir=.mine/lab.git", "--work-tree=.mine", "commit", "--allow-empty", "-qam", "what the lab saw"]
-            for command in (["git", "init", "-q"], ["python3", "-Bc", keep, lab], again, ["git", "add", "-f", ".mine"]):
+            for command in (["git", "init", "-q"], [*WITHIN, "lab['keep'](1, 'bare')"], again, ["git", "add", "-f", ".mine"]):
                 subprocess.run(command, cwd=folder, check=True, capture_output=True, env={"PATH": os.environ["PATH"], "HOME": folder})
             found = subprocess.run(["git", "ls-files"], cwd=folder, check=True, capture_output=True, encoding="utf-8").stdout
         for name in ("bare.c", "01_iterative/gone.c", "lab.git/refs/tags/chapter-1"):
             self.assertIn(".mine/%s\n" % name, found)
+
+    def test_all_seven_that_ask_are_drawn_and_chapter_1_alone_is_a_staircase(self):
+        os.mkdir(os.path.join(self.folder, ".mine"))
+
+        def told(words):
+            return subprocess.run([*WITHIN, words], cwd=self.folder, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+
+        for number, path in enumerate(FILES, 1):
+            for name in ("bare.c", "ask.c"):
+                shutil.copy(os.path.join(os.path.dirname(path), name), os.path.join(self.folder, ".mine"))
+            told("lab['keep'](%d, 'bare'); lab['keep'](%d, 'ask')" % (number, number))
+            if number == 6:
+                self.assertRegex(told("lab['look_back']()"), r'\nnext: 07_epoll/README.md:\d+, "Your server", then make lab CH=7\n')
+        waits = dict(re.findall(r"(\w+) +(\d+) ms\n", told("lab['look_back']()").partition("Redis 30 ms away")[2]))
+        self.assertEqual(7, len(waits))
+        self.assertGreaterEqual(int(waits.pop("iterative")), 4 * 30)
+        self.assertLess(max(map(int, waits.values())), 3 * 30)
+        for name in ("bare.svg", "ask.svg"):
+            self.assertTrue(os.path.exists(os.path.join(self.folder, ".mine", name)))
 
 
 if __name__ == "__main__":
