@@ -1,8 +1,8 @@
 """cells: one measurement. It is one subject in one setting, loaded once, and becomes a row of cells.tsv.
 
-Every cell has a fresh process, the same entries in Redis, and a warm-up, which is thrown away: a run of the same
-kind, which finds out how many requests the cell shall have, or the first part of the load. The meter ends when the load
-generator has ended, or before, and the requests of the row are those that were answered in its time. Then
+Every cell has a fresh process, the same entries in Redis, and a warm-up, a load of the same kind, which is thrown away and
+finds out how long the cell has to be. Then all that the load generator sees is metered, from its start to its end. Before
+and after each cell the canary, a fixed piece of work on the server's core, shows how fast the machine is. Last,
 the cell is judged: `wrong` says why its figures are worthless, and `remarks` what a reader should know.
 """
 
@@ -15,7 +15,7 @@ from collections import namedtuple
 from dataclasses import asdict, dataclass, field
 
 import processes
-from lib import Trouble, subjects
+from lib import Trouble, rows, subjects
 from lib.generators import ab, h2load, load as generators, wrk
 from lib.generators.load import Load
 from lib.measuring import machine, meter
@@ -24,6 +24,7 @@ from lib.subjects import peers
 FEW = 20  # requests that any server answers soon, wherever Redis is
 WARM_UP_SHARE, WARM_UP_LEAST_SECONDS, WARM_UP_MOST_SECONDS = 0.2, 0.3, 2  # of a cell's seconds
 ENOUGH, LATE_MS = 0.99, 50  # an offered rate is held if so many are answered so soon
+SETTLED_SECONDS = 30  # for requests of a warm-up whose clients have left
 TIMEOUT_SECONDS = 2  # of an open loop, for requests without any answer
 CALLS = 3  # of a page to Redis, one after the other
 LEAST_WORK = 0.8  # of what it was told to compute; the rest is lost between two clocks
@@ -33,8 +34,8 @@ IDLE_FILE, IDLE_SECONDS = "/favicon.svg", 1.0  # what idle clients ask for, and 
 COLUMNS = ["round", "subject", "generator", "path", "clients", "idle", "backlog", "delay_ms", "work_ms", "cores",
            "instances", "offered", "tries", "asked", "requests", "failed", "errors", "seconds",
            "requests_per_second", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "p99.9_ms", "max_ms", "in_time",
-           "content", "incr", "get", "lrange", "visitors", "little_off", "verdict",
-           "wrong", "remarks", *meter.COLUMNS]
+           "content", "incr", "get", "lrange", "visitors", "little_off",
+           "wrong", "remarks", *meter.COLUMNS, "canary_us"]
 
 Counts = namedtuple("Counts", "incr get lrange visitors")  # what Redis was asked
 
@@ -71,34 +72,22 @@ class Cell:
     asked: int = 0  # requests; 0: as many as fit
     least: int = 0  # requests that should be made
     load: Load | None = None  # None: it could not be measured
-    pages: int | None = None  # answered in the meter's time, if that is not all of the load
     counts: Counts | None = None  # of the whole load
     reading: meter.Reading | None = None
+    canary_us: float | None = None  # the slower one of the two spins; None: there is no canary
     wrong: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    @property
-    def requests(self):
-        return self.load.requests if self.pages is None else self.pages
-
-    @property
-    def seconds(self):
-        """That the requests took."""
-        return self.load.seconds if self.pages is None else self.reading.figures["metered_seconds"]
-
-    @property
-    def micros(self):
-        """CPU microseconds of the server for each."""
-        return self.reading.figures["server_cpu_us"] / self.requests if self.requests else None
-
-    @property
-    def disturbed(self):
-        """Why it should be measured again, or nothing."""
+    def disturbed(self, usual_us=None):
+        """Why it should be measured again, or nothing. Its first words are what the report counts. (A slow canary
+        stands in its column, and is judged with the whole run: rows.judged.)"""
         figures = self.reading.figures if self.reading else {}
         if figures.get("throttled"):
-            return "its limit of CPU time was used up in %d periods" % figures["throttled"]
-        return "other work took %.0f %% of a core" % figures["others_percent"] if (
-            self.reading and self.reading.verdict == meter.OTHERS) else ""
+            return "throttled: its limit of CPU time was used up in %d periods" % figures["throttled"]
+        for column, words in (("steal_percent", "steal: other machines"), ("others_percent", "other work")):
+            if (figures.get(column) or 0) >= meter.OTHERS_PERCENT:
+                return "%s took %.0f %% of a core" % (words, figures[column])
+        return rows.slow(self.canary_us, usual_us)
 
 
 class Shot:
@@ -109,32 +98,22 @@ class Shot:
         self.place = run.hosts.place("load", self.spot.cores)
         self.url = server.url + self.spot.path
         self.asks_redis = run.asks_redis(self.spot)
-        self._watch = run.meter(server, self.spot)
-        self._is_open = False
-
-    def begin(self):
-        """Now the cell begins: what was before does not count."""
-        self._watch.__enter__()
-        self._is_open = True
+        self._watch = None
 
     def end(self, *exception):
-        if self._is_open:
-            self._is_open = False
-            self._watch.__exit__(*exception or (None,) * 3)
-            self.cell.reading = self._watch.reading
+        """The load has ended, and with it what is metered."""
+        watch, self._watch = self._watch, None
+        if watch:
+            watch.__exit__(*exception or (None,) * 3)
+            self.cell.reading = watch.reading
 
-    def served(self):
-        """How many pages Redis has counted so far."""
-        return calls_of(self.run.redis)[0] if self.asks_redis else 0
-
-    def loaded(self, generate, at_once=True):
-        """The load that generate() makes. It begins `at_once`, unless generate() calls begin() itself.
-        Trouble if the server has died, or if no page came at all. ab would take that for a very fast
-        server."""
+    def loaded(self, generate):
+        """The load that generate() makes. Trouble if the server has died, or if no page came at all: ab would take
+        that for a very fast server."""
         cell, before = self.cell, counts(self.run.redis)
+        watch = self.run.meter(self.server, self.spot)
         try:
-            if at_once:
-                self.begin()
+            self._watch = watch.__enter__()
             cell.load = generate()
             self.end()
         except BaseException:
@@ -160,12 +139,13 @@ def counts(store):
     return Counts(*calls_of(store), store.number("MGET", "guestbook:visitors"))
 
 
-def settle(store):
+def settle(shot):
     """Waits until the server has finished the requests of clients that have left: until nothing is added to
-    the counts for a tenth of a second, but 5 s at most."""
-    deadline, before = time.monotonic() + 5, calls_of(store)
+    the counts for a tenth of a second, or for the time of a page, but for 30 s at most."""
+    store, pause = shot.run.redis, 0.1 + (CALLS * (shot.spot.delay_ms or 0) + shot.spot.work_ms) / 1000
+    deadline, before = time.monotonic() + SETTLED_SECONDS, calls_of(store)
     while time.monotonic() < deadline:
-        time.sleep(0.1)
+        time.sleep(pause)
         now = calls_of(store)
         if now == before:
             return
@@ -195,44 +175,27 @@ def count_with_ab(shot):
     if spot.clients < few.rate * WARM_UP_MOST_SECONDS:  # else it would leave a crowd behind
         few = load(save_as=warm_up, requests=max(spot.clients, round(few.rate * warm_up_seconds(run))))
     asked = run.asked.setdefault(spot, max(round(few.rate * run.seconds), cell.least))
-    settle(run.redis)
+    settle(shot)
     shot.loaded(lambda: load(save_as=shot.save_as, requests=asked, seconds=run.most_seconds, ended=shot.end))
     cell.asked = 0 if cell.load.seconds >= run.most_seconds else asked
 
 
 def time_with_wrk(shot):
-    """wrk is ended after so many seconds, or when each client has had enough requests. Where Redis counts the
-    pages, the first seconds, while all connect, are left out. Elsewhere it is the whole load, whose beginning is
-    short, because such a page is answered at once."""
+    """wrk is ended after so many seconds, or when each client should have had enough requests, by the warm-up's rate."""
     cell, spot, run = shot.cell, shot.spot, shot.run
     cell.least = run.per_client * spot.clients
 
-    def load(save_as, meanwhile):
+    def load(save_as, seconds, ended=lambda: None):
         def then_end(started):
-            meanwhile()
-            generators.interrupt(started)
+            time.sleep(seconds)
+            generators.interrupt(started, ended)
 
-        return wrk.run(shot.url, spot.clients, 2 * run.most_seconds, shot.place, save_as, meanwhile=then_end,
-                       ended=shot.end)
+        return wrk.run(shot.url, spot.clients, 2 * run.most_seconds, shot.place, save_as, meanwhile=then_end)
 
-    def until_enough():
-        time.sleep(warm_up_seconds(run))
-        before, pause, done = shot.served(), run.seconds, 0
-        shot.begin()
-        end = time.monotonic() + run.most_seconds
-        while pause > 0:
-            time.sleep(pause)
-            done = shot.served() - before
-            pause = 0 if done >= cell.least else min(max(
-                0.1, (cell.least - done) / (done or 1) * run.seconds), end - time.monotonic())
-        shot.end()
-        cell.pages = done
-
-    if shot.asks_redis:
-        shot.loaded(lambda: load(shot.save_as, until_enough), at_once=False)
-    else:
-        load(shot.save_as + "-warmup", lambda: time.sleep(warm_up_seconds(run)))
-        shot.loaded(lambda: load(shot.save_as, lambda: time.sleep(run.seconds)))
+    few = load(shot.save_as + "-warmup", warm_up_seconds(run))
+    seconds = run.asked.setdefault(spot, min(run.most_seconds, max(run.seconds, cell.least / max(few.rate, 1))))
+    settle(shot)
+    shot.loaded(lambda: load(shot.save_as, seconds, shot.end))
 
 
 # ---- open loops -----------------------------------------------------------------------------------
@@ -247,7 +210,7 @@ def offer_with_h2load(shot):
                             ended=shot.end)
 
     load(shot.save_as + "-warmup", warm_up_seconds(run))
-    settle(run.redis)
+    settle(shot)
     shot.loaded(lambda: load(shot.save_as, run.seconds))
 
 
@@ -261,7 +224,7 @@ def measure(cell, run):
     """Fills the cell, even if something fails."""
     spot = cell.spot
     save_as = os.path.join(run.folder, "raw", file_name(cell))
-    before = meter.network_record()
+    before, canary = meter.network_record(), run.hosts.canary()
     try:
         run.redis.seed()
         with run.redis_for(spot) as where, run.open_subject(spot, where, save_as + ".log") as server:
@@ -272,6 +235,7 @@ def measure(cell, run):
             status = server.end()
             if status and subjects.is_ours(spot.subject):
                 cell.wrong.append("asked to stop, it ended with %s" % peers.servers.how_it_ended(status))
+        cell.canary_us = canary and max(canary, run.hosts.canary())
         judge(cell, shot.asks_redis, run.experiment.size(spot, run))
         note_switches(cell, save_as + ".log")
     except Trouble as trouble:
@@ -303,7 +267,7 @@ def note_switches(cell, log):
     said = os.path.exists(log) and subjects.farewell(processes.printed(log))
     if said and said.requests:
         for name in ("voluntary", "involuntary"):
-            cell.reading.figures[name + "_switches"] = round(getattr(said, name) * cell.requests / said.requests)
+            cell.reading.figures[name + "_switches"] = round(getattr(said, name) * cell.load.requests / said.requests)
 
 
 def note_kernel(cell, record):
@@ -354,11 +318,11 @@ def unequal(pages, found, in_flight=0):
 def ignored(cell):
     """Was a server told to do something, and did not? Its figures would look like a fast server's."""
     delay, work = cell.spot.delay_ms or 0, cell.spot.work_ms
-    least, cpu = cell.load.percentiles.get(50, math.inf), cell.micros
+    least = cell.load.percentiles.get(50, math.inf)
     if least < CALLS * delay:
         yield "Redis was %g ms away, and %d calls to it took %.1f ms" % (delay, CALLS, least)
-    begun = cell.requests - cell.spot.clients  # at the end, Redis has counted some that have yet to compute
-    if work and cpu is not None and cpu * cell.requests < LEAST_WORK * 1000 * work * begun:
+    cpu = cell.reading.figures["server_cpu_us"] / max(1, cell.load.requests)
+    if cpu < LEAST_WORK * 1000 * work:
         yield "a page was to compute for %g ms, and took %.2f" % (work, cpu / 1000)
 
 
@@ -368,12 +332,12 @@ def row(cell):
     found = {**asdict(spot), "round": cell.round, "tries": cell.tries, "asked": cell.asked or None,
              "wrong": "; ".join(cell.wrong), "remarks": "; ".join(cell.remarks)}
     if cell.reading:
-        found.update(cell.reading.raw(), verdict=cell.reading.verdict)
+        found.update((name, "%.*f" % (4 if name == "metered_seconds" else 1, figure) if isinstance(figure, float) else figure)
+                     for name, figure in cell.reading.figures.items())
+    found["canary_us"] = cell.canary_us and "%.0f" % cell.canary_us
     if load and cell.reading:
-        rate = cell.requests / cell.seconds if cell.seconds else 0.0
-        found.update(requests=cell.requests, failed=load.failed, errors=load.errors_text(), content=load.content,
-                     seconds="%.4f" % cell.seconds,
-                     requests_per_second="%.1f" % rate, mean_ms="%.3f" % load.mean_ms)
+        found.update(requests=load.requests, failed=load.failed, errors=load.errors_text(), content=load.content,
+                     seconds="%.4f" % load.seconds, requests_per_second="%.1f" % load.rate, mean_ms="%.3f" % load.mean_ms)
         found.update(("p%g_ms" % percent if percent < 100 else "max_ms", "%.3f" % ms)
                      for percent, ms in load.percentiles.items() if math.isfinite(ms))
         if spot.offered:

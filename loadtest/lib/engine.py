@@ -21,6 +21,7 @@ import pathlib
 import random
 import re
 import shlex
+import statistics
 import sys
 import time
 
@@ -40,7 +41,8 @@ from lib.subjects import companions, peers, places, remote
 
 PAGE = "/guestbook"
 TOOLS = {"ab": "-V", "wrk": "--version", "h2load": "--version", "strace": "-V"}  # how each tells its version
-TRIES = 3  # of a cell that other work has disturbed
+TRIES = 3  # of a cell that was disturbed
+SPINS = 9  # of the canary, before the first cell
 LEAST = {False: (20, 30), True: (2, 5)}  # requests for each client, if so many seconds suffice
 LIMIT_FACTOR, LIMIT_LEAST_SECONDS = 10, 60  # a load that takes longer is given up; a SYN may be sent again
 BETWEEN_SECONDS = 0.8  # from one cell to the next
@@ -83,7 +85,7 @@ class Experiment:
         """Checks what argparse cannot check, and sets what depends on others."""
 
     def spots(self, run):
-        """What each round measures. No dial changes the floor, which is the canary."""
+        """What each round measures. No dial changes the floor."""
         options = run.options
         dials = [dict(zip(DIALS, each)) for each in itertools.product(*(getattr(options, name) or [rest]
                                                                      for name, rest in DIALS.items()))]
@@ -141,6 +143,9 @@ class Experiment:
                 if figure is self.figures[0] and len(rows.grid(own, axis)[0]) > 2:
                     report.add_chart(picture(name or re.sub(r"\W+", "-", words), caption, own, axis, figure, behind))
                 report.add_table(header, lines, caption)
+                header, lines = rows.ratio_table(own, axis, figure)
+                if lines:
+                    report.add_table(header, lines, "Times the best of the column, within each round: " + caption)
 
     def look_at(self, server, spot, run):
         """Checks every server before it is loaded. Trouble if it is not to be measured. For a file, equal work
@@ -178,32 +183,39 @@ class Experiment:
         return 1 if run.wrong or any(row["wrong"] for row in run.rows) else 0
 
     def _publish(self, run):
-        report = self.report(run.rows, run.said())
-        self.add_more(report, run)
+        own, said = rows.judged(run.rows), run.said()
+        run.write("environment.txt", "".join("%s: %s\n" % pair for pair in [*run.facts, ("said", said)]))
+        report = self.tabulate(run.folder, own, said)
         report.add_environment(run.facts)
-        run.write("table.md", report.markdown() + "\n")
         run.write("report.html", report.html())
-        for number, svg in enumerate(report.pictures, 1):
-            run.write("chart-%d.svg" % number, svg)
-        look = "\n".join(self.look(run.rows)) if run.rows else report.markdown()
-        for text in run.left_out if run.rows else []:
+        look = "\n".join(self.look(own)) if own else report.markdown()
+        for text in run.left_out if own else []:
             print(*rows.wrapped(text), sep="\n")
         print("%s\n\n%s" % (look, pathlib.Path(run.folder, "report.html").as_uri()))
 
-    def report(self, all_rows, said):
-        """The results, as a Report, computed from the rows of cells.tsv. `said`: the last paragraphs."""
+    def tabulate(self, folder, all_rows, said):
+        """Leaves the tables and charts of a run in its folder, from its rows and other figures there. Returns the Report."""
+        report = self.report(all_rows, said)
+        self.add_more(report, folder)
+        for name, text in {"table.md": report.markdown() + "\n", **{
+                "chart-%d.svg" % number: svg for number, svg in enumerate(report.pictures, 1)}}.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        return report
+
+    def report(self, all_rows, said=""):
+        """The results, as a Report, computed from the rows of cells.tsv. `said`: the last paragraph."""
         report = Report(self.title, self.question)
         if all_rows:
             report.add_text(rows.sentence(all_rows))
             self.add_results(report, all_rows)
             report.add_text(rows.LEGEND)
         report.add_list(rows.below(all_rows))
-        for text in said:
-            report.add_text(text)
+        report.add_text(said)
         return report
 
-    def add_more(self, report, run):
-        """Adds results that are no cells."""
+    def add_more(self, report, folder):
+        """Adds results that are no cells, from other files there."""
 
     # ---- the command line -------------------------------------------------------------------
 
@@ -335,6 +347,7 @@ class Run:
         self.guess_seconds = self.seconds + cells.warm_up_seconds(self) + BETWEEN_SECONDS
         self.path = options.path
         self.rows, self.wrong, self.left_out, self.planned, self._tsv = [], [], [], 0, None
+        self.canaries = [hosts.canary() for _ in range(SPINS)]
         self.servers = list(filter(self._can_be_measured, options.servers))
         self.commands = {**options.command, **companions.lines(self.servers)}  # by name: the others
         self.levels = [level for level in options.levels if self._can_be_had(level + max(options.idle or [0]))]
@@ -482,10 +495,12 @@ class Run:
         for attempt in range(1, self.tries + 1):
             cell = cells.Cell(spot, number, attempt)
             cells.measure(cell, self)
-            if not cell.disturbed:
+            reason = cell.disturbed(statistics.median(self.canaries) if all(self.canaries) else None)
+            self.canaries.append(cell.canary_us)
+            if not reason:
                 break
-        if cell.disturbed and (self.tries > 1 or cell.reading.figures["throttled"]):
-            cell.wrong.append(cell.disturbed)
+        if reason and (self.tries > 1 or cell.reading.figures["throttled"]):
+            cell.wrong.append(reason)
         row = cells.row(cell)
         self.rows.append(row)
         print(*row.values(), sep="\t", file=self._tsv, flush=True)
@@ -499,20 +514,17 @@ class Run:
             file.write(text)
 
     def said(self):
-        """The last paragraphs of a report."""
+        """The last paragraph of a report, about this run."""
         facts = dict(self.facts)
         limit = facts["limit of CPU time"]
         sentences = ["%s, %s, %s." % (facts["processor"], facts["cores"], facts["kernel"]), facts["pinned"],
                      *["CPU time was limited to %s." % limit] * (limit != "none"),
                      "%d round%s, shuffled by seed %d; a cell took about %g s, or longer until every client had %d "
                      "requests." % (self.rounds, "s" * (self.rounds != 1), self.seed, self.seconds, self.per_client)]
-        if rows.drift(self.rows):
-            sentences.append("The floor, which does nothing but answer, is the canary: between its rounds it drifted "
-                             "by %.0f %%, in one cell by %.0f %%." % rows.drift(self.rows))
         if any(self.asks_redis(Spot(name, "", self.path)) for name in self.servers):
             sentences.append("Equal work: Redis counted three calls (INCR, GET, LRANGE) for each page, exactly where ab "
                              "counts the requests, and within what was in flight at the end where the clock stops it.")
-        return [" ".join(sentences + self.left_out), *self.wrong]
+        return " ".join(sentences + self.left_out + self.wrong)
 
 
 def picture(name, caption, own, axis, figure, behind=None):
@@ -521,6 +533,8 @@ def picture(name, caption, own, axis, figure, behind=None):
     return chart.lines(name, caption, rows.WORDS[axis] % "\N{HORIZONTAL ELLIPSIS}", [
         count(float(value or 0)) if float(value or 0).is_integer() else value for value in values], figure.name, {
             server: [spot and spot.range(figure) for spot in line] for server, line in found.items()}, {
+                (server, at) for server, line in found.items() for at, spot in enumerate(line)
+                if spot and figure is rows.RATE and spot.is_least}, {
                 server: [points.get(value) for value in values] for server, points in (behind or {}).items()})
 
 

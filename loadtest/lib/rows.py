@@ -2,12 +2,16 @@
 
 So anybody can compute a table again, of a run that has just ended or of a stored one. A row is one
 measurement. A *spot* is what the rounds have in common: a server in a setting. A round counts if nothing
-is wrong with it.
+is wrong with it. What takes a whole run to be judged, judged() writes into its rows.
 
 [ ] has one meaning: an interval of a median, which holds the true one in 93 of 100 cases or more, whatever
 the distribution. From 5 rounds to 8 these are the least and the most of them; of fewer there is no
 interval. Two servers are compared within each round, because what slows the machine down for a minute
 slows both. = shares the first place of its column: the interval of those ratios holds 1.
+
+A core is full if it was busy for FULL percent of the time, in the median of the rounds, and nearly full from NEARLY on.
+A rate is the server's if the load generator's core and that of Redis were not full. Where both have one core, it is
+named after the one that used more of it.
 """
 
 import math
@@ -29,15 +33,19 @@ WORDS = {"clients": "%s clients", "idle": "%s idle ones beside", "backlog": "a b
          "instances": "%s behind nginx", "offered": "%s a second offered"}
 USUAL = {"idle": "0", "work_ms": "0", "cores": "1", "clients": "0"}  # which nobody needs to be told
 FEWEST, SURE = 5, 0.93  # rounds that have an interval, and how sure it is
+LEFT = 3  # rounds of which a median may be shown, if others do not count
+FULL, NEARLY = 95, 85  # percent of the time
+SLOW, DRIFT_PERCENT = 1.15, 15  # times the canary's usual time; of the floor or the canary, from round to round
+SPOILT = ("other work", "steal", "throttled", "slow")  # with which begins why a disturbed cell does not count
 NEAR = 0.10  # of Little's law, as a share; what is farther is named
 COLUMNS = 80  # of a terminal
-UNRANKED = (meter.CLIENT, meter.OTHERS)  # whose rate says only what the server can do at least
 
-LEGEND = ("[ ] is an interval of the median. = shares the first place of its column: within the rounds these "
-          "servers cannot be told apart. ≥: the load generator was full, so the server can do as much at "
-          "least. Full: who used a core for 90 % of the time or more; Redis and the load generator may share "
-          "one. CPU time is the server's own: on loopback, part of its receiving is done in the client's "
-          "send, on the client's core.")
+LEGEND = ("[ ] is an interval of the median of these rounds. It does not cover another hour, machine or build. = shares the "
+          "first place of its column: within the rounds these servers cannot be told apart. ≥, a hollow point in a chart: the "
+          "core of the load generator or of Redis was full, so the server can do as much at least. Full: whose core was "
+          "busy for %d %% of the time or more, ~ from %d %% on; where Redis and the load generator share one, it has the "
+          "name of the one that used more. A chart has a gap where fewer than %d rounds count. CPU time is the server's own: on "
+          "loopback, part of its receiving is done in the client's send, on the client's core." % (FULL, NEARLY, LEFT))
 
 
 def number(row, column):
@@ -46,12 +54,10 @@ def number(row, column):
 
 
 def per_page(*columns):
-    """What a page took of these columns; None if one is not known. Before rows had metered_seconds, wrk's
-    requests were of more time than what was metered, unless Redis had counted them."""
+    """What a page took of these columns; None if one is not known."""
     def figure(row):
         pages, known = number(row, "requests"), [number(row, column) for column in columns]
-        metered = "metered_seconds" in row or row["generator"] != "wrk" or int(row["incr"] or 0)
-        return sum(known) / pages if pages and metered and None not in known else None
+        return sum(known) / pages if pages and None not in known else None
     return figure
 
 
@@ -75,6 +81,53 @@ def late(percent):
 
 
 P99 = late(99)
+
+# ---- a whole run ----------------------------------------------------------------------------------
+
+
+def judged(rows):
+    """The rows of a whole run, in which a cell with a slow canary does not count, and `unranked` says why nothing may
+    be ranked."""
+    usual = statistics.median([number(row, "canary_us") or 0 for row in rows] or [0])
+    found = [{**row, "wrong": row["wrong"] or slow(number(row, "canary_us"), usual)} for row in rows]
+    reason = why_unranked(found)
+    return [{**row, "unranked": reason} for row in found]
+
+
+def slow(canary_us, usual_us):
+    """Why the machine was too slow, by its canary; nothing if it was not, or if that is not known."""
+    times = (canary_us or 0) / (usual_us or math.inf)
+    return "slow: the canary took %.2f times its usual time" % times if times > SLOW else ""
+
+
+def why_unranked(rows):
+    """Why nothing of a run may be ranked; nothing if it may."""
+    clean = list(filter(counts, rows))
+    rounds = len({row["round"] for row in clean})
+    drifted = {what: percent for what, percent in drift(clean).items() if percent > DRIFT_PERCENT}
+    if not all(row.get("server_core_busy") and row.get("client_core_busy") for row in clean):
+        return "nothing was pinned to a core"
+    if rounds < FEWEST:
+        return "it takes %d rounds, and there are %d" % (FEWEST, rounds)
+    if not drift(clean):
+        return "there is neither a floor nor a canary, which would show that the machine stayed the same"
+    return " and ".join("%s drifted by %.0f %%" % pair for pair in drifted.items())
+
+
+def drift(rows):
+    """{what: percent} by which the middle one of its medians may be off. The floor does nothing but answer, and
+    the canary is always the same, so what changes is the machine."""
+    floors = [spot for (name, _), spot in by_spot(rows).items() if name == "floor"]
+    spans = {figure.name: list(filter(None, (spot.range(figure) for spot in floors if len(spot.rows) > 1)))
+             for figure in (RATE, MICROS)}
+    found = {"the floor's %s" % name: statistics.median(100 * (high - low) / middle for middle, low, high in each)
+             for name, each in spans.items() if each}
+    canaries = {}
+    for row in rows:
+        canaries.setdefault(row["round"], []).append(number(row, "canary_us"))
+    medians = [statistics.median(each) for each in canaries.values() if None not in each]
+    return {**found, **({"the canary": 100 * (max(medians) / min(medians) - 1)} if medians else {})}
+
 
 # ---- spots ----------------------------------------------------------------------------------------
 
@@ -102,25 +155,44 @@ def servers_of(rows):
         name == "floor", top.NAMES.index(subjects.plain(name)) if subjects.is_ours(name) else 99))
 
 
+PARTIES = ("server", "client", "Redis")
+
+
 class Spot:
     """The clean rounds of one server in one setting."""
 
     def __init__(self, rows):
         self.all = rows
         self.rows = {row["round"]: row for row in rows if counts(row)}
-        self.full = statistics.mode(row["verdict"] for row in self.rows.values()) if self.rows else ""
-        self.is_ranked = self.full not in UNRANKED
+        busy, used = ({who: self._percent(who.lower() + column) for who in PARTIES} for column in ("_core_busy", "_percent"))
+        if busy["client"] == busy["Redis"]:  # they have one core
+            del busy["client" if (used["Redis"] or 0) > (used["client"] or 0) else "Redis"]
+        self.full, self.nearly = ([who for who, percent in busy.items() if percent is not None and least <= percent < most]
+                                  for least, most in ((FULL, math.inf), (NEARLY, FULL)))
+        self.full[:0] = ["others"] * ((self._percent("others_percent") or 0) >= meter.OTHERS_PERCENT)
+        self.is_least = self.full not in ([], ["server"])  # its rate is what it can do at least
+        self.is_ranked = not any(row.get("unranked") for row in rows)
+
+    def _percent(self, column):
+        known = [number(row, column) for row in self.rows.values()]
+        return statistics.median(known) if known and None not in known else None
+
+    def whose(self):
+        """Who was full, and ~ who nearly was."""
+        full = ["both"] if len(self.full) == 2 and self.full[0] == "server" else self.full
+        return " ".join([*full, *("~" + who for who in self.nearly)]) or ("nobody" if self.rows else "")
 
     def figures(self, figure):
-        """{round: figure} where it is known."""
-        return {each: value for each, row in self.rows.items() for value in [figure.of(row)] if value is not None}
+        """{round: figure} where it is known; nothing if so many rounds do not count that too few are left."""
+        known = {each: value for each, row in self.rows.items() for value in [figure.of(row)] if value is not None}
+        return known if len(known) >= min(LEFT, len(self.all)) else {}
 
     def median(self, figure):
         known = self.figures(figure).values()
         return statistics.median(known) if known else None
 
     def range(self, figure):
-        """(median, low, high), as a chart takes it; None if nothing is known."""
+        """(median, low, high); None if nothing is known."""
         known = self.figures(figure).values()
         return (statistics.median(known), *(interval(known) or (min(known), max(known)))) if known else None
 
@@ -130,8 +202,8 @@ class Spot:
         if not known:
             return "-" if self.rows else ""  # void: the reason is below the table
         ends = None if short else interval(known)
-        return (AT_LEAST if figure is RATE and not self.is_ranked else "= " * tie) + figure.form(
-            statistics.median(known)) + (" [%s-%s]" % tuple(map(figure.form, ends)) if ends else "")
+        return (AT_LEAST if figure is RATE and self.is_least else "= " * tie) + bracketed(
+            statistics.median(known), ends, figure.form)
 
 
 def by_spot(rows):
@@ -153,20 +225,27 @@ def interval(figures):
     return found
 
 
+def bracketed(middle, ends, form):
+    return form(middle) + (" [%s-%s]" % tuple(map(form, ends)) if ends else "")
+
+
+def ratios(spots, figure):
+    """{name: its figures, divided within each round by those of the best} of these {name: Spot}. Nothing if it may not
+    be ranked, or nobody ranks it. A rate that is one at least is left out."""
+    known = {name: spot.figures(figure) for name, spot in spots.items()
+             if figure.best and spot.is_ranked and spot.median(figure) and not (figure is RATE and spot.is_least)}
+    if not known:
+        return {}
+    best = figure.best(known, key=lambda name: spots[name].median(figure))
+    return {name: [own[each] / known[best][each] for each in own if known[best].get(each)] for name, own in known.items()}
+
+
 def ties(spots, figure):
-    """Which of these {server: Spot} share the best median. None of them, if that is nobody's own, or if there
-    are too few rounds to tell."""
-    medians = {name: spot.median(figure) for name, spot in spots.items() if spot.median(figure) is not None}
-    if not medians or not figure.best or figure is RATE and not all(spot.is_ranked for spot in spots.values()):
-        return set()
-    top = figure.best(medians, key=medians.get)
-    theirs, found = spots[top].figures(figure), {top}
-    for name in medians:
-        own = spots[name].figures(figure)
-        ends = interval([own[each] / theirs[each] for each in own if theirs.get(each)])
-        if ends and ends[0] <= 1 <= ends[1]:
-            found.add(name)
-    return found if len(found) > 1 else set()
+    """Which of these {server: Spot} share the best median. None of them, if that is nobody's own, or if one could be
+    better."""
+    found = {name for name, own in ratios(spots, figure).items() for ends in [interval(own)] if ends and ends[0] <= 1 <= ends[1]}
+    unsure = figure is RATE and any(spot.is_least for spot in spots.values())
+    return found if len(found) > 1 and not unsure else set()
 
 
 # ---- tables ---------------------------------------------------------------------------------------
@@ -223,9 +302,20 @@ def table(rows, axis, figure):
     return ["server", *(heading(axis, value) for value in values), *["full"] * (figure is RATE)], lines
 
 
+def ratio_table(rows, axis, figure):
+    """The same, of each cell by the best of its column; no lines if there is nothing to compare."""
+    values, found = grid(rows, axis)
+    columns = [ratios({name: row[at] for name, row in found.items() if row[at] and name != "floor"}, figure)
+               for at in range(len(values))]
+    lines = [[name, *("-" if not own else "1" if set(own) == {1} else bracketed(
+        statistics.median(own), interval(own), "{:.2f}".format) for column in columns for own in [column.get(name)])]
+             for name in found if any(len(column) > 1 and name in column for column in columns)]
+    return ["server", *(heading(axis, value) for value in values)], lines
+
+
 def full_of(spots):
     """Who was full, once if it is the same in all."""
-    known = [spot.full.replace(" full", "") or "-" for spot in spots if spot]
+    known = [spot.whose() or "-" for spot in spots if spot]
     return " / ".join(known[:1] if len(set(known)) == 1 else known)
 
 
@@ -252,41 +342,23 @@ def below(rows):
 
 
 def sentence(rows):
-    """Who was full, how disturbed the hour was, and what may be ranked."""
+    """What may be ranked, how disturbed the hour was, and whose limit was met."""
     clean = list(filter(counts, rows))
-    disturbed = [row for row in clean if row["verdict"] == meter.OTHERS]
-    said = ["%d of %d cells do not count; the report says why." % (
-        len(rows) - len(clean), len(rows))] if len(clean) < len(rows) else []
-    if disturbed:
-        said.append("Other work took the cores in %d of %d cells." % (len(disturbed), len(rows)))
+    reason = next((row["unranked"] for row in rows if row.get("unranked")), "")
+    said = ["Nothing may be ranked: %s." % reason if reason else
+            "CPU time and rates may be ranked where the intervals [ ] in the report do not overlap, but no rate with ≥."]
+    if len(clean) < len(rows):
+        spoilt = Counter(word for row in rows for word in SPOILT if row["wrong"].startswith(word))
+        said.append("%d of %d cells do not count%s; the report says why." % (len(rows) - len(clean), len(rows), "".join(
+            ", %d for %s" % (times, word.replace("slow", "slowness")) for word, times in spoilt.items())))
     again = sum(int(row.get("tries") or 1) - 1 for row in rows)
     if again:
         said.append("%d cells were disturbed, and measured again." % again)
-    full = sum(row["verdict"] == meter.CLIENT for row in clean)
-    if full:
-        said.append("The load generator was full in %d of %d (≥: not ranked)." % (full, len(rows)))
-    rounds = len({row["round"] for row in clean})
-    if 2 * len(disturbed) >= len(clean):
-        return " ".join(["Nothing may be ranked in this hour.", *said])
-    if rounds == 1:
-        return " ".join(["Nothing may be ranked yet: one round does not say how far rounds lie apart.", *said])
-    how = "where the intervals [ ] in the report do not overlap" if rounds >= FEWEST else (
-        "where they differ by more than %.0f %%, as the %d rounds of one server did" % (widest(clean), rounds))
-    return " ".join(["CPU time and rates may be ranked %s." % how, *said])
-
-
-def widest(rows):
-    """How far the rounds of one server lie apart at most, in percent, by their CPU time."""
-    cells = [spot.figures(MICROS).values() for spot in by_spot(rows).values()]
-    return 100 * max((max(figures) / min(figures) - 1 for figures in cells if figures and min(figures)), default=0)
-
-
-def drift(rows):
-    """How far the medians of the floor may be off, in percent: the middle one of its cells, and the worst. It
-    does nothing but answer, so what changes is the machine."""
-    spans = [spot.range(RATE) for (name, spot_), spot in by_spot(rows).items() if name == "floor" and len(spot.rows) > 1]
-    wide = [100 * (high - low) / middle for middle, low, high in filter(None, spans) if middle]
-    return (statistics.median(wide), max(wide)) if wide else ()
+    spots = by_spot(rows).values()
+    least = sum(spot.is_least for spot in spots)
+    if least:
+        said.append("The core of the load generator or of Redis was full in %d of %d (≥)." % (least, len(spots)))
+    return " ".join(said)
 
 
 def in_letters(header, lines, left=(0,)):

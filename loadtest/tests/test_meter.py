@@ -73,7 +73,6 @@ class Alive(unittest.TestCase):
         with meter.Meter((measured_process.pid,), machine.Cores((core,), (core,), ()), redis=[]) as measured:
             time.sleep(0.5)
         self.assertGreater(measured.reading.figures["others_percent"], 15)
-        self.assertEqual(measured.reading.verdict, meter.OTHERS)
 
 
 class Quota(unittest.TestCase):
@@ -84,31 +83,6 @@ class Quota(unittest.TestCase):
             known["/proc/self/cgroup"] = "0::/a/b\n"
             with mock.patch.object(machine, "read", lambda path, known=known: known.get(path, "")):
                 self.assertEqual((machine.quota(), machine.throttled()), (cores, periods))
-
-
-class Verdicts(unittest.TestCase):
-    """Server, client and Redis: their cores, how busy these were, and what each has used."""
-
-    TWO = machine.Cores((0,), (1,), (1,))
-    THREE = machine.Cores((0,), (1,), (2,))
-
-    def test_who_was_full(self):
-        for pinned, busy, used, others, whose in (
-                (self.TWO, (100, 40, 40), (98, 20, 15), 0, meter.SERVER),
-                (self.TWO, (60, 97, 97), (58, 80, 15), 0, meter.CLIENT),
-                (self.TWO, (95, 97, 97), (93, 80, 15), 0, meter.BOTH),
-                (self.TWO, (60, 97, 97), (58, 40, 55), 0, meter.REDIS),
-                (self.TWO, (89, 89, 89), (85, 60, 25), 0, meter.NOBODY),
-                (self.TWO, (60, 97, 97), (58, 60, 15), 22, meter.OTHERS),
-                (self.TWO, (60, 70, 70), (58, 30, 15), 22, meter.OTHERS),
-                (self.THREE, (40, 30, 95), (35, 25, 93), 0, meter.REDIS),
-                (machine.Cores((0, 1), (1,), (1,)), (95, 95, 95), (150, 30, 9), 0, meter.SERVER),
-                (machine.Cores((), (1,), (1,)), (0, 95, 95), (0, 93, 0), 0, meter.CLIENT),
-                (machine.Cores((), (), ()), (0, 0, 0), (50, 50, 0), 0, meter.NOT_PINNED),
-                (machine.Cores((0, 1), (2,), (3,)), (50, 20, 5), (194, 20, 5), 0, meter.SERVER)):  # one thread
-            with self.subTest(busy=busy, used=used):
-                self.assertEqual(meter.verdict(pinned, machine.Cores(*busy), dict(zip(
-                    ("server", "client", "redis", "thread"), (*used, used[0] / 2))), others), whose)
 
 
 class Topology(unittest.TestCase):

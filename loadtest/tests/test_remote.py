@@ -65,15 +65,12 @@ class OverSsh(unittest.TestCase):
         return [line for line in found if "127.0.0.1" in line and machine.PLAIN in line or "127.0.0.2:6379" in line]
 
     def test_one_reading_of_three(self):
-        def reading(server, taken, **figures):
-            return {"figures": {**dict.fromkeys(meter.COLUMNS, 0), **figures}, "used": {"server": server, "thread": server},
-                    "taken": [taken, 0, 0]}
-
-        load = meter.Reading({**dict.fromkeys(meter.COLUMNS, 0), "client_core_busy": 97.0, "tcp_timeouts": 2},
-                             {"client": 95.0}, machine.Cores(0, 97.0, 0), False, "")
-        pinned = machine.Cores(("a 0",), ("here 1",), ("b 1",))
-        both = remote.together(pinned, load, reading(50, 52, server_cpu_us=7.0, tcp_timeouts=1), reading(20, 22))
-        self.assertEqual((both.verdict, both.figures["server_cpu_us"], both.figures["tcp_timeouts"]), (meter.CLIENT, 7.0, 3))
+        load, server, store = ({**dict.fromkeys(meter.COLUMNS, 0), **figures} for figures in (
+            {"client_core_busy": 97.0, "tcp_timeouts": 2}, {"server_core_busy": 52, "server_cpu_us": 7.0, "tcp_timeouts": 1},
+            {"server_core_busy": 22, "server_percent": 20}))
+        both = remote.together(load, server, store).figures
+        self.assertEqual([both[name] for name in ("server_core_busy", "client_core_busy", "redis_core_busy", "redis_percent",
+                                                  "server_cpu_us", "tcp_timeouts")], [52, 97.0, 22, 20, 7.0, 3])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import xml.etree.ElementTree
 
 import programs
 from lib import cells, rows, stored
-from lib.measuring import meter
 from lib.reporting import chart, report, table
 
 RESULTS = os.path.join(programs.LOADTEST, "results")
@@ -20,7 +19,16 @@ def row(number, subject, rate, cpu=100, **more):
     return {**dict.fromkeys(cells.COLUMNS, ""), "round": str(number), "subject": subject, "generator": "wrk",
             "path": "/guestbook", "clients": "100", "idle": "0", "work_ms": "0", "cores": "1", "requests": "1000",
             "failed": "0", "requests_per_second": str(rate), "server_cpu_us": str(1000 * cpu),
-            "verdict": meter.SERVER, "p99_ms": "1", "tries": "1", "little_off": "0.01", **more}
+            "p99_ms": "1", "tries": "1", "little_off": "0.01", **busy(99, 60), **more}
+
+
+def busy(server, client, redis=None, used=(20, 10), others=0):
+    """Percent of each core; Redis is on that of the client, unless it has its own."""
+    return dict(zip(("server_core_busy", "client_core_busy", "redis_core_busy", "client_percent", "redis_percent",
+                     "others_percent"), map(str, (server, client, client if redis is None else redis, *used, others))))
+
+
+FULL_CLIENT = busy(60, 99)
 
 
 def rounds(subject, rate=1000, number=7, **more):
@@ -86,7 +94,51 @@ class Figures(unittest.TestCase):
         for figure in (rows.RATE, rows.MICROS):
             self.assertEqual(tied(mixed, figure), {"poll", "epoll"})
             self.assertEqual(tied(mixed[:4 * 3], figure), set())  # four rounds
-        self.assertEqual(tied([{**each, "verdict": meter.CLIENT} for each in mixed], rows.RATE), set())
+            self.assertEqual(tied([{**each, "unranked": "drifted"} for each in mixed], figure), set())
+        self.assertEqual(tied([{**each, **FULL_CLIENT} for each in mixed], rows.RATE), set())
+        alone = {"epoll": rows.Spot(rounds("epoll", **FULL_CLIENT)), "poll": rows.Spot(rounds("poll", 900))}
+        self.assertEqual(rows.ratios(alone, rows.RATE), {"poll": [1.0] * 7})  # one at least has no ratio
+        self.assertEqual(rows.ratio_table(mixed, "clients", rows.MICROS)[1][0], ["forking", "2.00 [1.75-2.29]"])
+
+
+class Verdicts(unittest.TestCase):
+    def test_who_was_full(self):
+        for own, words, is_least in ((busy(99, 98), "both", True), (busy(99, 60), "server", False),
+                                     (busy(60, 99), "client", True), (busy(60, 99, used=(40, 55)), "Redis", True),
+                                     (busy(99, 90), "server ~client", False), (busy(84, 84), "nobody", False),
+                                     (busy(99, 90, 99), "both ~client", True), (busy(30, 20, 97), "Redis", True),
+                                     (busy(90, 90), "~server ~client", False), (busy(99, 60, others=15), "others server", True),
+                                     (busy("", ""), "nobody", False)):
+            spot = rows.Spot(rounds("epoll", **own))
+            self.assertEqual((spot.whose(), spot.is_least), (words, is_least), own)
+
+    def test_a_mark_that_hangs_on_one_round_is_none(self):
+        for number in range(1, 4):
+            own = [{**each, **(FULL_CLIENT if at < number else {})} for at, each in enumerate(rounds("epoll"))]
+            self.assertFalse(rows.Spot(own).text(rows.RATE).startswith("≥"))
+        self.assertTrue(rows.Spot([*own[:3], {**own[3], **FULL_CLIENT}, *own[4:]]).text(rows.RATE).startswith("≥"))
+
+    def test_what_cannot_be_judged_is_not_ranked(self):
+        steady = [row(each, "floor", 1000, 10) for each in range(1, 8)]
+        for own, reason in ((rounds("epoll") + steady, ""), (rounds("epoll"), "neither a floor nor a canary"),
+                            (rounds("epoll", canary_us="9"), ""), (rounds("epoll", number=4) + steady[:4], "it takes 5 rounds"),
+                            (rounds("epoll", **busy("", "")) + steady, "nothing was pinned"),
+                            (steady[:5] + [row(6, "floor", 1000, 13), row(7, "floor", 1000, 10)], "floor's CPU"),
+                            (steady[:6] + [row(7, "floor", 1200, 10)], "floor's pages"),
+                            ([{**each, "canary_us": "850" if each["round"] == "3" else "1000"} for each in steady], "the canary drifted by 18 %")):
+            found = rows.judged(own)
+            self.assertIn(reason, found[0]["unranked"])
+            self.assertEqual(bool(found[0]["unranked"]), bool(reason), reason)
+            self.assertEqual("Nothing may be ranked" in rows.sentence(found), bool(reason))
+
+    def test_cells_that_were_slow_together_do_not_count(self):
+        own = rounds("epoll", canary_us="1000") + rounds("poll", canary_us="1000")
+        for each in (own[2], own[9]):
+            each["canary_us"] = "1300"
+        found = rows.judged(own)
+        self.assertEqual([at for at, each in enumerate(found) if not rows.counts(each)], [2, 9])
+        self.assertIn("2 of 14 cells do not count, 2 for slowness", rows.sentence(found))
+        self.assertFalse(rows.slow(None, 1000) or rows.slow(1300, None) or rows.slow(1100, 1000))
 
 
 class Tables(unittest.TestCase):
@@ -96,25 +148,19 @@ class Tables(unittest.TestCase):
         odd = [row(1, name, 1, clients=clients, little_off="0.2") for name in ("epoll", "poll") for clients in ("500", "100")]
         self.assertRegex(rows.below(odd)[0], r": poll, 100 .*; poll, 500 .*; epoll, 100 .*; epoll, 500 ")
         self.assertEqual(rows.heading("offered", "1000.0"), "1,000 a second offered")
+        few = [{**each, "wrong": "reset"} for each in rounds("epoll")[2:]]
+        self.assertEqual(rows.Spot(few + rounds("epoll")[:2]).range(rows.RATE), None)  # two of seven
+        self.assertEqual(rows.Spot(rounds("epoll")[:2]).range(rows.RATE)[0], 1100)
         self.assertEqual(rows.below(own), ["epoll, 100 clients, kept connections: 7 of 7 rounds do not count: 12 "
                                            "requests failed: 12 reset."])
 
-    def test_a_sentence_says_what_may_be_ranked(self):
-        seven = rounds("epoll")
-        for own, words in ((seven[:1], "Nothing may be ranked yet"), (seven[:3], "differ by more than 33 %"),
-                           (seven, "intervals [ ]"), (seven + rounds("poll", tries="3"), "14 cells were disturbed"),
-                           ([{**each, "verdict": meter.OTHERS} for each in seven], "in this hour"),
-                           ([{**each, "wrong": "reset"} for each in seven], "7 of 7 cells do not count"),
-                           ([{**each, "verdict": meter.CLIENT} for each in seven], "was full in 7 of 7 (≥")):
-            self.assertIn(words, rows.sentence(own))
-
     def test_a_terminal_of_80_columns_has_room_for_it_and_the_longest_queue_is_first(self):
-        own = [{**each, "verdict": meter.OTHERS} for each in stored.read(os.path.join(RESULTS, "compare")).rows]
+        own = [{**each, **busy(90, 99, others=20)} for each in stored.read(os.path.join(RESULTS, "compare")).rows]
         own += [{**each, "subject": "prethreading --workers 500"} for each in own]
         short_first = sorted(stored.read(os.path.join(RESULTS, "sweep")).rows, key=lambda each: each["backlog"])
         for known, experiment, words in ((own, compare.Compare(""), "kept"), (short_first, sweep.Sweep(""), " 65,535")):
             lines = experiment.look(known)
-            self.assertRegex("".join(lines) + experiment.report(known, []).markdown(), r"\A[^|]*%s[^|]*%s" % (words, words))
+            self.assertRegex("".join(lines) + experiment.report(known).markdown(), r"\A[^|]*%s[^|]*%s" % (words, words))
             self.assertLessEqual(max(map(len, lines)), 80)
             self.assertGreater(len([line for line in lines if line.startswith(("epoll", "poll"))]), 1)
 
@@ -125,7 +171,7 @@ class Tables(unittest.TestCase):
         for name in ("one", "two"):
             page.add_chart(chart.lines(name, "it's `touch /tmp/no` \\n {a_b} %d", "clients", ["20", "1,000"], "pages",
                                        {"epoll": [(14652, 14100, 15020), (18000, 17000, 19000)], "mine": [None, (2, 1, 3)]},
-                                       {"epoll": [100, None]}))
+                                       {("mine", 1)}, {"epoll": [100, None]}))
         page.add_chart(None)
         page.add_environment([("a & b", 1)])
         root = xml.etree.ElementTree.fromstring(page.html().replace("<!DOCTYPE html>", ""))
@@ -133,7 +179,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(["".join(each.itertext()) for each in root.iter("td")], ["≥\N{NO-BREAK SPACE}1,234 [1-2]", "x" * 50])
         if chart.available():
             words = {each.text.strip() for each in root.iter("{http://www.w3.org/2000/svg}text") if each.text}
-            self.assertLessEqual({"it's `touch /tmp/no` \\n {a_b} %d", "epoll", "mine", "1,000", "clients", "pages"}, words)
+            self.assertLessEqual({"it's `touch /tmp/no` \\n {a_b} %d", "epoll", "mine", "1,000", "clients", "pages", "hollow: ≥"}, words)
             ids = [each.get("id") for each in root.iter() if each.get("id")]
             self.assertEqual(len(ids), len(set(ids)))
 

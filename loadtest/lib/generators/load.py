@@ -5,6 +5,7 @@ kind, and never part of a rate.
 """
 
 import contextlib
+import itertools
 import math
 import os
 import re
@@ -104,18 +105,22 @@ def run(name, jobs, cores, save_as, limit=None, must_succeed=True, meanwhile=Non
     return printed
 
 
-def interrupt(started):
-    """Asks them for their reports: SIGINT, again and again, because it may come before wrk sleeps."""
+def interrupt(started, ended):
+    """Asks for wrk's reports: SIGINT, again and again, because it may come before wrk sleeps. `ended` is called when
+    the threads that load have ended: then it only computes."""
     while not all(map(processes.has_ended, started)):
-        for process in started:
-            if _catches_sigint(process):
-                os.kill(process.pid, signal.SIGINT)
-        time.sleep(0.02)
+        told = [read("/proc/%d/status" % process.pid) for process in started]
+        loads = list(map(_catches_sigint, told))
+        for process in itertools.compress(started, loads):
+            os.kill(process.pid, signal.SIGINT)
+        if all(loads) and all("\nThreads:\t1\n" in text for text in told):
+            ended()
+        time.sleep(0.005)
 
 
-def _catches_sigint(process):
-    """Not yet, if it has only just begun."""
-    caught = re.search(r"^SigCgt:\s+(\w+)", read("/proc/%d/status" % process.pid), re.MULTILINE)
+def _catches_sigint(status):
+    """Not yet, if it has only just begun, and has no threads."""
+    caught = re.search(r"^SigCgt:\s+(\w+)", status, re.MULTILINE)
     return bool(caught and int(caught[1], 16) & 1 << signal.SIGINT - 1)
 
 

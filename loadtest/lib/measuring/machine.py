@@ -6,6 +6,7 @@ import platform
 import re
 import resource
 import tempfile
+import time
 from collections import namedtuple
 
 from lib import Trouble
@@ -18,9 +19,10 @@ SPARE_DESCRIPTORS = 64  # descriptors that ab or a server needs besides its clie
 AB_MOST_CLIENTS = 20000  # ab refuses more
 CPU = "/sys/devices/system/cpu/"
 UNKNOWN = "unknown"
+SPIN = 4000  # pieces: some 10 ms
 # Raise it when a figure changes its meaning: what is counted, timed or computed, by which generator, or what
 # loadtest/floor.c does. Then older runs cannot stand beside newer ones.
-ENGINE = "1"
+ENGINE = "2"
 
 Cores = namedtuple("Cores", "server client redis")  # a tuple of numbers each; empty: not pinned
 
@@ -65,6 +67,19 @@ def usable_cores(listed=None):
     near = near if len(near) > 1 else list(cores.values())
     fast = [core for core in near if core[2] >= 0.95 * max(speed for *_, speed in near)]
     return sorted(number for number, *_ in (fast if len(fast) > 2 else near))
+
+
+def spin(cores):
+    """The CPU microseconds that a fixed piece of work takes on these cores: bytes, most of them through the kernel."""
+    usual, out = os.sched_getaffinity(0), os.open("/dev/zero", os.O_RDONLY)
+    os.sched_setaffinity(0, cores or usual)
+    began = time.thread_time()
+    for _ in range(SPIN):
+        hashlib.sha256(os.read(out, 4096))
+    used = time.thread_time() - began
+    os.sched_setaffinity(0, usual)
+    os.close(out)
+    return 1e6 * used
 
 
 def raise_descriptor_limit():

@@ -18,7 +18,6 @@ import contextlib
 import re
 import time
 from collections import namedtuple
-from dataclasses import dataclass
 
 import proc
 import processes
@@ -105,37 +104,7 @@ def record_text(record):
 
 # ---- what follows from it -------------------------------------------------------------------
 
-FULL_PERCENT = 90  # of a core; the rest is lost between two ticks, or to short waits
-OTHERS_PERCENT = 15  # of a core that strangers take is worth a verdict of its own
-
-SERVER, CLIENT, BOTH, REDIS = "server full", "client full", "both full", "Redis full"
-NOBODY = "nobody full"  # all wait: for one another, a distant Redis, a disk
-OTHERS = "others' work"
-NOT_PINNED = "not pinned"  # all share the cores: the limit cannot be told
-
-
-def verdict(pinned, taken, used, others=0.0):
-    """Who set the limit. `pinned`: the cores of server, client and Redis; `taken`: percent of the time for
-    which these were not idle, by anybody's work; `used`: the CPU time of each party, in percent of a core,
-    and `thread`, that of the server's busiest thread, which fills one core, however many there are.
-
-    A party is full if its cores are, and nobody else uses more of them."""
-    if not pinned.client:
-        return NOT_PINNED
-
-    def is_full(party):
-        cores = set(getattr(pinned, party))
-        rivals = [other for other in pinned._fields if cores & set(getattr(pinned, other))]
-        return bool(cores) and getattr(taken, party) >= FULL_PERCENT and used[party] > 0 and (
-            used[party] == max(used[other] for other in rivals))
-
-    if others >= OTHERS_PERCENT:
-        return OTHERS
-    server = is_full("server") or used["thread"] >= FULL_PERCENT
-    if is_full("client"):
-        return BOTH if server else CLIENT
-    return SERVER if server else REDIS if is_full("redis") else NOBODY
-
+OTHERS_PERCENT = 15  # of a core; if strangers take more, a cell is disturbed
 
 def off(clients, rate, mean_ms):
     """How far a figure is from Little's law, as a share. The law says that a system holds as many
@@ -147,23 +116,12 @@ def off(clients, rate, mean_ms):
 
 COLUMNS = ["metered_seconds", "server_cpu_us", "voluntary_switches", "involuntary_switches",
            "server_core_busy", "client_core_busy", "redis_core_busy", *RECORD.values(), "server_percent",
-           "client_percent", "redis_percent", "others_percent", "throttled"]
+           "client_percent", "redis_percent", "others_percent", "steal_percent", "throttled"]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The meter's figures: `figures` has one for each of COLUMNS, None if it is not known. (Context switches the
-    server tells itself.)"""
-
-    figures: dict
-    used: dict  # percent of a core, by party; `thread`: the server's busiest
-    taken: machine.Cores  # percent of the time in which each party's cores were not idle
-    shared: bool  # does the server share a core with the load generator?
-    verdict: str
-
-    def raw(self):
-        return {name: "%.1f" % figure if isinstance(figure, float) and name != "metered_seconds" else
-                "%.4f" % figure if isinstance(figure, float) else figure for name, figure in self.figures.items()}
+Reading = namedtuple("Reading", "figures shared")
+Reading.__doc__ = """A figure for each of COLUMNS, None if it is not known (context switches the server tells itself); and does the
+server share a core with the load generator?"""
 
 
 Account = namedtuple("Account", "clock cores client redis server")  # seconds of CPU time
@@ -209,21 +167,17 @@ class Meter:
         threads_before, record_before, throttled_before = self._before
         seconds = ended.clock - began.clock
         cpu = max(0.0, ended.server - began.server)
-        used = {"server": cpu, "client": ended.client - began.client, "redis": ended.redis - began.redis,
-                "thread": busiest(threads_before, self._threads())}
-        used = {party: 100 * value / seconds for party, value in used.items()}
-        cores = machine.Cores(*(core_between(_together(own, began.cores), _together(own, ended.cores))
-                                for own in self._pinned))
-        if cores.server.busy is not None:  # the kernel only samples it; CPU time is measured
-            least = min(100.0, used["server"] / len(self._pinned.server))
-            cores = cores._replace(server=cores.server._replace(busy=max(cores.server.busy, least)))
-        others = sum(core_between(began.cores[core], ended.cores[core]).programs for core in began.cores)
-        others = max(0.0, others - used["server"] - used["client"] - used["redis"]) if (
+        thread = busiest(threads_before, self._threads())
+        server, client, redis, thread = (100 * used / seconds for used in (
+            cpu, ended.client - began.client, ended.redis - began.redis, thread))
+        busy = [core_between(_together(own, began.cores), _together(own, ended.cores)).busy for own in self._pinned]
+        if busy[0] is not None:  # the kernel only samples it; CPU time is measured, and one thread has one core
+            busy[0] = max(busy[0], min(100.0, max(server / len(self._pinned.server), thread)))
+        cores = [core_between(began.cores[core], ended.cores[core]) for core in began.cores]
+        others = max(0.0, sum(core.programs for core in cores) - server - client - redis) if (
             self._redis or not self._pinned.redis) else 0.0
-        shared = machine.shared(self._pinned)
-        taken = machine.Cores(*((core.busy or 0.0) + (core.steal or 0.0) for core in cores))
-        figures = dict(zip(COLUMNS, [seconds, 1e6 * cpu, None, None, *(core.busy for core in cores)]))
-        figures.update(more_of(network_record(), record_before), server_percent=used["server"],
-                       client_percent=used["client"], redis_percent=used["redis"], others_percent=others,
+        figures = dict(zip(COLUMNS, [seconds, 1e6 * cpu, None, None, *busy]))
+        figures.update(more_of(network_record(), record_before), server_percent=server, client_percent=client,
+                       redis_percent=redis, others_percent=others, steal_percent=sum(core.steal or 0.0 for core in cores),
                        throttled=machine.throttled() - throttled_before)
-        return Reading(figures, used, taken, shared, verdict(self._pinned, taken, used, others))
+        return Reading(figures, machine.shared(self._pinned))

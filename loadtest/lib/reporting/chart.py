@@ -24,9 +24,9 @@ LIMIT_SECONDS = 60
 DARK = "@media screen and (prefers-color-scheme: dark) { svg { filter: invert(1) hue-rotate(180deg); } }"
 
 # Colour and marker. The colours are Okabe's and Ito's, which colour-blind readers can tell apart. The marker tells
-# the family: triangles are processes, circles threads, diamonds loops.
-STYLES = {**{name: (row["colour"], int(row["marker"])) for name, row in top.ROWS.items()}, "floor": ("#7f7f7f", 4),
-          "nginx": ("#5b3a8c", 3), "lighttpd": ("#8c6d1f", 2), "apache": ("#882255", 11)}
+# the family: triangles are processes, circles threads, diamonds loops. Its number less one is the same, hollow.
+STYLES = {**{name: (row["colour"], int(row["marker"])) for name, row in top.ROWS.items()}, "floor": ("#7f7f7f", 5),
+          "nginx": ("#5b3a8c", 13), "lighttpd": ("#8c6d1f", 13), "apache": ("#882255", 11)}
 MORE = [("#0072b2", 7), ("#d55e00", 9), ("#009e73", 13), ("#cc79a7", 5), ("#56b4e9", 11), ("#7f7f7f", 15)]
 
 
@@ -45,13 +45,14 @@ def style(name, names):
     plain = re.split("[@:, ]", name)[0]
     others = [each for each in names if re.split("[@:, ]", each)[0] not in STYLES]
     colour, point = STYLES.get(plain) or MORE[others.index(name) % len(MORE)]
-    return "lw 2 lc rgb '%s' dt %d" % (colour, 1 if plain == name or plain not in STYLES else 2), "pt %d ps 0.6" % point
+    return "lw 2 lc rgb '%s' dt %d" % (colour, 1 if plain == name or plain not in STYLES else 2), point
 
 
-def lines(name, title, x_title, ticks, y_title, series, behind=None):
+def lines(name, title, x_title, ticks, y_title, series, hollow=(), behind=None):
     """A line for each of the series, with a marker and a range at each place: {name: [figure, ...]}, a figure
-    for each tick. A figure is (middle, low, high), or None, which leaves a gap. `behind` is a second set, of
-    middles alone, drawn as dots. None if there is no gnuplot, or nothing to draw."""
+    for each tick. A figure is (middle, low, high), or None, which leaves a gap. `hollow` has the (name, number of
+    the tick) of those that say "at least". `behind` is a second set, of middles alone, drawn as dots. None if there is
+    no gnuplot, or nothing to draw."""
     series = {key: figures for key, figures in series.items() if any(figures)}
     known = [end for figures in series.values() for figure in figures if figure for end in figure]
     known += [figure for figures in (behind or {}).values() for figure in figures if figure]
@@ -68,12 +69,17 @@ def lines(name, title, x_title, ticks, y_title, series, behind=None):
     for number, (key, figures) in enumerate([*series.items(), *(behind or {}).items()]):
         is_behind = number >= len(series)
         rows = [figure or ("NaN",) * 3 for figure in figures] if not is_behind else [(figure or "NaN",) for figure in figures]
-        commands.append("\n".join(["$rows%d << END" % number, *("%.2f %s" % (
-            at + ASIDE * (number % (len(series) or 1) - len(series) / 2), " ".join(map(str, row))) for at, row in enumerate(
-                rows)), "END"]))
         line, point = style(key, [*series])
-        plots.append("$rows%d %s" % (number, "with lines %s dt 3 notitle" % line.rpartition(" dt")[0] if is_behind else
-                                     "with yerrorlines %s %s title %s" % (line, point, quoted(key))))
+        commands.append("\n".join(["$rows%d << END" % number, *("%.2f %s %d" % (
+            at + ASIDE * (number % (len(series) or 1) - len(series) / 2), " ".join(map(str, row)), point - (
+                (key, at) in hollow)) for at, row in enumerate(rows)), "END"]))
+        plots += ["$rows%d with lines %s dt 3 notitle" % (number, line.rpartition(" dt")[0])] if is_behind else [
+            "$rows%d using 1:2:3:4 with yerrorlines %s pt 0 notitle" % (number, line),
+            "$rows%d with points lc rgb '#ffffff' ps 0.7 pt %d notitle" % (number, point),
+            "$rows%d using 1:2:5 with points %s ps 0.7 pt variable notitle" % (number, line),
+            "NaN with linespoints %s ps 0.7 pt %d title %s" % (line, point, quoted(key))]
+    if hollow:
+        plots.append("NaN with points lc rgb '#000000' ps 0.7 pt 6 title 'hollow: ≥'")
     return draw([*commands, "plot " + ", ".join(plots)], width, name, title, "Lines: %s. From left to right: %s. Upwards: %s."
                 % (", ".join(series), x_title, y_title))
 

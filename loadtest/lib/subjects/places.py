@@ -51,6 +51,10 @@ class Here:
         """A meter.Meter of a server on these cores. `store`: the pids of Redis and its relay."""
         return meter.Meter(pids, cores, store)
 
+    def canary(self):
+        """CPU microseconds of a fixed piece of work on the server's core; None if that cannot be told."""
+        return machine.spin(self.cores().server)
+
     def environment(self):
         """What a report must say of the machine, as pairs."""
         return machine.environment()

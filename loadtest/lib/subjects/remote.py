@@ -14,7 +14,6 @@ The last two end with their standard input, and so with the connection, however 
 """
 
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -157,6 +156,9 @@ class Remote(places.Here):
         finally:
             nginx.end()
 
+    def canary(self):
+        """There is none: only the floor shows whether the machines have changed."""
+
     def meter(self, _pids, cores, _store):
         return _Meter(self, cores)
 
@@ -175,7 +177,6 @@ class _Meter(meter.Meter):
 
     def __init__(self, remote, cores):
         super().__init__((), machine.Cores((), remote.place("load").cores, ()))
-        self._cores = cores
         self._there = {host: remote.begin_meter(host, cores) for host in NEEDED}
 
     def __enter__(self):
@@ -197,21 +198,16 @@ class _Meter(meter.Meter):
                 raise Trouble("%s could not be watched" % host)
         if kind is None:
             server, store = (json.loads(found[host]) for host in NEEDED)
-            self.reading = together(self._cores, self.reading, server, store)
+            self.reading = together(self.reading.figures, server, store)
 
 
-def together(pinned, load, server, store):
+def together(load, server, store):
     """One Reading. A share of a core is taken of each host's own time."""
-    own, theirs = server["figures"], store["figures"]
-    used = {"server": server["used"]["server"], "client": load.used["client"], "redis": store["used"]["server"],
-            "thread": server["used"]["thread"]}
-    taken = machine.Cores(server["taken"][0], load.taken.client, store["taken"][0])
-    others = own["others_percent"] + theirs["others_percent"] + load.figures["others_percent"]
-    figures = {**own, "client_core_busy": load.figures["client_core_busy"], "redis_core_busy": theirs["server_core_busy"],
-               "client_percent": used["client"], "redis_percent": used["redis"], "others_percent": others, **{
-                   name: sum(each[name] or 0 for each in (own, theirs, load.figures)) for name in [
-                       *meter.RECORD.values(), "throttled"] if name in own}}
-    return meter.Reading(figures, used, taken, False, meter.verdict(pinned, taken, used, others))
+    sums = [*meter.RECORD.values(), "others_percent", "steal_percent", "throttled"]
+    return meter.Reading({
+        **server, **{name: load[name] for name in ("client_core_busy", "client_percent")},
+        "redis_core_busy": store["server_core_busy"], "redis_percent": store["server_percent"],
+        **{name: sum(each.get(name) or 0 for each in (server, store, load)) for name in sums if name in server}}, False)
 
 
 # ---- there ----------------------------------------------------------------------------------------
@@ -239,7 +235,7 @@ def measure(cores, *pids):
         with watch:
             print(flush=True)
             sys.stdin.read()
-        print(json.dumps(dataclasses.asdict(watch.reading)))
+        print(json.dumps(watch.reading.figures))
 
 
 if __name__ == "__main__":
