@@ -7,7 +7,8 @@ is wrong with it. What takes a whole run to be judged, judged() writes into its 
 [ ] has one meaning: an interval of a median, which holds the true one in 93 of 100 cases or more, whatever
 the distribution. From 5 rounds to 8 these are the least and the most of them; of fewer there is no
 interval. Two servers are compared within each round, because what slows the machine down for a minute
-slows both. = shares the first place of its column: the interval of those ratios holds 1.
+slows both. = shares the first place of its column: the interval of those ratios holds 1. This interval, which holds
+the true ratio in 95 cases of 100, is Wilcoxon's, and one round far off hardly moves it.
 
 A core is full if it was busy for FULL percent of the time, in the median of the rounds, and nearly full from NEARLY on.
 A rate is the server's if the load generator's core and that of Redis were not full. Where both have one core, it is
@@ -35,7 +36,7 @@ USUAL = {"idle": "0", "work_ms": "0", "cores": "1", "clients": "0"}  # which nob
 FEWEST, SURE = 5, 0.93  # rounds that have an interval, and how sure it is
 LEFT = 3  # rounds of which a median may be shown, if others do not count
 FULL, NEARLY = 95, 85  # percent of the time
-SLOW, DRIFT_PERCENT = 1.15, 15  # times the canary's usual time; of the floor or the canary, from round to round
+SLOW, DRIFT_PERCENT = 1.10, 15  # times the usual canary (of 353 beside other work, 8 were slower); from round to round
 SPOILT = ("other work", "steal", "throttled", "slow")  # with which begins why a disturbed cell does not count
 NEAR = 0.10  # of Little's law, as a share; what is farther is named
 COLUMNS = 80  # of a terminal
@@ -115,18 +116,16 @@ def why_unranked(rows):
 
 
 def drift(rows):
-    """{what: percent} by which the middle one of its medians may be off. The floor does nothing but answer, and
-    the canary is always the same, so what changes is the machine."""
-    floors = [spot for (name, _), spot in by_spot(rows).items() if name == "floor"]
-    spans = {figure.name: list(filter(None, (spot.range(figure) for spot in floors if len(spot.rows) > 1)))
-             for figure in (RATE, MICROS)}
-    found = {"the floor's %s" % name: statistics.median(100 * (high - low) / middle for middle, low, high in each)
-             for name, each in spans.items() if each}
-    canaries = {}
+    """{what: percent} by which the middle half of the rounds varied. The floor does nothing but answer, and the
+    canary is always the same, so what changes is the machine."""
+    floors, rounds = [spot for (name, _), spot in by_spot(rows).items() if name == "floor"], {}
     for row in rows:
-        canaries.setdefault(row["round"], []).append(number(row, "canary_us"))
-    medians = [statistics.median(each) for each in canaries.values() if None not in each]
-    return {**found, **({"the canary": 100 * (max(medians) / min(medians) - 1)} if medians else {})}
+        rounds.setdefault(row["round"], []).append(number(row, "canary_us"))
+    found = {"the floor's " + figure.name: [spot.figures(figure).values() for spot in floors] for figure in (RATE, MICROS)}
+    found["the canary"] = [[statistics.median(each) for each in rounds.values() if None not in each]]
+    spans = {what: [100 * (high - low) / middle for figures in lists if len(figures) > 1
+                    for low, middle, high in [statistics.quantiles(figures, n=4)]] for what, lists in found.items()}
+    return {what: statistics.median(each) for what, each in spans.items() if each}
 
 
 # ---- spots ----------------------------------------------------------------------------------------
@@ -240,10 +239,19 @@ def ratios(spots, figure):
     return {name: [own[each] / known[best][each] for each in own if known[best].get(each)] for name, own in known.items()}
 
 
+def ratio(ratios, normal=1.96):
+    """(estimate, low, high): the Hodges-Lehmann estimate, the median of the means of all pairs, and the interval that
+    belongs to it, by Wilcoxon's signed ranks. None if they are too few. A few that are far off hardly change it."""
+    logs, number = [math.log(each) for each in ratios], len(ratios)
+    means = sorted((one + other) / 2 for at, one in enumerate(logs) for other in logs[at:])
+    cut = max(0, math.floor(number * (number + 1) / 4 - normal * math.sqrt(number * (number + 1) * (2 * number + 1) / 24)))
+    return tuple(map(math.exp, (statistics.median(means), means[cut], means[-1 - cut]))) if number >= FEWEST else None
+
+
 def ties(spots, figure):
     """Which of these {server: Spot} share the best median. None of them, if that is nobody's own, or if one could be
     better."""
-    found = {name for name, own in ratios(spots, figure).items() for ends in [interval(own)] if ends and ends[0] <= 1 <= ends[1]}
+    found = {name for name, own in ratios(spots, figure).items() for ends in [ratio(own)] if ends and ends[1] <= 1 <= ends[2]}
     unsure = figure is RATE and any(spot.is_least for spot in spots.values())
     return found if len(found) > 1 and not unsure else set()
 
@@ -307,8 +315,8 @@ def ratio_table(rows, axis, figure):
     values, found = grid(rows, axis)
     columns = [ratios({name: row[at] for name, row in found.items() if row[at] and name != "floor"}, figure)
                for at in range(len(values))]
-    lines = [[name, *("-" if not own else "1" if set(own) == {1} else bracketed(
-        statistics.median(own), interval(own), "{:.2f}".format) for column in columns for own in [column.get(name)])]
+    lines = [[name, *("1" if set(own) == {1} else "%.2f [%.2f-%.2f]" % ratio(own) if len(own) >= FEWEST else "-"
+                      for column in columns for own in [column.get(name, ())])]
              for name in found if any(len(column) > 1 and name in column for column in columns)]
     return ["server", *(heading(axis, value) for value in values)], lines
 
