@@ -66,7 +66,8 @@ def table(dice, rounds, has_canary):
     one, other, tenth = (own[name].range(rows.MICROS) or (0, 0, math.inf) for name in ("one", "other", "tenth"))
     unranked = not own["one"].is_ranked
     return [unranked, not unranked and (one[1] > other[2] or other[1] > one[2]),
-            not unranked and not rows.ties({name: own[name] for name in ("one", "other")}, rows.MICROS),
+            any(not low <= 1 <= high for each in rows.ratios({name: own[name] for name in ("one", "other")}, rows.MICROS).values()
+                for _, low, high in filter(None, [rows.ratio(each)])),
             "tenth" in rows.ties({name: own[name] for name in ("one", "other", "tenth")}, rows.MICROS),
             not unranked and tenth[1] > min(one[2], other[2]), own["fast"].text(rows.RATE).startswith("≥")]
 
