@@ -181,21 +181,24 @@ def count_with_ab(shot):
 
 
 def time_with_wrk(shot):
-    """wrk is ended after so many seconds, or when each client should have had enough requests, by the warm-up's rate."""
+    """wrk is ended after so many seconds, and where Redis counts the pages, not before each client has had enough. So
+    that clients connect is a small part of it."""
     cell, spot, run = shot.cell, shot.spot, shot.run
     cell.least = run.per_client * spot.clients
 
-    def load(save_as, seconds, ended=lambda: None):
+    def load(save_as, seconds, least=0, ended=lambda: None):
         def then_end(started):
+            before, latest = calls_of(run.redis)[0], time.monotonic() + run.most_seconds
             time.sleep(seconds)
+            while time.monotonic() < latest and calls_of(run.redis)[0] - before < least:
+                time.sleep(0.05)
             generators.interrupt(started, ended)
 
         return wrk.run(shot.url, spot.clients, 2 * run.most_seconds, shot.place, save_as, meanwhile=then_end)
 
-    few = load(shot.save_as + "-warmup", warm_up_seconds(run))
-    seconds = run.asked.setdefault(spot, min(run.most_seconds, max(run.seconds, cell.least / max(few.rate, 1))))
+    load(shot.save_as + "-warmup", warm_up_seconds(run))
     settle(shot)
-    shot.loaded(lambda: load(shot.save_as, seconds, shot.end))
+    shot.loaded(lambda: load(shot.save_as, run.seconds, cell.least * shot.asks_redis, shot.end))
 
 
 # ---- open loops -----------------------------------------------------------------------------------
