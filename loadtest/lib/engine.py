@@ -197,7 +197,8 @@ class Experiment:
         """Leaves the tables and charts of a run in its folder, from its rows and other figures there. Returns the Report."""
         report = self.report(all_rows, said)
         self.add_more(report, folder)
-        for name, text in {"table.md": report.markdown() + "\n", **{
+        held = re.match(r"Measured for .*\n\n", machine.read(os.path.join(folder, "table.md")))  # by loadtest/same
+        for name, text in {"table.md": (held[0] if held else "") + report.markdown() + "\n", **{
                 "chart-%d.svg" % number: svg for number, svg in enumerate(report.pictures, 1)}}.items():
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)

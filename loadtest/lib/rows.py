@@ -27,8 +27,7 @@ from lib.reporting.table import AT_LEAST, count, two_digits
 
 SETTINGS = ("generator", "path", "clients", "idle", "backlog", "delay_ms", "work_ms", "cores", "instances",
             "offered")
-KINDS = {"ab": "new connections", "wrk": "kept connections", "h2load": "new connections",
-         "h2load kept": "kept connections"}
+KINDS = {"ab": "new connections", "wrk": "kept connections", "h2load": "new connections"}
 WORDS = {"clients": "%s clients", "idle": "%s idle ones beside", "backlog": "a backlog of %s",
          "delay_ms": "Redis %s ms away", "work_ms": "%s ms of work a page", "cores": "%s cores",
          "instances": "%s behind nginx", "offered": "%s a second offered"}
@@ -97,8 +96,8 @@ def judged(rows):
 
 def slow(canary_us, usual_us):
     """Why the machine was too slow, by its canary; nothing if it was not, or if that is not known."""
-    times = (canary_us or 0) / (usual_us or math.inf)
-    return "slow: the canary took %.2f times its usual time" % times if times > SLOW else ""
+    is_slow = (canary_us or 0) > SLOW * (usual_us or math.inf)
+    return "slow: the canary took more than %g times its usual time" % SLOW if is_slow else ""
 
 
 def why_unranked(rows):

@@ -131,7 +131,7 @@ class Disturbed(unittest.TestCase):
                 ([("others_percent", 40.0)] * 3, 3, "other work took 40 % of a core", 3), ([("others_percent", 40.0), ()], 2, "", 3),
                 ([()], 1, "", 3), ([("others_percent", 40.0)], 1, "", 1), ([("throttled", 7)], 1, "throttled: ", 1),
                 ([("steal_percent", 40.0)] * 2, 2, "steal: other machines took 40 %", 2),
-                ([("canary_us", 1200.0)] * 2, 2, "slow: the canary took 1.20", 2), ([("canary_us", 1200.0), ()], 2, "", 3)):
+                ([("canary_us", 1200.0)] * 2, 2, "slow: the canary took more", 2), ([("canary_us", 1200.0), ()], 2, "", 3)):
             left, run = list(what), object.__new__(engine.Run)
 
             def measure(cell, _run, left=left):
