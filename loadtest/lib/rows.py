@@ -7,12 +7,10 @@ is wrong with it. What takes a whole run to be judged, judged() writes into its 
 [ ] has one meaning: an interval of a median, which holds the true one in 93 of 100 cases or more, whatever
 the distribution. From 5 rounds to 8 these are the least and the most of them; of fewer there is no
 interval. Two servers are compared within each round, because what slows the machine down for a minute
-slows both. = shares the first place of its column: the interval of those ratios holds 1. This interval, which holds
-the true ratio in 95 cases of 100, is Wilcoxon's, and one round far off hardly moves it.
+slows both. = shares the first place of its column: Wilcoxon's interval of those ratios holds 1.
 
-A core is full if it was busy for FULL percent of the time, in the median of the rounds, and nearly full from NEARLY on.
-A rate is the server's if the load generator's core and that of Redis were not full. Where both have one core, it is
-named after the one that used more of it.
+A core is full or nearly so by the median of the rounds. A rate is the server's if the cores of load generator and
+Redis were not full. If they have one core, it is named after the one that used more of it.
 """
 
 import math
@@ -34,7 +32,7 @@ WORDS = {"clients": "%s clients", "idle": "%s idle ones beside", "backlog": "a b
 USUAL = {"idle": "0", "work_ms": "0", "cores": "1", "clients": "0"}  # which nobody needs to be told
 FEWEST, SURE = 5, 0.93  # rounds that have an interval, and how sure it is
 LEFT = 3  # rounds of which a median may be shown, if others do not count
-FULL, NEARLY = 95, 85  # percent of the time
+PARTIES, FULL, NEARLY = ("server", "client", "Redis"), 95, 85  # of each its core; busy for so many percent of the time
 SLOW, DRIFT_PERCENT = 1.10, 15  # times the usual canary (of 353 beside other work, 8 were slower); from round to round
 SPOILT = ("other work", "steal", "throttled", "slow")  # with which begins why a disturbed cell does not count
 NEAR = 0.10  # of Little's law, as a share; what is farther is named
@@ -153,9 +151,6 @@ def servers_of(rows):
         name == "floor", top.NAMES.index(subjects.plain(name)) if subjects.is_ours(name) else 99))
 
 
-PARTIES = ("server", "client", "Redis")
-
-
 class Spot:
     """The clean rounds of one server in one setting."""
 
@@ -191,17 +186,15 @@ class Spot:
 
     def range(self, figure):
         """(median, low, high); None if nothing is known."""
-        known = self.figures(figure).values()
-        return (statistics.median(known), *(interval(known) or (min(known), max(known)))) if known else None
+        middle, known = self.median(figure), self.figures(figure).values()
+        return (middle, *(interval(known) or (min(known), max(known)))) if known else None
 
     def text(self, figure, tie=False, short=False):
         """As in "≥ 1,234 [1,100-1,300]"."""
         known = self.figures(figure).values()
         if not known:
             return "-" if self.rows else ""  # void: the reason is below the table
-        ends = None if short else interval(known)
-        return (AT_LEAST if figure is RATE and self.is_least else "= " * tie) + bracketed(
-            statistics.median(known), ends, figure.form)
+        return (AT_LEAST if figure is RATE and self.is_least else "= " * tie) + bracketed(known, figure.form, short)
 
 
 def by_spot(rows):
@@ -223,8 +216,9 @@ def interval(figures):
     return found
 
 
-def bracketed(middle, ends, form):
-    return form(middle) + (" [%s-%s]" % tuple(map(form, ends)) if ends else "")
+def bracketed(figures, form, short=False):
+    ends = None if short else interval(figures)
+    return form(statistics.median(figures)) + (" [%s-%s]" % tuple(map(form, ends)) if ends else "")
 
 
 def ratios(spots, figure):
@@ -299,24 +293,24 @@ def heading(axis, value):
 def table(rows, axis, figure):
     """(header, lines) of one panel."""
     values, found = grid(rows, axis)
-    tied = [ties({name: row[at] for name, row in found.items() if row[at] and name != "floor"}, figure)
-            for at in range(len(values))]
-    lines = [[name, *(spot.text(figure, name in tied[at]) if spot else "" for at, spot in enumerate(row))]
-             for name, row in found.items() if any(row)]
-    if figure is RATE:
-        for line in lines:
-            line.append(full_of(found[line[0]]))
+    tied = [ties(column, figure) for column in columns(found)]
+    lines = [[name, *(spot.text(figure, name in tied[at]) if spot else "" for at, spot in enumerate(row)),
+              *[full_of(row)] * (figure is RATE)] for name, row in found.items() if any(row)]
     return ["server", *(heading(axis, value) for value in values), *["full"] * (figure is RATE)], lines
+
+
+def columns(found):
+    """{server: Spot} of each, without the floor."""
+    return [{name: spot for name, spot in zip(found, column) if spot and name != "floor"} for column in zip(*found.values())]
 
 
 def ratio_table(rows, axis, figure):
     """The same, of each cell by the best of its column; no lines if there is nothing to compare."""
     values, found = grid(rows, axis)
-    columns = [ratios({name: row[at] for name, row in found.items() if row[at] and name != "floor"}, figure)
-               for at in range(len(values))]
+    known = [ratios(column, figure) for column in columns(found)]
     lines = [[name, *("1" if set(own) == {1} else "%.2f [%.2f-%.2f]" % ratio(own) if len(own) >= FEWEST else "-"
-                      for column in columns for own in [column.get(name, ())])]
-             for name in found if any(len(column) > 1 and name in column for column in columns)]
+                      for column in known for own in [column.get(name, ())])]
+             for name in found if any(len(column) > 1 and name in column for column in known)]
     return ["server", *(heading(axis, value) for value in values)], lines
 
 

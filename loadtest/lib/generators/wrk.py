@@ -34,12 +34,12 @@ def command(url, clients, seconds, threads=1):
             "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
 
 
-def run(url, clients, seconds, place, save_as, meanwhile=None, ended=lambda: None):
+def run(url, clients, seconds, place, save_as, meanwhile=None):
     """Asks for `url` for so long on so many connections, with a thread for each core of the place. Returns
     the Load. wrk's output is kept in `save_as` with .txt and .err. Trouble if wrk gave up. `meanwhile` may
     end it early, by load.interrupt()."""
     words = command(url, clients, seconds, len(place.cores or [0]))
-    [text] = load.run("wrk", [words], place.cores, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile, ended=ended)
+    [text] = load.run("wrk", [words], place.cores, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile)
     return parse(text, clients)
 
 
