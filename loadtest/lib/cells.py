@@ -7,6 +7,7 @@ the cell is judged: `wrong` says why its figures are worthless, and `remarks` wh
 """
 
 import contextlib
+import functools
 import math
 import os
 import re
@@ -73,7 +74,7 @@ class Cell:
     least: int = 0  # requests that should be made
     load: Load | None = None  # None: it could not be measured
     counts: Counts | None = None  # of the whole load
-    reading: meter.Reading | None = None
+    figures: dict | None = None  # of the meter
     canary_us: float | None = None  # the slower one of the two spins; None: there is no canary
     wrong: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -81,7 +82,7 @@ class Cell:
     def disturbed(self, usual_us=None):
         """Why it should be measured again, or nothing. Its first words are what the report counts. (A slow canary
         stands in its column, and is judged with the whole run: rows.judged.)"""
-        figures = self.reading.figures if self.reading else {}
+        figures = self.figures or {}
         if figures.get("throttled"):
             return "throttled: its limit of CPU time was used up in %d periods" % figures["throttled"]
         for column, words in (("steal_percent", "steal: other machines"), ("others_percent", "other work")):
@@ -98,26 +99,18 @@ class Shot:
         self.place = run.hosts.place("load", self.spot.cores)
         self.url = server.url + self.spot.path
         self.asks_redis = run.asks_redis(self.spot)
-        self._watch = None
-
-    def end(self, *exception):
-        """The load has ended, and with it what is metered."""
-        watch, self._watch = self._watch, None
-        if watch:
-            watch.__exit__(*exception or (None,) * 3)
-            self.cell.reading = watch.reading
+        self.end = lambda: None  # what is metered, because the load has ended
 
     def loaded(self, generate):
         """The load that generate() makes. Trouble if the server has died, or if no page came at all: ab would take
         that for a very fast server."""
         cell, before = self.cell, counts(self.run.redis)
-        watch = self.run.meter(self.server, self.spot)
         try:
-            self._watch = watch.__enter__()
-            cell.load = generate()
-            self.end()
+            with self.run.meter(self.server, self.spot) as watch:
+                self.end = functools.partial(watch.__exit__, None, None, None)
+                cell.load = generate()
+            cell.figures = watch.figures
         except BaseException:
-            self.end(Trouble, None, None)
             self.server.must_live()  # if it has died, that is the better reason
             raise
         more = [late - early for late, early in zip(counts(self.run.redis), before)]
@@ -239,7 +232,8 @@ def measure(cell, run):
             if status and subjects.is_ours(spot.subject):
                 cell.wrong.append("asked to stop, it ended with %s" % peers.servers.how_it_ended(status))
         cell.canary_us = canary and max(canary, run.hosts.canary())
-        judge(cell, shot.asks_redis, run.experiment.size(spot, run))
+        judge(cell, shot.asks_redis, spot.cores > 1 and machine.shared(run.hosts.cores(spot.cores)),
+              run.experiment.size(spot, run))
         note_switches(cell, save_as + ".log")
     except Trouble as trouble:
         cell.wrong.append(str(trouble))
@@ -270,7 +264,7 @@ def note_switches(cell, log):
     said = os.path.exists(log) and subjects.farewell(processes.printed(log))
     if said and said.requests:
         for name in ("voluntary", "involuntary"):
-            cell.reading.figures[name + "_switches"] = round(getattr(said, name) * cell.load.requests / said.requests)
+            cell.figures[name + "_switches"] = round(getattr(said, name) * cell.load.requests / said.requests)
 
 
 def note_kernel(cell, record):
@@ -286,7 +280,7 @@ def file_name(cell):
     return re.sub(r"[^\w.@-]+", "_", "-".join(map(str, [*parts, cell.round])))
 
 
-def judge(cell, asks_redis, size=None):
+def judge(cell, asks_redis, is_shared, size=None):
     """Checks the conditions that a cell must meet. `size` is that of each response, if all are alike."""
     load, spot = cell.load, cell.spot
     if load.failed and not spot.offered:  # what an open loop loses is its result
@@ -302,12 +296,12 @@ def judge(cell, asks_redis, size=None):
     if asks_redis:
         cell.wrong += unequal(load.requests, cell.counts, in_flight)
         cell.wrong += ignored(cell)
-    if spot.cores > 1 and cell.reading.shared:
+    if is_shared:
         cell.remarks.append("%d cores: shared with the load generator and Redis" % spot.cores)
     if spot.clients and not spot.offered and load.requests + load.failed < cell.least:
         cell.remarks.append("it ended by the clock, with fewer than %d requests for each client" % (
             cell.least / spot.clients))
-    note_kernel(cell, cell.reading.figures)
+    note_kernel(cell, cell.figures)
 
 
 def unequal(pages, found, in_flight=0):
@@ -324,7 +318,7 @@ def ignored(cell):
     least = cell.load.percentiles.get(50, math.inf)
     if least < CALLS * delay:
         yield "Redis was %g ms away, and %d calls to it took %.1f ms" % (delay, CALLS, least)
-    cpu = cell.reading.figures["server_cpu_us"] / max(1, cell.load.requests)
+    cpu = cell.figures["server_cpu_us"] / max(1, cell.load.requests)
     if cpu < LEAST_WORK * 1000 * work:
         yield "a page was to compute for %g ms, and took %.2f" % (work, cpu / 1000)
 
@@ -334,11 +328,11 @@ def row(cell):
     spot, load = cell.spot, cell.load
     found = {**asdict(spot), "round": cell.round, "tries": cell.tries, "asked": cell.asked or None,
              "wrong": "; ".join(cell.wrong), "remarks": "; ".join(cell.remarks)}
-    if cell.reading:
+    if cell.figures:
         found.update((name, "%.*f" % (4 if name == "metered_seconds" else 1, figure) if isinstance(figure, float) else figure)
-                     for name, figure in cell.reading.figures.items())
+                     for name, figure in cell.figures.items())
     found["canary_us"] = cell.canary_us and "%.0f" % cell.canary_us
-    if load and cell.reading:
+    if load and cell.figures:
         found.update(requests=load.requests, failed=load.failed, errors=load.errors_text(), content=load.content,
                      seconds="%.4f" % load.seconds, requests_per_second="%.1f" % load.rate, mean_ms="%.3f" % load.mean_ms)
         found.update(("p%g_ms" % percent if percent < 100 else "max_ms", "%.3f" % ms)

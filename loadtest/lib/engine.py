@@ -500,7 +500,7 @@ class Run:
             self.canaries.append(cell.canary_us)
             if not reason:
                 break
-        if reason and (self.tries > 1 or cell.reading.figures["throttled"]):
+        if reason and (self.tries > 1 or cell.figures["throttled"]):
             cell.wrong.append(reason)
         row = cells.row(cell)
         self.rows.append(row)

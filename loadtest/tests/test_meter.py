@@ -48,7 +48,7 @@ class Alive(unittest.TestCase):
             process.stdin.write("go\n")
             process.stdin.flush()
             process.stdout.readline()
-        return measured.reading.figures
+        return measured.figures
 
     def test_many_short_children_are_counted_exactly(self):
         """Each less than a tick of /proc: rounding each would make nothing of them."""
@@ -72,7 +72,7 @@ class Alive(unittest.TestCase):
             time.sleep(0.05)  # until it is at work
         with meter.Meter((measured_process.pid,), machine.Cores((core,), (core,), ()), redis=[]) as measured:
             time.sleep(0.5)
-        self.assertGreater(measured.reading.figures["others_percent"], 15)
+        self.assertGreater(measured.figures["others_percent"], 15)
 
 
 class Quota(unittest.TestCase):

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import types
 import unittest
 import unittest.mock
 import xml.etree.ElementTree
@@ -137,7 +136,7 @@ class Disturbed(unittest.TestCase):
             def measure(cell, _run, left=left):
                 figures = dict([left.pop(0) or ("canary_us", 1000.0)])
                 cell.canary_us = figures.get("canary_us")
-                cell.reading = meter.Reading({**dict.fromkeys(meter.COLUMNS, 0), **figures}, False)
+                cell.figures = {**dict.fromkeys(meter.COLUMNS, 0), **figures}
                 cell.load = Load(5, {}, 1.0, 1.0, {50: 1.0})
 
             run.rows, run.canaries, run.tries, run.progress, run.asked = [], [1000.0] * 9, most, engine.Progress(1, 1), {}
@@ -157,7 +156,7 @@ class Ignored(unittest.TestCase):
                                      ({"work_ms": 2}, 30, 1900, "")):
             cell = cells.Cell(cells.Spot("node", "wrk", clients=10, **dial), 1)
             cell.load = Load(1000, {}, 1, ms, {50: ms})
-            cell.reading = types.SimpleNamespace(figures={"server_cpu_us": 1000.0 * cpu})
+            cell.figures = {"server_cpu_us": 1000.0 * cpu}
             found = "".join(cells.ignored(cell))
             self.assertEqual(bool(found), bool(words), found)
             self.assertIn(words, found)

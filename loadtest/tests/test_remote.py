@@ -68,7 +68,7 @@ class OverSsh(unittest.TestCase):
         load, server, store = ({**dict.fromkeys(meter.COLUMNS, 0), **figures} for figures in (
             {"client_core_busy": 97.0, "tcp_timeouts": 2}, {"server_core_busy": 52, "server_cpu_us": 7.0, "tcp_timeouts": 1},
             {"server_core_busy": 22, "server_percent": 20}))
-        both = remote.together(load, server, store).figures
+        both = remote.together(load, server, store)
         self.assertEqual([both[name] for name in ("server_core_busy", "client_core_busy", "redis_core_busy", "redis_percent",
                                                   "server_cpu_us", "tcp_timeouts")], [52, 97.0, 22, 20, 7.0, 3])
 

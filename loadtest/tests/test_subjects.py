@@ -61,7 +61,7 @@ class Subjects(unittest.TestCase):
                     with meter.Meter((server.pid,), machine.Cores((), (), ())) as watched:
                         urllib.request.urlopen(server.url, timeout=5).close()
                 self.assertNotEqual(server.pid, shell)
-                self.assertGreaterEqual(watched.reading.figures["server_cpu_us"], 1e5)
+                self.assertGreaterEqual(watched.figures["server_cpu_us"], 1e5)
                 self.assertTrue(gone_within(2, everybody))
 
     def test_the_peers_serve_files_and_so_what_only_its_owner_may_read(self):

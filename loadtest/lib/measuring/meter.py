@@ -119,21 +119,16 @@ COLUMNS = ["metered_seconds", "server_cpu_us", "voluntary_switches", "involuntar
            "client_percent", "redis_percent", "others_percent", "steal_percent", "throttled"]
 
 
-Reading = namedtuple("Reading", "figures shared")
-Reading.__doc__ = """A figure for each of COLUMNS, None if it is not known (context switches the server tells itself); and does the
-server share a core with the load generator?"""
-
-
 Account = namedtuple("Account", "clock cores client redis server")  # seconds of CPU time
 
 
 class Meter:
-    """Measures the server whose first processes are `pids`, for the time of a `with`. After it, `reading` is
-    there. `redis`: the first processes of Redis and its relay. Any other process of ours is the load
-    generator's."""
+    """Measures the server whose first processes are `pids`, for the time of a `with`. After it `figures` has
+    one for each of COLUMNS, None if it is not known. (Context switches the server tells itself.) `redis`: the first
+    processes of Redis and its relay. Any other process of ours is the load generator's."""
 
     def __init__(self, pids, cores, redis=()):
-        self.reading = None
+        self.figures = None
         self._pinned, self._redis = cores, [*redis]
         self._tree = Tree(*pids)
 
@@ -143,9 +138,8 @@ class Meter:
         return self
 
     def __exit__(self, kind, *exception):
-        ended = self._look()
-        if kind is None:
-            self.reading = self._read(self._began, ended)
+        if kind is None and not self.figures:
+            self.figures = self._read(self._began, self._look())
 
     def _threads(self):
         """{thread: its Stat}"""
@@ -180,4 +174,4 @@ class Meter:
         figures.update(more_of(network_record(), record_before), server_percent=server, client_percent=client,
                        redis_percent=redis, others_percent=others, steal_percent=sum(core.steal or 0.0 for core in cores),
                        throttled=machine.throttled() - throttled_before)
-        return Reading(figures, machine.shared(self._pinned))
+        return figures

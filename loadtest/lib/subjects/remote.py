@@ -188,26 +188,24 @@ class _Meter(meter.Meter):
 
     def __exit__(self, kind, *exception):
         super().__exit__(kind, *exception)
-        found = {}
-        for host, each in self._there.items():
+        found, there, self._there = {}, self._there, {}
+        for host, each in there.items():
             with contextlib.suppress(BrokenPipeError):
                 each.stdin.close()
             found[host] = each.stdout.read()
             processes.end(each)
             if kind is None and not found[host]:
                 raise Trouble("%s could not be watched" % host)
-        if kind is None:
-            server, store = (json.loads(found[host]) for host in NEEDED)
-            self.reading = together(self.reading.figures, server, store)
+        if kind is None and found:
+            self.figures = together(self.figures, *(json.loads(found[host]) for host in NEEDED))
 
 
 def together(load, server, store):
-    """One Reading. A share of a core is taken of each host's own time."""
+    """The figures of all three. A share of a core is taken of each host's own time."""
     sums = [*meter.RECORD.values(), "others_percent", "steal_percent", "throttled"]
-    return meter.Reading({
-        **server, **{name: load[name] for name in ("client_core_busy", "client_percent")},
-        "redis_core_busy": store["server_core_busy"], "redis_percent": store["server_percent"],
-        **{name: sum(each.get(name) or 0 for each in (server, store, load)) for name in sums if name in server}}, False)
+    return {**server, **{name: load[name] for name in ("client_core_busy", "client_percent")},
+            "redis_core_busy": store["server_core_busy"], "redis_percent": store["server_percent"],
+            **{name: sum(each.get(name) or 0 for each in (server, store, load)) for name in sums if name in server}}
 
 
 # ---- there ----------------------------------------------------------------------------------------
@@ -235,7 +233,7 @@ def measure(cores, *pids):
         with watch:
             print(flush=True)
             sys.stdin.read()
-        print(json.dumps(watch.reading.figures))
+        print(json.dumps(watch.figures))
 
 
 if __name__ == "__main__":
