@@ -142,7 +142,6 @@ class Verdicts(unittest.TestCase):
         self.assertIn("2 of 14 cells do not count, 2 for slowness", rows.sentence(found))
         self.assertFalse(rows.slow(None, 1000) or rows.slow(1300, None) or rows.slow(1100, 1000))
 
-
     def test_with_the_noise_of_the_stored_runs_few_tables_are_wrong(self):
         for share, most in zip(simulate.shares(200, 7, True), (2, 10, 15)):
             self.assertLess(share, most)
