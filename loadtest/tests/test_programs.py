@@ -76,7 +76,8 @@ class Programs(unittest.TestCase):
             window, used = float(row["metered_seconds"]), float(row["server_cpu_us"]) / 1e6
             self.assertAlmostEqual(100 * used / window, float(row["server_percent"]), delta=1)
             self.assertGreaterEqual(window, float(row["seconds"]) - 0.01)
-            self.assertLess(window, float(row["seconds"]) + 0.25)  # what is metered is what was counted
+            if row["subject"] != "floor":  # all requests of the load are those of the row: its p99 holds no others
+                self.assertLessEqual(int(row["incr"]), int(row["requests"]) + int(row["clients"]))
             self.assertLess(used, 1.1 * window)
             self.assertAlmostEqual(int(row["requests"]) / float(row["seconds"]) / float(
                 row["requests_per_second"]), 1, delta=0.01)
