@@ -222,7 +222,7 @@ RIGHT = {
     "listen(, 1), asks": ("1/ask", [(LISTEN, 'check(listen(listener, 1), "listen");')]),
     "listen(, 5), asks": ("2/ask", [FEW]),
     "2 workers, asks": ("3/ask", [("WORKERS = 4", "WORKERS = 2")]),
-    "a connection that a thread keeps": ("5/ask", [("THREADS = 4", "THREADS = 40")]),
+    "50 threads, each with a connection": ("5/ask", [("THREADS = 4", "THREADS = 50")]),
     "it looks up ten times a second, asks": ("6/ask", [("fds[LISTENER].events ? -1 : 100", "100")]),
     "it connects when it is asked first": ("5/ask", [("THREADS = 4", "THREADS = 40"), (OWN + " /* Is it away? redis->err */\n    check(redis ? 0 : -1, \"redisConnect\");\n", ""),
                                                      ("answer(int client, redisContext *redis)\n{\n", "answer(int client)\n{\n    static __thread redisContext *redis;\n    redis = redis ? redis : " + ASKS + "\n"),
