@@ -11,6 +11,11 @@ ALL_LDFLAGS = -Wl,-z,now $(LDFLAGS) # functions are found at start, not by each 
 TELL = $(if $(V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,$(info $(or $(patsubst %.o,CC $<,$(filter %.o,$@)),$(filter $(BUILD)/book/%,$@),LINK $@))))
 PUT  = -o $@.$$$$ && mv -f $@.$$$$ $@# behind it: two runs of make at once never meet half a file
 
+# The user's locale may not be installed, and then Redis does not start. What the user has preloaded, or tells the
+# sanitizers, would reach each server.
+export LC_ALL = C.UTF-8
+unexport LD_PRELOAD ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS
+
 # Objects go to build/plain, and the servers to this folder. With any other OUT, both go there.
 OUT   = build/plain
 BIN   = $(if $(filter-out build/plain,$(OUT)),$(OUT)/)
@@ -56,6 +61,11 @@ $(OUT)/%.o: %.c | $(NEED)-build
 	@mkdir -p $(@D)
 	$(TELL)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $(@:o=d) -MT $@ -c $< $(PUT)
 -include $(wildcard $(addprefix $(OUT)/,*/*.d */*/*.d */*/*/*.d))
+
+# A library that a test has a server load before all others (ld.so(8), LD_PRELOAD).
+$(OUT)/%.so: %.c | $(NEED)-build
+	@mkdir -p $(@D)
+	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -pthread $(WARN) -shared -fPIC $< -ldl $(PUT)
 
 ## bare         each architecture on one page: build/bare/01, 01-ask, ...
 .SECONDEXPANSION: # a prerequisite may use $*, of its target

@@ -35,11 +35,7 @@ $(OUT)/weather: $(filter $(OUT)/common/tests/weather/%,$(TESTS)) $(HARNESS)
 $(OUT)/unit $(OUT)/servers $(OUT)/weather:
 	$(TELL)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -lcriterion $(PUT)
 
-# A library that servers/faults.c has a server load.
-$(OUT)/servers: | $(OUT)/scarce_memory.so
-$(OUT)/scarce_memory.so: common/tests/scarce_memory.c
-	@mkdir -p $(@D)
-	$(TELL)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -shared -fPIC $< $(PUT)
+$(OUT)/servers: | $(OUT)/common/tests/scarce_memory.so
 
 # These are tests of the part unit, too.
 STATES = $(OUT)/states_poll $(OUT)/states_epoll

@@ -42,7 +42,6 @@ from top import Trouble
 from waiting import Missed, Skipped, clock, patient, until
 from words import how_many
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = "127.0.0.1:1"  # a port where no Redis is
 RUN_SECONDS = 10
 CHECK_SECONDS = 120
@@ -68,7 +67,7 @@ class Exercise:
         self._servers = []
 
     def __enter__(self):
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="zerohttpd."))
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="zerohttpd.", dir="/tmp"))
         self.folder = folder
         return self
 
@@ -98,6 +97,8 @@ class Exercise:
         server = served.Server(program, redis.where if redis else NOBODY, log, options, prefix,
                                getattr(under, "trace", None))
         self._servers.append(self._stack.enter_context(server))
+        if env and "LD_PRELOAD" in env:
+            server.must_have(env["LD_PRELOAD"])
         return server
 
     def traced(self, calls):
@@ -114,7 +115,7 @@ class Exercise:
         sanitizers, whose own library has to be the first."""
         if os.environ.get("SAN"):
             return {}
-        return {"LD_PRELOAD": library(source, self.folder)}
+        return {"LD_PRELOAD": served.library("common/classroom/exercises/" + source, self.folder)}
 
     def run(self, *arguments, limit=RUN_SECONDS, descriptors=None):
         """Runs the learner's program to its end. Returns .status, .stdout and .stderr.
@@ -313,15 +314,6 @@ def read_all(file):
     return file.read().decode("utf-8", "replace")
 
 
-def library(source, folder):
-    """Compiles a library of this folder, and returns where it is."""
-    built = os.path.join(folder, source[:-1] + "so")
-    compiler = shlex.split(os.environ.get("CC", "cc"))
-    subprocess.run([*compiler, "-D_GNU_SOURCE", "-O2", "-pthread", "-shared", "-fPIC", os.path.join(HERE, source),
-                    "-o", built, "-ldl"], check=True)
-    return built
-
-
 def make(target, san="", anew=()):
     """As top.make(). Skipped, if it takes a library that is not there."""
     try:
@@ -346,7 +338,7 @@ def build(exercise, source, san, folder):
     if done.returncode:
         raise Trouble(done.stdout.strip())
     if san:
-        text = "\n".join(Path(path).read_text("utf-8", "replace") for path in glob.glob(os.path.join(folder, "*.i")))
+        text = "\n".join(Path(path).read_text("utf-8", "replace") for path in glob.glob(os.path.join(glob.escape(folder), "*.i")))
         own = "".join(re.findall(r'^# \d+ "%s"[^\n]*\n((?:[^#\n][^\n]*\n|\n)*)' % re.escape(source), text, re.MULTILINE))
         off = IN_SOURCE.search(text) or ASSEMBLY.search(own)
         if off:

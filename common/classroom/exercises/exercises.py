@@ -107,7 +107,7 @@ def every(top=TOP):
     """All exercises, chapter by chapter; in a chapter the easy ones first. An exercise counts if it has
     one of the four files, so that none of the others can be forgotten."""
     found = set()
-    for path in glob.glob(os.path.join(top, "0[1-9]_*", "exercises", "**", "*"), recursive=True):
+    for path in glob.glob(os.path.join(glob.escape(top), "0[1-9]_*", "exercises", "**", "*"), recursive=True):
         name, suffix = os.path.splitext(os.path.basename(path))
         if suffix in (".md", ".c", ".py", ".patch"):
             found.add((os.path.relpath(path, top).split(os.sep)[0], name))

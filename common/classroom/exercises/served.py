@@ -15,6 +15,7 @@ import calls
 import proc
 import processes
 import servers
+import top
 from top import Trouble
 from waiting import Missed, Skipped, patient, until
 
@@ -47,6 +48,13 @@ class Server(servers.Server):
         if self._process:
             os.killpg(self._process.pid, signal.SIGKILL)
             processes.end(self._process)
+
+    def must_have(self, library):
+        """Skipped, if that is not in a server that lives, although it was to be preloaded."""
+        maps = proc.read("/proc/%d/maps" % self.pid)
+        if maps and os.path.basename(library) not in maps:
+            raise Skipped("%s could not be loaded into it before the C library. Is it linked statically?" %
+                          os.path.basename(library))
 
     # ---- its processes and threads -------------------------------------------------------
 
@@ -217,6 +225,16 @@ class Server(servers.Server):
         return read()[0]
 
 
+def library(source, folder):
+    """The path of a library for LD_PRELOAD, where no blank may be. make builds it of that source. It is a link, because
+    what lies in /tmp may perhaps not be executed."""
+    built = top.make(os.path.join("build/plain", source[:-1] + "so"))
+    link = os.path.join(folder, os.path.basename(built))
+    if not os.path.islink(link):
+        os.symlink(built, link)
+    return link
+
+
 @functools.lru_cache()
 def finds_races(program):
     """Is it built with the thread sanitizer?"""
@@ -234,13 +252,18 @@ def name_of(number):
     return "its own accord" if number is None else signal.Signals(number).name
 
 
+def must_trace():
+    """Skipped, if strace(1) cannot be used here."""
+    try:
+        calls.must_work()
+    except Trouble as trouble:
+        raise Skipped(str(trouble)) from trouble
+
+
 class Traced(list):
     """The command that strace(1) is put before a server with, and where it writes."""
 
     def __init__(self, names, trace):
-        try:
-            calls.must_work()
-        except Trouble as trouble:
-            raise Skipped(str(trouble)) from trouble
+        must_trace()
         super().__init__(calls.command(trace, *names.split(",")))
         self.trace = trace

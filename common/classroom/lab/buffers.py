@@ -6,11 +6,11 @@ import signal
 import time
 
 import proc
-from traps import FOLDER, must, preloaded, rests, sleeps_in_the_end, until
+from traps import must, preloaded, rests, sleeps_in_the_end, until
 from tried import HALF, MOMENT_SECONDS, REST, SOON_SECONDS, Client, crowd, fault, is_whole, visit
 import waiting
 
-LATE = os.path.join(os.path.dirname(FOLDER), "exercises", "late.c")
+LATE = "common/classroom/exercises/late.c"
 MOST = 300  # clients
 LATER_SECONDS = 0.2  # less than late.c takes: the first client's worker does not have its core again yet
 LATE_SECONDS = 0.6  # more: a worker that was woken in vain has it again

@@ -6,9 +6,9 @@ import contextlib
 import os
 import resource
 import signal
-import subprocess
 
 import proc
+import served
 from tried import ANSWER_SECONDS, HALF, REST, SOON_SECONDS, Client, Missed, crowd, fault, is_whole, visit, visits
 import waiting
 
@@ -19,9 +19,7 @@ MOST_BUSY, LEAST_BUSY = 0.5, 0.02  # of the time: it wants a core; and of what i
 STACKS_KB = VISITS * 64  # the smallest stacks that a C library gives to so many threads, and less
 MANY_VISITS, LEAK_BYTES = 2000, 32 << 10  # the smallest piece that malloc(3) gives has 24 bytes or more
 MANY, SPARE_DESCRIPTORS = 1100, 100
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-LATE = os.path.join(os.path.dirname(FOLDER), "exercises", "unlucky.c")
-RARE = os.path.join(FOLDER, "rare.c")
+LATE, RARE = "common/classroom/exercises/unlucky.c", "common/classroom/lab/rare.c"
 # A chapter, and words that stand there in a heading or in bold.
 DEAD, CLOSE, STACKS = (2, "The dead stay"), (2, "One becomes two"), (4, "Your server")
 
@@ -378,9 +376,7 @@ def many(server):
 
 def preloaded(server, source):
     """What `env` has to be told."""
-    library = os.path.join(server.scratch, os.path.basename(source)[:-1] + "so")
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return "LD_PRELOAD=" + library
+    return "LD_PRELOAD=" + served.library(source, server.scratch)
 
 
 def settle(server):

@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 
+import calls
 import client
 import proc
 import redis
@@ -96,6 +97,9 @@ class Server(served.Server):
         self._is_told = False
         self.start(["env", *under, *self._command])
         self.await_banner()
+        for word in under:
+            if word.startswith("LD_PRELOAD="):
+                self.must_have(word)
 
     def kill(self, number=signal.SIGKILL):
         """Its first process. It has not ended by itself then."""
@@ -202,7 +206,7 @@ class Server(served.Server):
         copy = libc.syscall(PIDFD_GETFD, pidfd, number, 0)
         os.close(pidfd)
         if copy < 0:
-            raise Skipped("no copy of the server's socket: %s" % os.strerror(ctypes.get_errno()))
+            raise Skipped("no copy of the server's socket: %s. %s" % (os.strerror(ctypes.get_errno()), calls.REMEDY))
         with socket.socket(fileno=copy) as ours:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
             if not until(lambda: not fill_up(ours) and found_shut(ours), ANSWER_SECONDS):

@@ -395,7 +395,7 @@ def make_copy(folder, page):
     """The project with its history, if it has one, and what the transcripts use of what was built; and .mine/bare.c
     as a reader has it who comes to this page."""
     shutil.copytree(TOP, folder, symlinks=True, ignore=not_copied)
-    bares = sorted(glob.glob(os.path.join(folder, "0[1-7]_*", "bare.c")))
+    bares = sorted(glob.glob(os.path.join(glob.escape(folder), "0[1-7]_*", "bare.c")))
     number = [os.path.dirname(each) for each in bares].index(os.path.dirname(os.path.join(folder, page))) \
         if re.fullmatch(r"0\d_\w+/README\.md", page) else 0
     mine = os.path.join(os.path.dirname(folder), MINE)

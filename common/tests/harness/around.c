@@ -318,8 +318,8 @@ bool redis_answers(void)
 
 void launch_redis_with(const char *const *options)
 {
-    static const char either[] =
-        "command -v redis-server >/dev/null && exec redis-server \"$@\"; exec valkey-server \"$@\"";
+    static const char either[] = "export LC_ALL=C; command -v redis-server >/dev/null && exec "
+                                 "redis-server \"$@\"; exec valkey-server \"$@\"";
     const char *const own[] = {
         "sh",           "-c",           either,          "redis", "--port",     "0",
         "--unixsocket", place("redis"), "--dir",         folder,  "--save",     "",

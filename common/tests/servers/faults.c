@@ -455,7 +455,7 @@ static void start_with_scarce_memory(void)
     if (server_has_sanitizer())
         cr_skip_test("a sanitizer has an allocator of its own");
     check(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0 &&
-              asprintf(&path, "%s/scarce_memory.so", dirname(self)) > 0 &&
+              asprintf(&path, "%s/common/tests/scarce_memory.so", dirname(self)) > 0 &&
               symlink(path, place("scarce_memory.so")) == 0 &&
               asprintf(&variable, "LD_PRELOAD=%s", place("scarce_memory.so")) > 0 &&
               asprintf(&scarce, "SCARCE=%s", place("scarce")) > 0,

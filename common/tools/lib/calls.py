@@ -56,6 +56,9 @@ def command(record, *names, text_bytes=64, times=False):
             *(["--seccomp-bpf", "-e", "trace=" + ",".join(names)] if names else []), "-o", record]
 
 
+REMEDY = "In a container: start that with --cap-add=SYS_PTRACE"
+
+
 def must_work():
     """Trouble if there is no strace, or if it may not trace."""
     try:
@@ -63,7 +66,7 @@ def must_work():
     except Trouble as trouble:
         if isinstance(trouble.__cause__, FileNotFoundError):
             raise Trouble("strace is missing. `make deps` brings it") from None
-        raise Trouble("%s. In a container: start that with --cap-add=SYS_PTRACE" % trouble) from None
+        raise Trouble("%s. %s" % (trouble, REMEDY)) from None
 
 
 LINE = re.compile(r"(\d+) +(?:(\d+\.\d+) )?(.*)")

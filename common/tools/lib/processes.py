@@ -96,6 +96,8 @@ def output_of(command, seconds=5, environment=None):
                               errors="replace", check=False, env=environment)
     except subprocess.TimeoutExpired as error:
         raise Trouble("%s: no end within %g s" % (command[0], seconds)) from error
+    except FileNotFoundError as error:
+        raise Trouble("%s is missing" % command[0]) from error
     except OSError as error:
         raise Trouble("%s: %s" % (command[0], error)) from error
     if done.returncode:

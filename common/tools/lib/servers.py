@@ -108,6 +108,8 @@ class Server(Started):
 
     def __init__(self, binary, redis, log, options=(), prefix=(), cores=(), errors=None,
                  launch=processes.start):
+        if prefix and binary.startswith(TOP):  # env(1), for example, would take a path with a = in it for a variable
+            binary = os.path.join(".", os.path.relpath(binary, TOP))
         super().__init__(os.path.basename(binary), log, [
             *prefix, binary, "--port", "0", "--redis", redis, *options], cores, errors, launch)
 
