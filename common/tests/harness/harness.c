@@ -118,16 +118,28 @@ enum { OUTPUT_MOST = 16 * 1024 * 1024 }; /* bytes: nobody has so much to say */
 
 /* Reads on in the server's output: until a first line is there, or until nobody is left who could
  * write to it, its children included. */
-static void read_output(bool first_line, int limit_ms)
+/* The line of its output that begins so, or NULL if there is no such line yet. */
+static const char *output_line(const char *start)
+{
+    const char *line = output;
+    while (line && strncmp(line, start, strlen(start)) != 0) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return line && strchr(line, '\n') ? line : NULL;
+}
+
+/* Until there is a line that begins so; without one, until its end. */
+static void read_output(const char *start, int limit_ms)
 {
     int64_t limit = now_ms() + patience(limit_ms);
     ssize_t n = 1;
-    while (n > 0 && !(first_line && output_len > 0 && output[output_len - 1] == '\n')) {
+    while (n > 0 && !(start && output_line(start))) {
         struct pollfd fd = {.fd = server_out, .events = POLLIN};
         int64_t left = limit - now_ms();
         bool in_time = left > 0 && poll(&fd, 1, (int)left) > 0;
-        check(in_time, "the server neither %s",
-              first_line ? "got ready nor ended" : "ended nor closed its output");
+        check(in_time, "the server neither %s: %s",
+              start ? "got ready nor ended" : "ended nor closed its output", server_output());
         check(output_len < OUTPUT_MOST, "it writes and writes: %.80s", output);
         output = realloc(output, output_len + 4097);
         n = read(server_out, output + output_len, 4096);
@@ -189,18 +201,17 @@ void start_server_with(const char *const *options)
 {
     char start[64];
     launch(options, server_has_workers() && !getenv("NO_WORKERS"));
-    read_output(true, SOON_MS);
     snprintf(start, sizeof(start), "%s: listening on http://", server_says);
-    const char *banner = server_output(), *colon = strrchr(banner, ':');
-    size_t len = strlen(start);
+    read_output(start, SOON_MS);
+    const char *banner = output_line(start), *host = banner ? banner + strlen(start) : "";
+    const char *colon = memrchr(host, ':', strcspn(host, "\n"));
     char *end = NULL;
-    if (colon && strncmp(banner, start, len) == 0 && colon > banner + len) {
-        snprintf(server_host, sizeof(server_host), "%.*s", (int)(colon - banner - (int)len),
-                 banner + len);
+    if (colon && colon > host) {
+        snprintf(server_host, sizeof(server_host), "%.*s", (int)(colon - host), host);
         server_port = (int)strtol(colon + 1, &end, 10);
     }
-    check(end && strcmp(end, "\n") == 0 && server_port > 0 && server_port < 65536,
-          "the banner is: %s", banner);
+    check(end && *end == '\n' && server_port > 0 && server_port < 65536, "the banner is: %s",
+          server_output());
 }
 
 void start_server_again(void)
@@ -235,7 +246,7 @@ struct statistics await_server(void)
     char pattern[256];
     double system_s = 0;
     int n = 0;
-    read_output(false, STOPPED_MS);
+    read_output(NULL, STOPPED_MS);
     int status = await_exit(STOPPED_MS);
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status 0x%x", (unsigned)status);
     check(waitpid(-server_pid, NULL, WNOHANG) < 0, "it left a child behind");
@@ -268,7 +279,7 @@ struct statistics stop_server(void)
 int run_server_with(const char *const *options)
 {
     launch(options, true);
-    read_output(false, SOON_MS);
+    read_output(NULL, SOON_MS);
     int status = await_exit(SOON_MS);
     check(WIFEXITED(status), "wait status 0x%x", (unsigned)status);
     return WEXITSTATUS(status);

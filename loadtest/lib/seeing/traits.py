@@ -16,7 +16,7 @@ WORDS = {"1": "chapter 1, one client after another", "2": "chapter 2, a process 
          "3": "chapter 3, processes made beforehand", "4": "chapter 4, a thread for each client",
          "5": "chapter 5, threads made beforehand", "6": "chapter 6, an event loop in poll()",
          "7": "chapter 7, an event loop in epoll", " of ": ". Each of them is ",
-         " in front of ": ". Behind it is ", " below ": ". Above it, as tasks of a runtime, is ",
+         " in front of ": ". Behind it is ", " below ": ". Above it, as tasks of a runtime or jobs of a pool, is ",
          " with an acceptor": ", and one that accepts for them"}
 SAYS = {"came": "Came after a client", "passed": "Ended with that client",
         "asks": "Waited for Redis alone", "shares": "Waited for Redis and clients in one call",
@@ -97,7 +97,7 @@ def judge(watched, own, scene):
         return Verdict(None, ["It answered none of %d clients." % scene.held])
     if not holding:
         return Verdict(None, ["It answered, but no call waited for a client. A trace does not show "
-                              "what io_uring does."])
+                              "what io_uring does, nor whose a descriptor is that another process has passed on."])
     pids = sorted({each.pid for each in holding})
     # A process with one client may have threads for more: the kind that most clients have met counts.
     kinds = {pid: within([each for each in tasks if each.pid == pid]) for pid in pids}
