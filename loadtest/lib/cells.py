@@ -50,12 +50,12 @@ class Spot:
     path: str = "/guestbook"
     clients: int = 0
     idle: int = 0  # more clients, which keep a connection and hardly ask
-    backlog: int | None = None  # of our servers; None: their own
-    delay_ms: int | None = None  # of a relay between our servers and Redis; None: no relay
+    backlog: "int | None" = None  # of our servers; None: their own
+    delay_ms: "int | None" = None  # of a relay between our servers and Redis; None: no relay
     work_ms: float = 0  # of CPU time that our servers add to a page
     cores: int = 1  # that the server may use
-    instances: int | None = None  # behind a balancer; None: it is asked directly
-    offered: float | None = None  # requests a second, of an open loop
+    instances: "int | None" = None  # behind a balancer; None: it is asked directly
+    offered: "float | None" = None  # requests a second, of an open loop
 
     def options(self):
         """Of our servers."""
@@ -72,10 +72,10 @@ class Cell:
     tries: int = 1
     asked: int = 0  # requests; 0: as many as fit
     least: int = 0  # requests that should be made
-    load: Load | None = None  # None: it could not be measured
-    counts: Counts | None = None  # of the whole load
-    figures: dict | None = None  # of the meter
-    canary_us: float | None = None  # the slower one of the two spins; None: there is no canary
+    load: "Load | None" = None  # None: it could not be measured
+    counts: "Counts | None" = None  # of the whole load
+    figures: "dict | None" = None  # of the meter
+    canary_us: "float | None" = None  # the slower one of the two spins; None: there is no canary
     wrong: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 

@@ -26,10 +26,10 @@ class Call(NamedTuple):
     tid: int
     name: str
     arguments: str
-    result: int | None  # None: it never returned
-    error: str | None
-    start: float | None = None  # None: without times
-    end: float | None = None  # None: it had not returned when the record ended
+    result: "int | None"  # None: it never returned
+    error: "str | None"
+    start: "float | None" = None  # None: without times
+    end: "float | None" = None  # None: it had not returned when the record ended
     more: str = ""  # that strace says of the result
 
     @property
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 class End(NamedTuple):
-    time: float | None
+    time: "float | None"
     how: str  # "exited with 0", "killed by SIGKILL"
 
 

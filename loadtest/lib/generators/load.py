@@ -29,9 +29,9 @@ class Load:
     seconds: float
     mean_ms: float  # the mean time of a request
     percentiles: dict[float, float]  # 50, 90, 99, 100: so many percent took at most so many ms
-    content: int | None = None  # bytes of content that came; None: the generator does not say
+    content: "int | None" = None  # bytes of content that came; None: the generator does not say
     times: tuple = ()  # pairs of a time and how many requests took it, if it is known so well
-    in_time: int | None = None  # of an open loop: answered soon after the moment intended
+    in_time: "int | None" = None  # of an open loop: answered soon after the moment intended
 
     @property
     def rate(self):

@@ -84,8 +84,8 @@ class Client(Thing):
 
 class Bar(NamedTuple):
     start: float
-    end: float | None  # None: the record ends before it
-    kind: str | None  # None: it does not wait
+    end: "float | None"  # None: the record ends before it
+    kind: "str | None"  # None: it does not wait
     awaits: tuple[Thing, ...]
     serves: tuple[Client, ...]  # its thread, meanwhile: whom it read from, and nobody has closed
     call: Call
@@ -100,7 +100,7 @@ class Lane:
     pid: int
     born: float
     name: str = ""  # "process", "child 1", "thread 2"
-    died: float | None = None
+    died: "float | None" = None
     bars: list[Bar] = field(default_factory=list)
 
 

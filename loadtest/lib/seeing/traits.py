@@ -37,7 +37,7 @@ class Scene(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    answer: str | None  # "7"; "3 of 7"; "7 in front of 5"; "7 below 4"; "5 with an acceptor"; None: it cannot be said
+    answer: "str | None"  # "7"; "3 of 7"; "7 in front of 5"; "7 below 4"; "5 with an acceptor"; None: it cannot be said
     evidence: list[str]
     in_doubt: bool = False  # more clients may tell
 

@@ -36,7 +36,7 @@ class Plan(NamedTuple):
     """Who comes, and what for."""
 
     clients: int = 4
-    delay: int | None = 10  # milliseconds to Redis; None: nobody asks it
+    delay: "int | None" = 10  # milliseconds to Redis; None: nobody asks it
     work: int = 0  # milliseconds that a page computes
     pause: int = 0  # milliseconds after which the last client asks; each one before it takes as much longer
     url: str = "/guestbook"
@@ -64,7 +64,7 @@ class Shot(NamedTuple):
     watched: lanes.Watched
     begin: float  # when the first client came
     total: float  # seconds until the last answer; 0: there was none
-    plain: float | None  # the same without strace
+    plain: "float | None"  # the same without strace
 
 
 # ---- clients --------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from lib.measuring import machine, meter
 
 class Place(NamedTuple):
     cores: tuple[int, ...]  # empty: on any core
-    address: str | None = None  # to listen on; None: loopback, the default
+    address: "str | None" = None  # to listen on; None: loopback, the default
     launch: Callable = processes.start  # what starts it
 
 
