@@ -54,6 +54,9 @@ class Make(unittest.TestCase):
         self.assertEqual(2, status)
         self.assertRegex(error, r"\A[^\n]*missing: not-there[^\n]*`make deps[\w-]*`[^\n]*\n\Z")
 
+    def test_an_image_gets_nothing_that_git_ignores(self):
+        self.assertEqual(*(project.read(os.path.join(said.TOP, name)) for name in (".gitignore", ".dockerignore")))
+
     def test_it_builds_elsewhere_where_nobody_may_write_here(self):
         copy, out = self.copy(), os.path.join(self.folder, "out")
         subprocess.run(["chmod", "-R", "a-w", copy], check=True)
