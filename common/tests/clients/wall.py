@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import pty
 import re
 import signal
 import socket
@@ -117,12 +118,12 @@ class Wall(unittest.TestCase):
     # ---- make serve -------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def serve(self, bind="127.0.0.1", **more):
+    def serve(self, bind="127.0.0.1", stdin=subprocess.DEVNULL, **more):
         """The base of its ports, its process, and what it has printed when all seven are ready."""
         base = free_base()
         environment = {**ENVIRONMENT, "BASE": str(base), "BIND": bind, "SERVERS": os.environ.get("SERVERS", "."),
                        "LOGS": tempfile.mkdtemp(prefix="serve.", dir=FOLDER), **more}
-        process = processes.start([SERVE], env=environment, cwd=TOP, stdin=subprocess.DEVNULL, encoding="utf-8",
+        process = processes.start([SERVE], env=environment, cwd=TOP, stdin=stdin, encoding="utf-8",
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         with process.stdout:
             said = ""
@@ -133,6 +134,15 @@ class Wall(unittest.TestCase):
             yield base, process, said
             if process.returncode is None:
                 self.assertEqual(processes.end(process), 0)
+
+    def test_serve_ends_with_its_window(self):
+        """The hang-up may reach the make around it alone."""
+        window, terminal = pty.openpty()
+        with self.serve(stdin=terminal) as (_, process, _):
+            os.close(terminal)
+            os.close(window)
+            process.communicate(timeout=patience(SOON_SECONDS))
+            self.assertEqual(process.returncode, 0)
 
     def test_serve_leaves_nothing_behind_however_it_is_ended(self):
         """timeout(1) signals make and then the group, while make passes its signal on; Ctrl-C reaches
