@@ -6,9 +6,7 @@ connections, a backlog of 4096. The machine's own servers are never used. A peer
 own on loopback, and its configuration, pid, logs and temporary files are in a folder of the run.
 """
 
-import grp
 import os
-import pwd
 import re
 import shlex
 import shutil
@@ -171,7 +169,6 @@ def placeholders(root, folder):
     return {
         "port": "@PORT@", "root": root, "folder": folder, "descriptors": descriptors,
         "connections": descriptors - SPARE_DESCRIPTORS, "half": descriptors // 2,
-        "user": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name,
         "modules": next(filter(os.path.isdir, APACHE_MODULES), APACHE_MODULES[0]),
     }
 
