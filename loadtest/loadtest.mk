@@ -46,7 +46,7 @@ $(INSTRUMENTS): %: %.o
 #  `loadtest/compare --servers epoll,node,go` measures them
 companions: deps-companions
 	@mkdir -p $(PLAIN)/loadtest/companions
-	-@cd loadtest/companions && GO111MODULE=off GOPATH=/usr/share/gocode go build -o $(abspath $(PLAIN))/loadtest/companions/go guestbook.go work.go
+	-@GO111MODULE=off GOPATH=/usr/share/gocode go build -o $(PLAIN)/loadtest/companions/go loadtest/companions/guestbook.go loadtest/companions/work.go
 	-@javac -d $(PLAIN)/loadtest/companions loadtest/companions/*.java
 
 .PHONY: load explore instruments companions results $(EXPERIMENTS) $(BESIDE_PEERS)
