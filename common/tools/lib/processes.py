@@ -23,6 +23,7 @@ from top import Trouble
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)  # found before a fork, because a child should not look for it
+MARK = "STARTED_BY", str(os.getpid())  # in the environment of all that we start: a daemon leaves its group
 PATIENCE_SECONDS = 6.0  # a server may finish what is in flight: 5 s
 POLL_SECONDS = 0.005
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -70,7 +71,7 @@ def _on(cores):
         os.sched_setaffinity(0, before)
 
 
-def start(command, cores=(), dies=True, **popen_options):
+def start(command, cores=(), dies=True, env=None, **popen_options):
     """Starts a process, on these cores if any are given, and lists it. Returns its Popen, which
     belongs to end(). It is killed if the thread that calls this ends before it; not so with dies=False,
     for what tidies up by itself when its input ends."""
@@ -82,8 +83,8 @@ def start(command, cores=(), dies=True, **popen_options):
             os._exit(1)
 
     with signals_held(), _on(cores):
-        process = subprocess.Popen(command, start_new_session=True,
-                                   preexec_fn=end_with_us if dies else None, **popen_options)
+        process = subprocess.Popen(command, start_new_session=True, preexec_fn=end_with_us if dies else None,
+                                   env={**(os.environ if env is None else env), MARK[0]: MARK[1]}, **popen_options)
         _running.append(process)
     return process
 
@@ -157,9 +158,22 @@ def cpu_seconds(of, without=()):
 
 
 def end_all():
-    """Ends what is still running, the youngest first, a server before the Redis it asks."""
+    """Ends what is still running, the youngest first, a server before the Redis it asks. Then what has made itself
+    a daemon."""
     for process in reversed(list(_running)):
         end(process)
+    for pid in daemons():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def daemons():
+    """What we have started and know no more: it has left its process group, and its parent has ended."""
+    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+        with contextlib.suppress(OSError):
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                if "=".join(MARK).encode() in file.read().split(b"\0") and os.getpgid(pid) not in {each.pid for each in _running}:
+                    yield pid
 
 
 @contextlib.contextmanager

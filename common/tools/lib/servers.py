@@ -117,4 +117,5 @@ class Server(Started):
 def how_it_ended(status):
     if status < 0:
         return "signal %d (%s)" % (-status, signal.strsignal(-status))
-    return "status %d" % status
+    is_daemon = status == 0 and any(processes.daemons())
+    return "status %d" % status + ", for it has made itself a daemon: it has to stay in the foreground" * is_daemon
