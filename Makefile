@@ -26,6 +26,12 @@ OUT       = build/san-$(subst $(comma),-,$(SAN))
 SAN_FLAGS = -fsanitize=$(SAN)$(if $(findstring address,$(SAN)),$(comma)pointer-compare$(comma)pointer-subtract) -fno-omit-frame-pointer -fno-sanitize-recover=all
 endif
 
+# A root may have built here before.
+ifneq ($(filter-out help doctor exercises clean deps%,$(or $(MAKECMDGOALS),all)),)
+NOT_YOURS := $(shell find '$(BUILD)' -maxdepth 2 ! -writable -print -quit 2>/dev/null)
+$(if $(NOT_YOURS),$(error you may not write $(NOT_YOURS)/. If root has made it, type sudo chown -R "$$USER" . or build elsewhere, with make OUT=/tmp/zerohttpd))
+endif
+
 # These install what they need. Others stop, and name what does. With DEPS=no, neither happens.
 INSTALLING = test test-all load compare dials latency sweep cost xray which connections files burst ramp results
 NEED       = $(if $(filter $(INSTALLING),$(MAKECMDGOALS)),deps,need)
@@ -94,6 +100,8 @@ deps:
 	@common/tools/deps
 deps-%: # what cannot be installed is named, and left out
 	@common/tools/deps $* || :
+deps-build: # without a compiler nothing goes on
+	@common/tools/deps build
 need-%: # installs nothing
 	$(if $(MISSING),$(error missing: $(MISSING). Run `make deps-$*`))
 

@@ -46,6 +46,11 @@ END {
     bad = seen["[FAIL]"]
     while ((getline line <failed) > 0)
         if (line == part && !bad) bad = 1
+    if (!(seen["[PASS]"] + bad + seen["[SKIP]"])) {
+        show("No case was run: does ONLY name one?")
+        print part >>failed
+        bad = 1
+    }
     show(part ": " sum(seen["[PASS]"], bad, seen["[SKIP]"]))
     print seen["[PASS]"] + 0, bad + 0, seen["[SKIP]"] + 0 >>counts
 }

@@ -79,6 +79,7 @@ dist:
 
 # The same commit gives the same bytes: git sorts the files, and dates them by the commit.
 archive:
+	@[ -e .git ] || { echo "A release is made from what git has committed, and there is no .git here." >&2; exit 1; }
 	@mkdir -p $(BUILD)/dist
 	@git='git -c safe.directory=* -c tar.umask=022'; \
 	    version=$$($$git show HEAD:./common/options.h | sed -n 's/.*ZEROHTTPD_VERSION "\(.*\)"/\1/p') && \
