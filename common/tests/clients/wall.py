@@ -136,9 +136,9 @@ class Wall(unittest.TestCase):
                 self.assertEqual(processes.end(process), 0)
 
     def test_serve_ends_with_its_window(self):
-        """The hang-up may reach the make around it alone."""
+        """The hang-up may reach the make around it alone. The locale is one that no system has."""
         window, terminal = pty.openpty()
-        with self.serve(stdin=terminal) as (_, process, _):
+        with self.serve(stdin=terminal, LC_ALL="xx_XX.UTF-8") as (_, process, _):
             os.close(terminal)
             os.close(window)
             process.communicate(timeout=patience(SOON_SECONDS))

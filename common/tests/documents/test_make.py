@@ -59,11 +59,13 @@ class Make(unittest.TestCase):
 
     def test_it_builds_elsewhere_where_nobody_may_write_here(self):
         copy, out = self.copy(), os.path.join(self.folder, "out")
+        os.mkdir(os.path.join(copy, "build"))
         subprocess.run(["chmod", "-R", "a-w", copy], check=True)
         self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", copy], check=True)
         os.mkdir(out)
         if NOBODY:  # root may write anywhere
             os.chown(out, NOBODY["user"], NOBODY["group"])
+        self.assertIn("you may not write build/", make(copy, "epoll", **NOBODY)[2])
         status, said_, error = make("/", "-s", "-j2", "-C", copy, "OUT=" + out, "DEPS=no", "CFLAGS=-O0", "all", "bare", **NOBODY)
         self.assertEqual((0, "", ""), (status, said_, error))
         for name in project.Project(said.TOP).servers:
@@ -92,6 +94,8 @@ class Make(unittest.TestCase):
             output("awk", "-v", "part=x", "-v", "failed=/dev/null", "-v", "counts=" + counts, "-f",
                    os.path.join(said.TOP, "common", "tests", "shown.awk"), input=said_).splitlines())
         self.assertEqual("3 2 1\n", project.read(counts))
+        self.assertIn("No case was run", output("awk", "-v", "part=x", "-v", "failed=" + counts + "-", "-v", "counts=" + counts, "-f",
+                                                os.path.join(said.TOP, "common", "tests", "shown.awk"), input=""))
 
     @HAS_GIT
     def test_a_release_is_the_same_bytes_each_time_and_knows_its_commit(self):

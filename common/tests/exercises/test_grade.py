@@ -13,6 +13,7 @@ OUTSIDER = """\
 import http.server, socketserver, sys
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
+print("It says something before it listens.", flush=True)
 %s
 server = Server(("127.0.0.1", port), http.server.SimpleHTTPRequestHandler)
 server.serve_forever()
@@ -49,9 +50,11 @@ class Grade(unittest.TestCase):
         self.assertRegex(said, r"\n\d of \d+ cases of \*servers\* hold")
         self.assertRegex(said, r"\n\n.* \(common/tests/servers/\w+\.c\)\n    .*\n")
         self.assertIn("\nAnd ", said)
+        self.assertNotIn("the banner is", said)
 
     def test_what_cannot_be_graded_is_said(self):
         for server, why in (("/nowhere", "no such program|not found"), ("sleep 60 {port}", "not ready"),
+                            ("setsid --fork sleep 60 {port}", "foreground"), ("python3 -m http.server {port}", "end SERVER with a #"),
                             ("", "which server"), (self.outsider(AS_TOLD), "Its first line has to be")):
             with self.subTest(server=server):
                 status, _, errors = grade(server)
