@@ -1,7 +1,6 @@
 """buffers: the traps of queue.c, a bounded buffer between the thread that accepts and those that work."""
 
 import contextlib
-import os
 import signal
 import time
 
