@@ -55,7 +55,7 @@ class Spot:
     work_ms: float = 0  # of CPU time that our servers add to a page
     cores: int = 1  # that the server may use
     instances: "int | None" = None  # behind a balancer; None: it is asked directly
-    offered: "float | None" = None  # requests a second, of an open loop
+    offered: "float | None" = None  # requests a second, of an open loop; with clients: over so many connections
 
     def options(self):
         """Of our servers."""
@@ -118,7 +118,7 @@ class Shot:
             more[3] = more[0]  # other servers may count visitors in their own way
         cell.counts = Counts(*more)
         self.server.must_live()  # now it has noticed that its clients have left
-        if not cell.load.requests and not self.spot.offered:
+        if not cell.load.requests and self.spot.clients:
             raise Trouble("not one page came: %s" % (cell.load.errors_text() or "nothing was answered"))
 
 
@@ -187,7 +187,7 @@ def time_with_wrk(shot):
                 time.sleep(0.05)
             generators.interrupt(started, ended)
 
-        return wrk.run(shot.url, spot.clients, 2 * run.most_seconds, shot.place, save_as, meanwhile=then_end)
+        return wrk.run(shot.url, spot.clients, 2 * run.most_seconds, shot.place, save_as, meanwhile=then_end, rate=spot.offered)
 
     load(shot.save_as + "-warmup", warm_up_seconds(run))
     settle(shot)
@@ -283,12 +283,12 @@ def file_name(cell):
 def judge(cell, asks_redis, is_shared, size=None):
     """Checks the conditions that a cell must meet. `size` is that of each response, if all are alike."""
     load, spot = cell.load, cell.spot
-    if load.failed and not spot.offered:  # what an open loop loses is its result
+    if load.failed and spot.clients:  # what an open loop loses is its result
         cell.wrong.append("%s requests failed: %s" % (format(load.failed, ","), load.errors_text()))
-    if cell.asked and not spot.offered and load.requests + load.failed != cell.asked:
+    if cell.asked and spot.clients and load.requests + load.failed != cell.asked:
         cell.wrong.append("%s requests of %s were completed" % (
             format(load.requests + load.failed, ","), format(cell.asked, ",")))
-    in_flight = cell.asked - load.requests if spot.offered else 0 if cell.asked else spot.clients
+    in_flight = cell.asked - load.requests if not spot.clients else 0 if cell.asked else spot.clients
     if size and load.content is not None and not load.failed and not (
             0 <= load.content - round(size * load.requests) <= size * in_flight):
         cell.wrong.append("%s bytes came in %s answers of %s" % tuple(
@@ -298,7 +298,7 @@ def judge(cell, asks_redis, is_shared, size=None):
         cell.wrong += ignored(cell)
     if is_shared:
         cell.remarks.append("%d cores: shared with the load generator and Redis" % spot.cores)
-    if spot.clients and not spot.offered and load.requests + load.failed < cell.least:
+    if spot.clients and load.requests + load.failed < cell.least:
         cell.remarks.append("it ended by the clock, with fewer than %d requests for each client" % (
             cell.least / spot.clients))
     note_kernel(cell, cell.figures)
@@ -329,17 +329,16 @@ def row(cell):
     found = {**asdict(spot), "round": cell.round, "tries": cell.tries, "asked": cell.asked or None,
              "wrong": "; ".join(cell.wrong), "remarks": "; ".join(cell.remarks)}
     if cell.figures:
-        found.update((name, "%.*f" % (4 if name == "metered_seconds" else 1, figure) if isinstance(figure, float) else figure)
-                     for name, figure in cell.figures.items())
+        found.update((name, "%.4f" % figure if isinstance(figure, float) else figure) for name, figure in cell.figures.items())
     found["canary_us"] = cell.canary_us and "%.0f" % cell.canary_us
     if load and cell.figures:
         found.update(requests=load.requests, failed=load.failed, errors=load.errors_text(), content=load.content,
                      seconds="%.4f" % load.seconds, requests_per_second="%.1f" % load.rate, mean_ms="%.3f" % load.mean_ms)
         found.update(("p%g_ms" % percent if percent < 100 else "max_ms", "%.3f" % ms)
                      for percent, ms in load.percentiles.items() if math.isfinite(ms))
-        if spot.offered:
+        if not spot.clients:
             found.update(in_time=load.in_time)
-        elif spot.clients:
+        elif not spot.offered:  # else they wait for their turns as well
             found["little_off"] = "%.2f" % meter.off(spot.clients, load.rate, load.mean_ms)
     found.update(cell.counts._asdict() if cell.counts else {})
     return {column: "" if found.get(column) is None else str(found[column]).replace("\t", " ").replace("\n", " ")

@@ -226,8 +226,7 @@ class Experiment:
         add("--servers", metavar="LIST", type=names, default=list(self.servers), help="servers to measure, comma-"
             "separated, each perhaps of another revision or with options ('poll@COMMIT,epoll --backlog 10'); also floor, nginx, lighttpd, apache; "
             "and %s (%s)" % (", ".join(companions.NAMES), ", ".join(self.servers)))
-        parser.set_defaults(levels=list(self.levels), kinds=list(self.kinds), path=None, command=[],
-                            **dict.fromkeys(DIALS))
+        parser.set_defaults(levels=list(self.levels), kinds=list(self.kinds), path=None, **dict.fromkeys(DIALS))
         add("--levels", metavar="LIST", type=numbers, help="%s (%s)" % (
             self.levels_are, ", ".join(map(str, self.levels))))
         add("--rounds", metavar="N", type=positive, help="how often each cell is measured (%d)" % self.rounds)
@@ -236,6 +235,8 @@ class Experiment:
             help="fewer and shorter rounds (also: QUICK=1 in the environment)")
         add("--path", "--url", metavar="PATH", type=a_path, default=self.path,
             help="what the clients ask for (%s)" % self.path)
+        add("--command", metavar="NAME=COMMAND", type=named, action="append", default=[], help="also measure any server "
+            "that speaks HTTP; COMMAND is %s; may be repeated" % peers.FORM)
         if self.has_dials:
             add_dials(parser)
         add("--inventory", metavar="FILE", type=os.path.abspath, help="give each a machine of its own: the hosts "
@@ -264,8 +265,6 @@ def add_dials(parser):
         "seconds, such as 0,5000")
     add("--backlog", "--backlogs", metavar="LIST", type=numbers, help="of the accept queue, such as 10,65535")
     add("--instances", metavar="LIST", type=numbers, help="so many servers behind the balancer of --inventory")
-    add("--command", metavar="NAME=COMMAND", type=named, action="append", default=[], help="also measure any server "
-        "that speaks HTTP; COMMAND is %s; may be repeated" % peers.FORM)
 
 
 def check(options, parser):
@@ -355,6 +354,7 @@ class Run:
         if not self.servers or options.levels and not self.levels:
             raise Trouble(" ".join(self.left_out))
         self.redis = hosts.redis(self.folder, *([redis.free_port()] if self.commands else []))
+        self.near = self.redis.on_a_port()  # one way to Redis for all: a command has no Unix socket
         self._relays, self._page_bytes = [], None
         self._say_what_is_measured()
         for name in self.commands:
@@ -381,7 +381,7 @@ class Run:
         """Trouble if this command's server does not serve its page."""
         log = os.path.join(self.folder, "raw", name + ".log")
         try:
-            with self.open(name, log, self.redis.on_a_port()) as server:
+            with self.open(name, log) as server:
                 status, _ = web.fetch(server.url, self.path)
                 if status != 200:
                     raise Trouble("it answers with status %d for %s" % (status, self.path))
@@ -404,9 +404,8 @@ class Run:
     @contextlib.contextmanager
     def redis_for(self, spot):
         """Where its server finds Redis, for the time of a `with`: a relay may be in between."""
-        foreign = spot.subject in self.commands
-        if spot.delay_ms is None or not (foreign or subjects.is_ours(spot.subject)):
-            yield self.redis.on_a_port() if foreign else self.redis
+        if spot.delay_ms is None or not (spot.subject in self.commands or subjects.is_ours(spot.subject)):
+            yield self.near
             return
         with self.hosts.slow_redis(self.redis, spot.delay_ms, self.folder) as slow:
             self._relays = [slow.pid] if hasattr(slow, "pid") else []
@@ -432,13 +431,13 @@ class Run:
         if subject in self.commands:
             line = (companions.line(subject, spot.work_ms if spot else 0) if subject in companions.NAMES
                     else self.commands[subject])
-            return peers.Command(subject, line, place.cores, log, (where or self.redis.on_a_port()).where, under)
+            return peers.Command(subject, line, place.cores, log, (where or self.near).where, under)
         if subject == "floor":
             return peers.Floor(place.cores, log, self._letters(spot), place.address, place.launch, under)
         if not subjects.is_ours(subject):
             return peers.Peer(subject, os.path.join(machine.TOP, "public"), place.cores, log)
         options = [*options, *subject.split()[1:], *(["--bind", place.address] if place.address else [])]
-        return servers.Server(subjects.binary_of(subject), (where or self.redis).where, log, options, under, place.cores,
+        return servers.Server(subjects.binary_of(subject), (where or self.near).where, log, options, under, place.cores,
                               launch=place.launch)
 
     def meter(self, server, spot):
@@ -524,7 +523,9 @@ class Run:
                      "requests." % (self.rounds, "s" * (self.rounds != 1), self.seed, self.seconds, self.per_client)]
         if any(self.asks_redis(Spot(name, "", self.path)) for name in self.servers):
             sentences.append("Equal work: Redis counted three calls (INCR, GET, LRANGE) for each page, exactly where ab "
-                             "counts the requests, and within what was in flight at the end where the clock stops it.")
+                             "counts the requests, and within what was in flight at the end where the clock stops it. "
+                             "All asked it %s." % ("through a relay over TCP" if any(row["delay_ms"] for row in self.rows) else
+                                                   "over a Unix socket" if self.near.where.startswith("unix:") else "over TCP"))
         return " ".join(sentences + self.left_out + self.wrong)
 
 

@@ -70,6 +70,8 @@ def percentile(percent):
 Figure = namedtuple("Figure", "name of form best")  # best: max or min; None: nobody ranks it
 RATE = Figure("pages a second", lambda row: number(row, "requests_per_second"), count, max)
 MICROS = Figure("CPU µs a page", per_page("server_cpu_us"), two_digits, min)
+REDIS = Figure("CPU µs of Redis a page", lambda row: 1e4 * number(row, "redis_percent") * number(
+    row, "metered_seconds") / number(row, "requests") if int(row["incr"] or 0) else None, two_digits, min)
 SWITCHES = Figure("context switches a page", per_page("voluntary_switches", "involuntary_switches"),
                   "{:.2f}".format, None)
 

@@ -1,3 +1,19 @@
+-- With a number, wrk offers so many requests a second with each thread, at even intervals. Each takes the next turn, on any
+-- connection that is free. If none is, turns are late, and are made up for.
+local ffi = require("ffi")
+ffi.cdef "struct timespec { long s, ns; }; int clock_gettime(int clock, struct timespec *now);"
+
+function init(words)
+  local time, turn = ffi.new("struct timespec")
+  if not words[1] then return end
+  function delay() -- milliseconds until a connection asks
+    ffi.C.clock_gettime(1, time) -- CLOCK_MONOTONIC
+    local now = tonumber(time.s) * 1000 + tonumber(time.ns) / 1e6
+    turn = (turn or now) + 1000 / words[1]
+    return math.max(0, turn - now)
+  end
+end
+
 -- wrk calls done() when the run is over. It writes the figures to standard output as one line of
 -- JSON, which wrk.py reads.
 

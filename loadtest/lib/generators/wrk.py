@@ -28,17 +28,18 @@ GRACE_SECONDS = 15  # beyond a run's length, to start and to write its report
 PERCENTAGES = (50, 90, 99, 100)
 
 
-def command(url, clients, seconds, threads=1):
+def command(url, clients, seconds, threads=1, rate=None):
     """The command: `clients` connections, for whole seconds, at least one."""
-    return ["wrk", "-t%d" % min(threads, clients), "-c%d" % clients,
-            "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS), "-s", SCRIPT, url]
+    threads = min(threads, clients)
+    return ["wrk", "-t%d" % threads, "-c%d" % clients, "-d%d" % max(1, round(seconds)), "--timeout", str(TIMEOUT_SECONDS),
+            "-s", SCRIPT, url, *(["--", "%g" % (rate / threads)] if rate else [])]
 
 
-def run(url, clients, seconds, place, save_as, meanwhile=None):
-    """Asks for `url` for so long on so many connections, with a thread for each core of the place. Returns
-    the Load. wrk's output is kept in `save_as` with .txt and .err. Trouble if wrk gave up. `meanwhile` may
-    end it early, by load.interrupt()."""
-    words = command(url, clients, seconds, len(place.cores or [0]))
+def run(url, clients, seconds, place, save_as, meanwhile=None, rate=None):
+    """Asks for `url` for so long on so many connections, with a thread for each core of the place; as often as it can, or
+    `rate` times a second. Returns the Load. wrk's output is kept in `save_as` with .txt and .err. Trouble if wrk gave up.
+    `meanwhile` may end it early, by load.interrupt()."""
+    words = command(url, clients, seconds, len(place.cores or [0]), rate)
     [text] = load.run("wrk", [words], place.cores, save_as, seconds + GRACE_SECONDS, meanwhile=meanwhile)
     return parse(text, clients)
 
