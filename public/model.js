@@ -9,7 +9,7 @@
 //   or the arrival of a reply that was under way.
 // - A core runs one task at a time, for a time slice at most. Other tasks wait in its run queue.
 // - Redis, an event loop and the load generator handle all that has come before they look again.
-// - `make cost` has measured every cost. Not measured are the constants below, and that one half of what
+// - `loadtest/compare --levels 1,100,1000` has measured every cost. Not measured are the constants below, and that one half of what
 //   a new process or thread costs is due when it is made, the other half when it ends.
 //
 // It leaves out caches that grow cold, packets, queues that overflow, and the rest of a real machine.
@@ -72,7 +72,7 @@ const MEMORY = {
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const middle = (values) => values.sort((a, b) => a - b)[(values.length - 1) >> 1];
 
-/** MEASURED, from the cells.tsv of a run of `make cost`: the median of its rounds. Throws if a cell is missing. */
+/** MEASURED, from the cells.tsv of `compare --levels 1,100,1000`: the median of its rounds. Throws if a cell is missing. */
 export function digest(text) {
   const [header, ...lines] = text.trim().split("\n").map((line) => line.split("\t"));
   const cells = lines.map((line) => Object.fromEntries(header.map((name, i) => [name, line[i]])));

@@ -297,7 +297,7 @@ def judge(cell, asks_redis, is_shared, size=None):
         cell.wrong += unequal(load.requests, cell.counts, in_flight)
         cell.wrong += ignored(cell)
     if is_shared:
-        cell.remarks.append("%d cores: shared with the load generator and Redis" % spot.cores)
+        cell.remarks.append("%d cores: %s" % (spot.cores, rows.SHARED))
     if spot.clients and load.requests + load.failed < cell.least:
         cell.remarks.append("it ended by the clock, with fewer than %d requests for each client" % (
             cell.least / spot.clients))

@@ -116,12 +116,13 @@ class Experiment:
         header = ["server", *(rows.heading(self._axis(all_rows), value) for value in values)]
         lines = [[name, *(spot.text(self.figures[0], short=True) if spot else "" for spot in line)]
                  for name, line in found.items()]
+        left_out = []
         while len(header) > 2 and len(rows.in_letters(header, lines)[0]) > rows.COLUMNS:
-            for line in [header, *lines]:
-                del line[len(line) // 2]
+            left_out[:0] = [[line.pop(len(line) // 2) for line in [header, *lines]][0]]
+        notes = ["Only in the report: %s." % ", ".join(left_out)] * bool(left_out) + rows.shared(first)
         return [*rows.wrapped(rows.sentence(all_rows)), "", "%s, %s" % (
             self.figures[0].name, rows.words(rows.setting(first[0]), (self._axis(all_rows),))), "",
-                *rows.in_letters(header, lines)]
+                *rows.in_letters(header, lines), *sum(map(rows.wrapped, notes), [])]
 
     def _axis(self, all_rows):
         return self.axis or rows.axis_of(all_rows)

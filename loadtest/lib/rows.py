@@ -37,6 +37,7 @@ SLOW, DRIFT_PERCENT = 1.10, 15  # times the usual canary (of 353 beside other wo
 SPOILT = ("other work", "steal", "throttled", "slow")  # with which begins why a disturbed cell does not count
 NEAR = 0.10  # of Little's law, as a share; what is farther is named
 COLUMNS = 80  # of a terminal
+SHARED = "the last one is shared with the load generator and Redis"  # of the server's cores
 
 LEGEND = ("[ ] is an interval of the median of these rounds. It does not cover another hour, machine or build. = shares the "
           "first place of its column: within the rounds these servers cannot be told apart. ≥, a hollow point in a chart: the "
@@ -339,6 +340,11 @@ def below(rows):
     for text, where in odd.items():
         told.append("%s: %s." % (text, "; ".join("%s, %s" % (name, words(spot)) for name, spot in where)))
     return told
+
+
+def shared(rows):
+    """Whose a further core is as well, where cores are a dial."""
+    return list(dict.fromkeys(text + "." for row in rows for text in row["remarks"].split("; ") if SHARED in text))
 
 
 # ---- what is seen first -----------------------------------------------------------------------------

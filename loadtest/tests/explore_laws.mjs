@@ -78,6 +78,6 @@ test("each of the seven has its bound", () => {
 });
 
 test("the costs are those of the stored run, and what is no run of cost is refused", () => {
-  assert.deepEqual(MEASURED, digest(fs.readFileSync(new URL("loadtest/results/cost/cells.tsv", TOP), "utf8")));
+  assert.deepEqual(MEASURED, digest(fs.readFileSync(new URL("loadtest/results/model/cells.tsv", TOP), "utf8")));
   assert.throws(() => digest("server\tkind\nepoll\tab\n"), /no cell of iterative, ab, 1 clients/);
 });

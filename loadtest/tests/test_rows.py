@@ -12,7 +12,7 @@ from lib import cells, rows, stored
 from lib.reporting import chart, report, table
 
 RESULTS = os.path.join(programs.LOADTEST, "results")
-diff, latency, sweep, compare = map(programs.load, ("diff", "latency", "sweep", "compare"))
+diff, latency, sweep, compare, cost = map(programs.load, ("diff", "latency", "sweep", "compare", "cost"))
 NOISE = [1.0, 1.2, 0.9, 1.1, 0.8, 1.05, 0.95]
 
 
@@ -68,6 +68,12 @@ class Figures(unittest.TestCase):
     def test_a_page_is_what_the_meter_saw(self):
         both = row(1, "floor", 50000, 8, metered_seconds="0.5", requests="25000", server_cpu_us="200000")
         self.assertEqual(rows.MICROS.of(both), 8)
+
+    def test_what_redis_paid_for_a_page(self):
+        """A tenth of a core for two seconds, and 4,000 pages."""
+        own = row(1, "epoll", 2000, redis_percent="10.0000", metered_seconds="2.0000", requests="4000", incr="4000")
+        self.assertAlmostEqual(rows.REDIS.of(own), 50)
+        self.assertIsNone(rows.REDIS.of({**own, "incr": "0"}))  # as of the floor, which asks for nothing
 
     def test_a_lost_request_has_taken_for_ever(self):
         for failed, percent, known in ((0, 99, True), (10, 99, True), (11, 99, False), (11, 50, True), (1500, 50, False)):
@@ -149,6 +155,14 @@ class Verdicts(unittest.TestCase):
 
 
 class Tables(unittest.TestCase):
+    def test_a_terminal_marks_ties_and_says_whose_the_second_core_is(self):
+        own = [{**each, "canary_us": "9", "generator": kind, **busy(60, 60)} for kind in ("ab", "wrk") for name in ("poll", "epoll")
+               for each in rounds(name)]
+        self.assertRegex("\n".join(compare.Compare("").look(rows.judged(own))), r"(?m)^epoll .* = 1,000 += 10 += 1,000 += 10 ")
+        own = [{**each, "cores": cores, "remarks": remark} for cores, remark in (
+            ("1", ""), ("2", "2 cores: " + rows.SHARED)) for each in rounds("epoll")]
+        self.assertEqual(compare.Compare("").look(own)[-1], "2 cores: %s." % rows.SHARED)
+
     def test_a_void_cell_is_blank_and_its_reason_below(self):
         own = rounds("poll") + rounds("epoll", wrong="12 requests failed: 12 reset")
         self.assertEqual(rows.table(own, "clients", rows.RATE)[1][1], ["epoll", "", "-"])
@@ -167,6 +181,7 @@ class Tables(unittest.TestCase):
         short_first = sorted(stored.read(os.path.join(RESULTS, "sweep")).rows, key=lambda each: each["backlog"])
         for known, experiment, words in ((own, compare.Compare(""), "kept"), (short_first, sweep.Sweep(""), " 65,535")):
             lines = experiment.look(known)
+            self.assertIn("Only in the report: ", "".join(lines))
             self.assertRegex("".join(lines) + experiment.report(known).markdown(), r"\A[^|]*%s[^|]*%s" % (words, words))
             self.assertLessEqual(max(map(len, lines)), 80)
             self.assertGreater(len([line for line in lines if line.startswith(("epoll", "poll"))]), 1)
@@ -191,6 +206,23 @@ class Tables(unittest.TestCase):
             self.assertEqual(len(ids), len(set(ids)))
 
 
+class Loads(unittest.TestCase):
+    """What a page costs, where all are offered the same."""
+
+    def test_the_server_and_redis_beside_each_other_and_who_was_late(self):
+        own = [{**each, "offered": offered, "requests_per_second": str(rate), "redis_percent": "2", "metered_seconds": "0.5",
+                "incr": incr} for name, offered, rate, incr in (("poll", "1000", 960, 1), ("poll", "3000", 2849, 1),
+                                                                ("floor", "1000", 1000, 0)) for each in rounds(name)]
+        self.assertEqual(cost.beside(own), (["server", "1,000/s", "1,000/s: Redis", "3,000/s", "3,000/s: Redis"], [
+            ["poll", "10 [8.0-12]", "10 [10-10]", "late", "late"], ["floor", "10 [8.0-12]", "-", "", ""]]))
+        self.assertRegex("".join(cost.Cost("").look(own)), "server +1,000/s +Redis +3,000/s +Redis *poll +10 +10 +late")
+
+    def test_the_articles_programs_stand_between_its_figures_and_ours(self):
+        own = rounds("epoll", 9000, clients="20", generator="ab") + rounds("article-epoll", 4000, clients="20", generator="ab")
+        self.assertEqual(sweep.beside(own, {"epoll": {"20": 2050.0}})[1], [["epoll", "2,050 | 4,000 | 9,000"]])
+        self.assertEqual(sweep.beside(own[:7], {"epoll": {"20": 2050.0}})[1], [["epoll", "2,050 | 9,000"]])
+
+
 class Two(unittest.TestCase):
     def test_runs_beside_each_other(self):
         a, b = (stored.Stored(name, {"kernel": kernel, "began": name}, rounds("epoll", factor * 1000) + rounds(
@@ -209,10 +241,10 @@ class Offered(unittest.TestCase):
                    in_time=str(in_time), **more)
 
     def test_the_limit_is_found_from_below(self):
-        own = [self.step(each, rate, in_time) for each in range(1, 8) for rate, in_time in (
+        own = [self.step(each, rate, in_time, **busy(60, 99)) for each in range(1, 8) for rate, in_time in (
             (500, 1000), (1000, 990), (2000, 989))]
         own += [self.step(8, 500, 1000), self.step(8, 1000, 1, wrong="other work took 20 % of a core")]
-        self.assertEqual(latency.limits(own)[1][0], ["epoll", "1,000 [1,000-1,000]", "2,000: only 98.9 %" + latency.IN_TIME])
+        self.assertEqual(latency.limits(own)[1][0], ["epoll", "1,000 [1,000-1,000]", "client", "2,000: only 98.9 %" + latency.IN_TIME])
         self.assertEqual(latency.highest([self.step(1, 500, 5), self.step(1, 1000, 1000)]), 0)  # below all were
         self.assertIn("3 reset", cells.not_held(self.step(1, 500, 997, failed="3", errors="3 reset")))
 

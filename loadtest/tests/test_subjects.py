@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import unittest
+import unittest.mock
 import urllib.request
 
 import programs
@@ -39,6 +40,13 @@ def gone_within(seconds, pids):
     while (left := [stat for stat in proc.everybody(pids) if stat.state != "Z"]) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not left
+
+
+class Cores(unittest.TestCase):
+    def test_two_threads_of_one_core_are_named(self):
+        for listed, second, are in (("0", 1, False), ("0,1", 1, True), ("0-1", 1, True), ("0,16", 16, True), ("0,16", 1, False)):
+            with unittest.mock.patch.object(machine, "read", lambda _, listed=listed: listed):
+                self.assertEqual(machine.are_threads_of_one(0, second), are, (listed, second))
 
 
 class Subjects(unittest.TestCase):

@@ -49,6 +49,12 @@ def shared(cores):
     return bool({*cores.server} & {*cores.client})
 
 
+def are_threads_of_one(first, second):
+    """Are these two hardware threads of the same core? On a machine with one core there is nothing better."""
+    threads = read(CPU + "cpu%s/topology/thread_siblings_list" % first)
+    return any(int(low) <= second <= int(high or low) for low, high in re.findall(r"(\d+)(?:-(\d+))?", threads))
+
+
 def usable_cores(listed=None):
     """The cores that we may use: one hardware thread of each, because two of them share its units;
     of the socket that has most of them, because another's memory is far away; and of the fastest

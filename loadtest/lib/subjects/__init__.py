@@ -2,7 +2,7 @@
 
     epoll           one of the seven, as built here
     epoll@v1.0      the same of another revision of this project (git archive, built apart)
-    epoll@new-redis today's, with a stored change: loadtest/results/new-redis/change.patch
+    epoll@own-redis today's, with a stored change: loadtest/results/own-redis/change.patch
     prethreading --workers 500   with options of its own
     floor           the least a server can do
     nginx           a peer
@@ -20,6 +20,10 @@ import top
 from lib import Trouble
 from lib.measuring import machine
 from lib.subjects import companions, peers
+
+
+# The programs of the ZeroHTTPd article, as its makefile names them. A --command that runs one is called article-NAME.
+ARTICLE = dict(zip(top.NAMES, ("iterative", "forking", "preforked", "threaded", "prethreaded", "poll", "epoll")))
 
 
 def plain(name):

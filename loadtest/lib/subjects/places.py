@@ -64,6 +64,7 @@ class Here:
         server, client, store = self.cores()
         if not server:
             return "Nothing was pinned: there is one core, and all share it."
-        return "The server was pinned to %s, %s." % (machine.named(server), (
+        return "The server was pinned to %s, %s.%s" % (machine.named(server), (
             "the load generator and Redis to " + machine.named(client) if client == store else
-            "the load generator to %s, Redis to %s" % (machine.named(client), machine.named(store))))
+            "the load generator to %s, Redis to %s" % (machine.named(client), machine.named(store))),
+            " These are threads of one core, and each slows the other." * machine.are_threads_of_one(server[0], client[0]))
