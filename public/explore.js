@@ -83,7 +83,7 @@ function offerControls() {
       $("whose").textContent = `The costs are those of your file, ${file.name}.`;
       restart();
     } catch (error) {
-      $("whose").textContent = `${file.name} is not the cells.tsv of a run of make cost: ${error.message}.`;
+      $("whose").textContent = `${file.name} is not the cells.tsv of a run of compare --levels 1,100,1000: ${error.message}.`;
     }
   });
   addEventListener("hashchange", readAddress);

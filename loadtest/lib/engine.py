@@ -133,7 +133,7 @@ class Experiment:
         for own in rows.panels(all_rows, axis).values():
             self.add_panel(report, own, axis)
 
-    def add_panel(self, report, own, axis, name="", behind=None):
+    def add_panel(self, report, own, axis, name="", drawn=None, behind=None):
         words = rows.words(rows.setting(own[0]), (axis,))
         if len(rows.grid(own, axis)[0]) == 1:
             words = rows.words(rows.setting(own[0]))
@@ -142,7 +142,7 @@ class Experiment:
             if any(cell not in ("", "-") for line in lines for cell in line[1:len(header) - (figure is rows.RATE)]):
                 caption = "%s, %s" % (figure.name[0].upper() + figure.name[1:], words)
                 if figure is self.figures[0] and len(rows.grid(own, axis)[0]) > 2:
-                    report.add_chart(picture(name or re.sub(r"\W+", "-", words), caption, own, axis, figure, behind))
+                    report.add_chart(picture(name or re.sub(r"\W+", "-", words), caption, drawn or own, axis, figure, behind))
                 report.add_table(header, lines, caption)
                 header, lines = rows.ratio_table(own, axis, figure)
                 if lines:
