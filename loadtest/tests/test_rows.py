@@ -244,7 +244,7 @@ class Offered(unittest.TestCase):
         own = [self.step(each, rate, in_time, **busy(60, 99)) for each in range(1, 8) for rate, in_time in (
             (500, 1000), (1000, 990), (2000, 989))]
         own += [self.step(8, 500, 1000), self.step(8, 1000, 1, wrong="other work took 20 % of a core")]
-        self.assertEqual(latency.limits(own)[1][0], ["epoll", "1,000 [1,000-1,000]", "client", "2,000: only 98.9 %" + latency.IN_TIME])
+        self.assertEqual(latency.limits(own)[1][0], ["epoll", "1,000 [1,000-1,000]", "2,000: only 98.9 %" + latency.IN_TIME, "client"])
         self.assertEqual(latency.highest([self.step(1, 500, 5), self.step(1, 1000, 1000)]), 0)  # below all were
         self.assertIn("3 reset", cells.not_held(self.step(1, 500, 997, failed="3", errors="3 reset")))
 
