@@ -35,7 +35,7 @@ class Verdicts(unittest.TestCase):
             self.assertIn(old, text, name)
             text = text.replace(old, new)
         program = os.path.join(self.folder, re.sub(r"\W", "", name))
-        asks = ["-lhiredis", "-fsanitize=address"] if page == "ask" else []
+        asks = ["-lhiredis", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if page == "ask" else []
         subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-x", "c", "-", "-o", program, *asks], input=text.encode(), check=True)
         return program + " {port}" + " {redis_port}" * bool(asks)
 
