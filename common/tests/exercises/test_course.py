@@ -64,7 +64,7 @@ class Plans(unittest.TestCase):
         with open(os.path.join(CLASSROOM, "TEACHING.md"), encoding="utf-8") as file:
             page = file.read()
         lengths = dict(re.findall(r"^### (\d+)\. .*\n\n\*(\d+) minutes", page, re.MULTILINE))
-        self.assertEqual(int(re.search(r"(\d+)\nminutes for all", page)[1]), sum(map(int, lengths.values())))
+        self.assertEqual(int(re.search(r"(\d+)\sminutes\sfor\sall", page)[1]), sum(map(int, lengths.values())))
         lengths.update((each.key, str(each.heading().minutes)) for each in exercises.every())
         sums = 0
         for row in re.findall(r"^\| \d+ \|.*", page, re.MULTILINE):
