@@ -73,7 +73,7 @@ class Plans(unittest.TestCase):
                 self.assertEqual(int(total), sum(map(int, re.findall(r"\((\d+)\)", text))), text)
                 for name, minutes in re.findall(r"(?:^|, )(\d\d/\w+|\d+) \((\d+)\)", text):
                     self.assertEqual(lengths[name], minutes, text)
-        self.assertEqual(2 + 2 * 6 + 14 + 13, sums)
+        self.assertEqual(2 + 2 * 6 + 2 * 14, sums)
 
     def test_each_question_of_the_quiz_has_one_right_answer(self):
         path = os.path.join(CLASSROOM, "quiz.gift")
