@@ -176,7 +176,8 @@ class Spot:
     def whose(self):
         """Who was full, and ~ who nearly was."""
         full = ["both"] if len(self.full) == 2 and self.full[0] == "server" else self.full
-        return " ".join([*full, *("~" + who for who in self.nearly)]) or ("nobody" if self.rows else "")
+        is_pinned = any(row.get("server_core_busy") for row in self.rows.values())
+        return " ".join([*full, *("~" + who for who in self.nearly)]) or ("nobody" if is_pinned else "unpinned" * bool(self.rows))
 
     def figures(self, figure):
         """{round: figure} where it is known; nothing if so many rounds do not count that too few are left."""
@@ -193,9 +194,12 @@ class Spot:
         return (middle, *(interval(known) or (min(known), max(known)))) if known else None
 
     def text(self, figure, tie=False, short=False):
-        """As in "≥ 1,234 [1,100-1,300]"."""
+        """As in "≥ 1,234 [1,100-1,300]"; short and of disturbed rounds alone, as in "(1,234)"."""
         known = self.figures(figure).values()
         if not known:
+            spoilt = [figure.of(row) for row in self.all if short and row["requests"] and row["wrong"].startswith(SPOILT)]
+            if spoilt and None not in spoilt:
+                return "(%s)" % bracketed(spoilt, figure.form, short)
             return "-" if self.rows else ""  # void: the reason is below the table
         return (AT_LEAST if figure is RATE and self.is_least else "= " * tie) + bracketed(known, figure.form, short)
 
@@ -358,8 +362,9 @@ def sentence(rows):
             "CPU time and rates may be ranked where the intervals [ ] in the report do not overlap, but no rate with ≥."]
     if len(clean) < len(rows):
         spoilt = Counter(word for row in rows for word in SPOILT if row["wrong"].startswith(word))
-        said.append("%d of %d cells do not count%s; the report says why." % (len(rows) - len(clean), len(rows), "".join(
-            ", %d for %s" % (times, word.replace("slow", "slowness")) for word, times in spoilt.items())))
+        said.append("%d of %d cells do not count%s; the report says why%s." % (len(rows) - len(clean), len(rows), "".join(
+            ", %d for %s" % (times, word.replace("slow", "slowness")) for word, times in spoilt.items()),
+                ", and a terminal has those in ( ) where there are no others" * bool(spoilt)))
     again = sum(int(row.get("tries") or 1) - 1 for row in rows)
     if again:
         said.append("%d cells were disturbed, and measured again." % again)

@@ -115,7 +115,7 @@ class Verdicts(unittest.TestCase):
                                      (busy(99, 90), "server ~client", False), (busy(84, 84), "nobody", False),
                                      (busy(99, 90, 99), "both ~client", True), (busy(30, 20, 97), "Redis", True),
                                      (busy(90, 90), "~server ~client", False), (busy(99, 60, others=15), "others server", True),
-                                     (busy("", ""), "nobody", False)):
+                                     (busy("", ""), "unpinned", False)):
             spot = rows.Spot(rounds("epoll", **own))
             self.assertEqual((spot.whose(), spot.is_least), (words, is_least), own)
 
@@ -166,6 +166,8 @@ class Tables(unittest.TestCase):
     def test_a_void_cell_is_blank_and_its_reason_below(self):
         own = rounds("poll") + rounds("epoll", wrong="12 requests failed: 12 reset")
         self.assertEqual(rows.table(own, "clients", rows.RATE)[1][1], ["epoll", "", "-"])
+        spoilt = rows.Spot(rounds("poll", wrong="other work took 40 % of a core"))
+        self.assertEqual([spoilt.text(rows.RATE, short=short) for short in (True, False)], ["(1,000)", ""])
         odd = [row(1, name, 1, clients=clients, little_off="0.2") for name in ("epoll", "poll") for clients in ("500", "100")]
         self.assertRegex(rows.below(odd)[0], r": poll, 100 .*; poll, 500 .*; epoll, 100 .*; epoll, 500 ")
         self.assertEqual(rows.heading("offered", "1000.0"), "1,000 a second offered")
