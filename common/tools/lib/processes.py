@@ -162,18 +162,11 @@ def end_all():
     a daemon."""
     for process in reversed(list(_running)):
         end(process)
-    for pid in daemons():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def daemons():
-    """What we have started and know no more: it has left its process group, and its parent has ended."""
-    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            with open("/proc/%d/environ" % pid, "rb") as file:
-                if "=".join(MARK).encode() in file.read().split(b"\0") and os.getpgid(pid) not in {each.pid for each in _running}:
-                    yield pid
+            with open("/proc/%s/environ" % pid, "rb") as file:
+                if "=".join(MARK).encode() in file.read().split(b"\0"):
+                    os.kill(int(pid), signal.SIGKILL)
 
 
 @contextlib.contextmanager
