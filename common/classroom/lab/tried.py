@@ -117,7 +117,7 @@ class Server(served.Server):
         said = [line for line in said if line.startswith("SUMMARY: ")] or said[-3:]  # a sanitizer's
         if status > 128:  # so a shell says that a signal has ended its child
             status = 128 - status
-        return "the server has ended: %s%s" % (servers.how_it_ended(status), "".join("\n  " + line for line in said))
+        return "the server has ended: %s%s" % (servers.how_it_ended(status, self.url), "".join("\n  " + line for line in said))
 
     # ---- its processes and sockets -------------------------------------------------------
 

@@ -98,7 +98,7 @@ class Started:
         """Its last words, or else how it ended. Of one that a signal ended, both: it could not say
         so itself."""
         words = processes.printed(self._errors or self._log).strip().splitlines()[-1:]
-        how = [how_it_ended(status)] if status < 0 or not words else []
+        how = [how_it_ended(status, self.url)] if status < 0 or not words else []
         return "; its last words: ".join(how + words)
 
 
@@ -114,7 +114,7 @@ class Server(Started):
             *prefix, binary, "--port", "0", "--redis", redis, *options], cores, errors, launch)
 
 
-def how_it_ended(status):
+def how_it_ended(status, was_ready=True):
     if status < 0:
         return "signal %d (%s)" % (-status, signal.strsignal(-status))
-    return "status %d" % status + " (a daemon? It has to stay in the foreground)" * (status == 0)
+    return "status %d" % status + " (a daemon? It has to stay in the foreground)" * (status == 0 and not was_ready)
