@@ -408,7 +408,7 @@ def plural(number, noun, nouns=None):
 
 
 # Where a page says more, if not in the reader's own chapter under "Your server".
-READ = {serves: (1, "The loop"), starts_again: (1, "Start it again"), leave: (1, "Write to nobody"),
+READ = {starts_again: (1, "Start it again"), leave: (1, "Write to nobody"),
         closes_both: (2, "One becomes two"), three_end: (2, "The dead stay"), worker_killed: (3, "Kill a worker"),
         parent_killed: (3, "Kill the parent"), parent_gone: (3, "Kill the parent"), late_threads: (4, "Break it"),
         never_reads: (6, "When a send is partial"), few_bytes: (6, "When a send is partial"), not_yet: (6, "As far as it can"),

@@ -86,7 +86,7 @@ class Server(served.Server):
         if not until(lambda: listens() or not self.alive(), START_SECONDS) or not listens():
             others = ", ".join(map(str, sorted(self._listens_on)))
             raise Missed("listens", "a server", "it was started with the port %d as its argument, and %s" % (
-                self.port, "listens on port %s" % others if others else "did not listen there"))
+                self.port, "listens on port %s" % others if others else "did not listen there"), read=(1, "The address"))
         host = self._listens_on[self.port][0]
         self.url = "http://%s:%d" % ("[%s]" % host if ":" in host else host, self.port)
 

@@ -137,8 +137,9 @@ def within(tasks):
 
 
 def passing(tasks, if_so, if_not):
-    """Did most of them come with a client, and end with it?"""
-    return if_so if 2 * sum(each.passed for each in tasks) > len(tasks) else if_not
+    """Did most of them come with a client, and did any end with it? (By mistake, some may stay.)"""
+    came = sum(each.came for each in tasks)
+    return if_so if 2 * came > len(tasks) and any(each.passed for each in tasks) else if_not
 
 
 def evidence(tasks, scene, clients):
