@@ -22,13 +22,25 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
         const char *words[2], *what;
     } rows[] = {
         {{"-x"}, "'x'"},
+        {{"-p"}, "'p'"},
+        {{"--nonsense"}, "'--nonsense'"},
         {{"extra"}, "'extra'"},
+        {{"--", "-x"}, "'-x'"},
+        {{"--port", "8.0"}, "'8.0'"},
+        {{"--port", ""}, "--port ''"},
+        {{"--port", "-1"}, "'-1'"},
+        {{"--port", "99999999999999999999"}, "'99999999999999999999'"},
         {{"--port", "70000"}, "--port '70000': a whole number from 0 to 65535"},
         {{"--bind", "nonsense"}, "--bind 'nonsense': an IPv4 or IPv6 address"},
-        {{"--timeout", "0"}, "'0'"},
+        {{"--timeout", "0.09"}, "'0.09'"},
+        {{"--timeout", "0x10"}, "'0x10'"},
+        {{"--keep-alive", "3601"}, "--keep-alive '3601': seconds from 0 to 3600"},
+        {{"--keep-alive", "nan"}, "'nan'"},
+        {{"--keep-alive", ""}, "--keep-alive ''"},
         {{"--work", "-1"}, "--work '-1': milliseconds from 0 to 1000"},
         {{"--redis", "nowhere"}, "--redis 'nowhere': host:port"},
         {{"--status", "nobody"}, "--status 'nobody': local or all"},
+        {{"--redis-connections", server_is("threading") ? "0" : "7"}, "redis-connections"},
         {{"--workers", has ? "0" : "4"}, has ? "--workers '0': a whole number" : "--workers"},
     };
     start_redis();

@@ -19,12 +19,9 @@ ReportHook(POST_ALL)(struct criterion_global_stats *stats)
 
 /* ---- sanitizers, if there are any ---------------------------------------------------------- */
 
-int unit_is_apart; /* in a child of a test */
-
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 const char *__lsan_default_suppressions(void);
-int __lsan_is_turned_off(void);
 
 /* malloc() may fail, as it does elsewhere. */
 const char *__asan_default_options(void)
@@ -41,10 +38,4 @@ const char *__tsan_default_options(void)
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libcriterion\n";
-}
-
-/* What ends the program at start need not give anything back. */
-int __lsan_is_turned_off(void)
-{
-    return unit_is_apart;
 }

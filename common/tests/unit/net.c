@@ -31,12 +31,6 @@ static void parse(struct options *o, const struct command_line *line)
     options_parse(o, argc, argv);
 }
 
-static void parse_and_end(const void *line)
-{
-    struct options o;
-    parse(&o, line);
-}
-
 /* All that it says, in a line. */
 static const char *described(const struct options *o)
 {
@@ -72,44 +66,6 @@ Test(net, options_are_read_and_each_has_a_default)
         expect_text("name", o.name, "server");
         expect_text(rows[i].line.words[0] ? rows[i].line.words[0] : "none", described(&o),
                     rows[i].options);
-    }
-}
-
-Test(net, a_bad_option_ends_the_program_with_one_line_that_names_it)
-{
-    static const struct {
-        struct command_line line;
-        const char *message;
-    } rows[] = {
-        {{1, {"-c", "7"}},
-         "--redis-connections '7': this server has no threads that share connections"},
-        {{0, {"-p", "-1"}}, "--port '-1': a whole number from 0 to 65535"},
-        {{0, {"-p", "80x"}}, "--port '80x': a whole number from 0 to 65535"},
-        {{0, {"-p", ""}}, "--port '': a whole number from 0 to 65535"},
-        {{0, {"-p", "99999999999999999999"}},
-         "--port '99999999999999999999': a whole number from 0 to 65535"},
-        {{5, {"--workers=30001"}}, "--workers '30001': a whole number from 1 to 30000"},
-        {{0, {"-k", "-1"}}, "--keep-alive '-1': seconds from 0 to 3600"},
-        {{0, {"-k", "3601"}}, "--keep-alive '3601': seconds from 0 to 3600"},
-        {{0, {"-k", "nan"}}, "--keep-alive 'nan': seconds from 0 to 3600"},
-        {{0, {"-k", "inf"}}, "--keep-alive 'inf': seconds from 0 to 3600"},
-        {{0, {"-k", ""}}, "--keep-alive '': seconds from 0 to 3600"},
-        {{0, {"-t", "0x10"}}, "--timeout '0x10': seconds from 0.1 to 3600"},
-        {{0, {"-t", "0.09"}}, "--timeout '0.09': seconds from 0.1 to 3600"},
-        {{0, {"-l", "0"}}, "--backlog '0': a whole number from 1 to 65535"},
-        {{0, {"--work", "1000.1"}}, "--work '1000.1': milliseconds from 0 to 1000"},
-        {{0, {"--work=2ms"}}, "--work '2ms': milliseconds from 0 to 1000"},
-        {{0, {"--nonsense"}}, "unrecognized option '--nonsense'"},
-        {{0, {"-p"}}, "option requires an argument -- 'p'"},
-        {{0, {"-v", "--", "-x"}}, "unexpected argument '-x': see --help"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char expected[200];
-        snprintf(expected, sizeof(expected), "server: %s\n", rows[i].message);
-        struct ending ending = run_apart(parse_and_end, &rows[i].line);
-        expect_number(rows[i].message, ending.status, 2);
-        expect_text(rows[i].message, ending.err, expected);
-        expect_text(rows[i].message, ending.out, "");
     }
 }
 

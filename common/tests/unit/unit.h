@@ -191,13 +191,6 @@ static inline struct board *unit_start_worker(struct worker *worker, struct opti
     return board;
 }
 
-/* ---- a process of the test's own, for what ends the process -------------------------------- */
-
-struct ending {
-    int status; /* of exit; -N: killed by signal N */
-    char out[4096], err[4096];
-};
-
 static inline void read_to_end(int fd, char *text, size_t size)
 {
     size_t len = 0;
@@ -206,40 +199,6 @@ static inline void read_to_end(int fd, char *text, size_t size)
         len += (size_t)n;
     text[len] = '\0';
     close(fd);
-}
-
-static inline int wait_for(pid_t pid)
-{
-    int status = 0;
-    cr_assert(waitpid(pid, &status, 0) == pid, "%s", strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-extern int unit_is_apart; /* see around.c */
-
-/* Runs act(with) in a child, which exits with 0 if act() returns. */
-static inline struct ending run_apart(void (*act)(const void *), const void *with)
-{
-    struct ending ending;
-    int out[2], err[2];
-    cr_assert(pipe(out) == 0 && pipe(err) == 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    cr_assert(pid >= 0);
-    if (pid == 0) {
-        unit_is_apart = 1;
-        dup2(out[1], STDOUT_FILENO);
-        dup2(err[1], STDERR_FILENO);
-        act(with);
-        fflush(NULL);
-        _exit(0);
-    }
-    close(out[1]);
-    close(err[1]);
-    read_to_end(out[0], ending.out, sizeof(ending.out));
-    read_to_end(err[0], ending.err, sizeof(ending.err));
-    ending.status = wait_for(pid);
-    return ending;
 }
 
 /* ---- sockets ------------------------------------------------------------------------------- */
