@@ -26,21 +26,29 @@ EVERY_SERVER(a_view_of_the_guestbook_counts_one_visitor)
 /* With its time in UTC, wherever the server stands. */
 EVERY_SERVER(a_post_is_stored_and_sends_the_visitor_back)
 {
+    static const struct {
+        const char *form, *stored;
+    } rows[] = {
+        {"guest-name=Ada&guest-remarks=Hello%2C+all%0D%0Aof+you", "\nAda\nHello, all\nof you"},
+        {"a=b&&guest-%72emarks=+hi+&c&guest%2Dname=+Ada+&=&d=%41&", "\n Ada \n hi "},
+        {"guest-name=A=\xc3\x84&guest-remarks==", "\nA=\xc3\x84\n="},
+    };
     struct tm utc = {0};
     setenv("TZ", "FAR-9", 1); /* nine hours east */
     start_redis();
     start_server();
     time_t before = time(NULL);
-    const struct answer *answer = post("guest-name=Ada&guest-remarks=Hello%2C+all%0D%0Aof+you");
-    check(answer->status == 303, "status %d: %s", answer->status, answer->body);
-    const char *location = field(answer, "Location");
-    check(location && strcmp(location, "/guestbook") == 0, "Location: %s", location);
-
-    redisReply *entry = redis("LINDEX guestbook:entries 0");
-    const char *behind = strptime(entry->str, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    check(behind && strcmp(behind, "\nAda\nHello, all\nof you") == 0, "%s", entry->str);
-    check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s", entry->str);
-    check(redis_number("LLEN guestbook:entries") == 1, "stored more than once");
+    for (int i = 0; i < 3; i++) {
+        const struct answer *answer = post(rows[i].form);
+        check(answer->status == 303, "status %d: %s", answer->status, answer->body);
+        const char *location = field(answer, "Location");
+        check(location && strcmp(location, "/guestbook") == 0, "Location: %s", location);
+        redisReply *entry = redis("LINDEX guestbook:entries -1");
+        const char *behind = strptime(entry->str, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        check(behind && strcmp(behind, rows[i].stored) == 0, "%s", entry->str);
+        check(timegm(&utc) >= before && timegm(&utc) <= time(NULL), "%s", entry->str);
+        check(redis_number("LLEN guestbook:entries") == i + 1, "stored more than once");
+    }
 }
 
 EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
@@ -58,6 +66,11 @@ EVERY_SERVER(an_invalid_post_keeps_what_was_typed_and_stores_nothing)
         {"guest-name=&guest-remarks=%0D%0Athe+second+line", ">\n\nthe second line</textarea>"},
         {"guest-name=Z%FCrich&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=Ada+Byron&guest-remarks=%1B%5B31mred", "value=\"Ada Byron\""},
+        {"guest-name=Ada+Byron&guest-remarks=%E2%80%A9", "value=\"Ada Byron\""},
+        {"guest-name=Ada&guest-remarks=all+I+typed&guest%2Dname=Eve", "all I typed</textarea>"},
+        {"guest-remarks=all+I+typed&guest-name=A%4", "all I typed</textarea>"},
+        {"guest-name=Ada+Byron&guest-remarks=hi&%zz=1", "value=\"Ada Byron\""},
+        {"Guest-Name=Ada&guest-remarks=all+I+typed", "all I typed</textarea>"},
         {"guest-name=Ada", "<form"},
         {"", "<form"},
     };
@@ -233,7 +246,8 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
         int entries;
     } pages[] = {
         {"/guestbook", "entry 45.", "entry 26.", NULL, "?page=2\"", 20},
-        {"/guestbook?page=2", "entry 25.", "entry 6.", "?page=1\"", "?page=3\"", 20},
+        {"/guestbook?&xpage=8&page=0002&page=1", "entry 25.", "entry 6.", "?page=1\"", "?page=3\"",
+         20},
         {"/guestbook?page=3", "entry 5.", "entry 1.", "?page=2\"", NULL, 5},
         {"/guestbook?page=4", "Nobody", "Nobody", "?page=3\"", NULL, 0},
     };
@@ -259,23 +273,40 @@ EVERY_SERVER(forty_five_entries_make_three_pages)
                   (!pages[i].older || body_has(page, pages[i].older)),
               "%s: %s", pages[i].target, page->body);
     }
+    check_page(get("/guestbook"), "<time datetime=\"2026-11-21T02:45:37Z\">2026-11-21 02:45 UTC<");
     redis("LTRIM guestbook:entries 5 -1"); /* forty: the second page is full, and the last */
     check(!body_has(get("/guestbook?page=2"), "rel=\"next\""), "there is no third page");
 }
 
-/* It is on the same page as what a visitor has written. */
+/* All of it is shown as remarks, on the same page as what a visitor has written. */
 EVERY_SERVER(an_entry_of_another_program_is_shown_however_long_it_is)
 {
     enum { LONG = 20000 };
-    char entry[LONG + 1];
+    static char entry[LONG + 1];
+    static const char *const entries[] = {
+        entry,
+        "",
+        "a\nb",
+        "2026-11-21T02:45:37Z",
+        "2026-11-21T02:45:37Z\n",
+        "2026-11-21T02:45:37Z\nAda",
+        "2026-11-21T02:45:37Z\n\nhello",
+        "2026-11-21 02:45:37Z\nAda\nhello",
+        "12345678901234567890\nAda\nhello",
+    };
     memset(entry, 'x', LONG);
-    entry[LONG] = '\0';
     start_redis();
     start_server();
-    redis("RPUSH guestbook:entries %s", entry);
-    check(post("guest-name=Bob&guest-remarks=after+that")->status == 303, "not stored");
-    check_page(get("/guestbook"), entry);
-    check_page(get("/guestbook"), "after that");
+    check(post("guest-name=Bob&guest-remarks=before+that")->status == 303, "not stored");
+    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+        redis("RPUSH guestbook:entries %s", entries[i]);
+        const struct answer *page = get("/guestbook");
+        check_page(page, entries[i]);
+        check_page(page, "before that");
+        check(count_parts(page->body, "<h3>") == 1, "signed: %s", page->body);
+    }
+    redis("RPUSH guestbook:entries %s", "\xff");
+    check_page(get("/guestbook"), "Another program has written this");
 }
 
 /* A post is one command, as long as there is room for a hundred more. */
