@@ -162,10 +162,13 @@ EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
         {"/sub%5b1%5d?a[]=1", "/sub%5B1%5D/?a%5B%5D=1"},
         {"/sub[1]?100%&%zz=%4&%41%e4?/:@", "/sub%5B1%5D/?100%25&%25zz=%254&%41%e4?/:@"},
         {"/sub[1]?", "/sub%5B1%5D/?"},
+        {"/a%20b%25%3f%23%22%3c%3e%5c%5e%60%7b%7c%7d%c3%a4!$&'()*+,;=:@-_.~",
+         "/a%20b%25%3F%23%22%3C%3E%5C%5E%60%7B%7C%7D%C3%A4!$&'()*+,;=:@-_.~/"},
     };
     const char *root = make_root();
     check(mkdir(place("root/public/sub"), 0755) == 0 &&
-              mkdir(place("root/public/sub[1]"), 0755) == 0,
+              mkdir(place("root/public/sub[1]"), 0755) == 0 &&
+              mkdir(place("root/public/a b%?#\"<>\\^`{|}\xc3\xa4!$&'()*+,;=:@-_.~"), 0755) == 0,
           "%s", strerror(errno));
     start_server("--root", root);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

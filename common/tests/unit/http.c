@@ -5,7 +5,6 @@
 #include "tests/fed.h"
 #include "tests/wire_cases.h"
 #include "unit.h"
-#include "uri.h"
 
 TestSuite(http, .timeout = 60);
 
@@ -122,52 +121,6 @@ Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
                         HTTP_MAX_FIELD_BYTES + 2 + HTTP_MAX_BODY + HTTP_MAX_CHUNK_LINE + 2;
     cr_expect(got.most <= most, "it took %zu bytes", got.most);
     free(got.buffer);
-}
-
-/* ---- fields -------------------------------------------------------------------------------- */
-
-Test(http, finds_a_field_by_its_name)
-{
-    struct outcome got = feed_every_way(
-        "fields", SPAN("GET / HTTP/1.1\r\nHost: a\r\nX-Long: long\r\nx: \t one  two\t\r\nX: second"
-                       "\r\nEmpty:\r\nColons::: :\r\n\r\nBehind: no\r\n"));
-    static const struct {
-        const char *name, *value;
-    } rows[] = {
-        {"Host", "a"},  {"X", "one  two"}, {"X-LONG", "long"}, {"empty", ""}, {"Colons", ":: :"},
-        {"X-Lo", NULL}, {"Behind", NULL},  {"", NULL},         {"GET", NULL},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++)
-        expect_span(rows[i].name, http_field(&got.request, rows[i].name), rows[i].value);
-    free(got.buffer);
-}
-
-/* ---- escapes ------------------------------------------------------------------------------- */
-
-Test(http, encodes_what_a_path_may_not_hold_as_it_is)
-{
-    static const struct {
-        const char *text, *encoded;
-    } rows[] = {
-        {"", ""},
-        {"/", "/"},
-        {"/a/b-c_d.e~f", "/a/b-c_d.e~f"},
-        {"/!$&'()*+,;=:@", "/!$&'()*+,;=:@"},
-        {"/a b", "/a%20b"},
-        {"/100%", "/100%25"},
-        {"/what?", "/what%3F"},
-        {"/a#b", "/a%23b"},
-        {"/\"<>\\^`{|}[]", "/%22%3C%3E%5C%5E%60%7B%7C%7D%5B%5D"},
-        {"/\xc3\xa4\xff", "/%C3%A4%FF"},
-        {"/\r\n\x7f", "/%0D%0A%7F"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct span text = span_of(rows[i].text);
-        char *encoded = malloc(3 * text.len + 1); /* exactly: no byte more */
-        expect_number(rows[i].text, uri_encode(text, false, encoded), strlen(rows[i].encoded));
-        expect_text(rows[i].text, encoded, rows[i].encoded);
-        free(encoded);
-    }
 }
 
 /* ---- dates --------------------------------------------------------------------------------- */
