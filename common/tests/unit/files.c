@@ -210,29 +210,6 @@ static const char *load(const char *path, struct file *file)
     return small.bytes;
 }
 
-/* Puts a file of that many bytes there, all of them `fill`. */
-static void fill(const char *name, char fill, size_t len)
-{
-    char *bytes = malloc(len);
-    memset(bytes, fill, len);
-    scratch_bytes(name, bytes, len);
-    free(bytes);
-}
-
-Test(files, a_small_file_comes_from_memory_and_a_large_one_stays_open)
-{
-    struct file file;
-    fill("public/most", 'm', 16 * 1024);
-    fill("public/more", 'm', 16 * 1024 + 1);
-    expect_text("small", load("/a.txt", &file), "0123456789");
-    expect_number("the largest", strlen(load("/most", &file)), 16 * 1024);
-    expect_text("larger", load("/more", &file), "large");
-    expect_text("empty", load("/empty", &file), "large");
-    expect_number("none", files_open("/none", &file, &small), 404);
-    expect_number("a folder", files_open("/folder", &file, &small), 301);
-    buffer_clear(&small, 0);
-}
-
 Test(files, a_small_file_is_kept_and_no_longer_than_a_second)
 {
     struct file file;

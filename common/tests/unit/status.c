@@ -64,15 +64,6 @@ Test(status, a_worker_is_in_one_state_even_while_it_moves)
     expect_number("writing", json_number(out.bytes, "now.writing"), 0);
 }
 
-Test(status, an_event_loop_is_always_one)
-{
-    start(1);
-    board_claim(board, getpid())->is_loop = true;
-    take_json();
-    expect_text("state", json_text(out.bytes, "slots.0.state"), "loop");
-    cr_expect(strstr(out.bytes, "\"since_ms\": null"), "%s", out.bytes);
-}
-
 /* Whatever a client asks for: the JSON can be read, and says what it was. It may be looked at with
  * curl, in a terminal. */
 Test(status, any_byte_in_a_request_is_written_out)
