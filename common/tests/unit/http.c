@@ -78,25 +78,7 @@ Test(http, takes_and_refuses_what_it_should_however_it_is_cut)
             expect_row(&wire_cases[i], variant);
 }
 
-/* ---- limits: one less, just so, one more --------------------------------------------------- */
-
-Test(http, rule_1_a_first_byte_with_which_no_method_begins_is_refused_at_once)
-{
-    static const char begins[] = "\r!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"; /* CR: an empty line */
-    for (int byte = 0; byte < 256; byte++) {
-        bool may_begin = byte != '\0' && strchr(begins, byte);
-        for (int empty_lines = 0; empty_lines <= 2; empty_lines++) {
-            char bytes[] = "\r\n\r\n\r\n";
-            bytes[2 * empty_lines] = (char)byte;
-            struct span text = {bytes, 2 * (size_t)empty_lines + 1};
-            struct outcome got = feed_every_way("a byte", text);
-            cr_expect(got.status == (may_begin ? 0 : 400), "byte %d behind %d empty lines: %d",
-                      byte, empty_lines, got.status);
-            free(got.buffer);
-        }
-    }
-}
+/* ---- limits ------------------------------------------------------------------------------ */
 
 /* As large as every limit allows, all at once, the framing of chunks as wasteful as it can be. */
 Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
