@@ -1,5 +1,5 @@
-/* One connection: fed through a socket whose other end the test holds. The site is the short one
- * of unit.h. Which response a request gets is a row of wire_cases.h. */
+/* One connection: fed through a socket whose other end the test holds. The site is that of
+ * unit.h. Which response a request gets is a row of wire_cases.h. */
 #include "conn.h"
 #include "process.h"
 #include "unit.h"

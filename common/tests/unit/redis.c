@@ -36,22 +36,10 @@ static void start(void)
 
 TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
 
-static const struct redis_command ping = {.words = {SPAN("PING")}};
-
 static struct redis *take(void)
 {
     int why;
     return redis_pool_acquire(&pool, server.command_ms, &why);
-}
-
-/* Asks over a connection taken from the pool, and gives it back. */
-static redisReply *ask(int *why)
-{
-    struct redis *redis = take();
-    cr_assert(redis);
-    redisReply *reply = redis_ask(redis, &ping, why);
-    redis_pool_release(&pool, redis);
-    return reply;
 }
 
 /* ---- where Redis is ------------------------------------------------------------------------ */
@@ -123,30 +111,6 @@ TestToEnd(redis, a_path_and_a_host_have_a_limit)
         snprintf(where, sizeof(where), "%s%0*d%s", rows[i].before, rows[i].len, 0, rows[i].behind);
         expect_text(where, redis_parse_address(&found, where), rows[i].right);
     }
-}
-
-/* ---- asking -------------------------------------------------------------------------------- */
-
-/* A Unix socket whose queue is full says EAGAIN at once: it is tried again for as long as
- * connecting may take. */
-TestToEnd(redis, a_full_queue_is_waited_for)
-{
-    int full[64], count = 0, why = 0;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", stand_in_path());
-    listen(listener, 0);
-    for (; count < 64; count++) {
-        full[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (connect(full[count], (struct sockaddr *)&address, sizeof(address)) < 0)
-            break;
-    }
-    cr_assert(count < 64 && errno == EAGAIN);
-    int64_t begun = clock_now_ms();
-    server.connect_ms = 200;
-    cr_expect(!ask(&why));
-    expect_number("why", why, REDIS_NO_CONNECTION);
-    int64_t ms = clock_now_ms() - begun;
-    cr_expect(ms >= 190 && ms < PATIENCE_MS / 2, "given up after %lld ms", (long long)ms);
 }
 
 /* ---- the pool ------------------------------------------------------------------------------ */
