@@ -10,14 +10,6 @@ static void check_type(const struct answer *answer, const char *expected)
           sniff ? sniff : "browsers may guess it");
 }
 
-EVERY_SERVER(the_home_page_is_index_html)
-{
-    start_server();
-    check_file(get("/"), "public/index.html");
-    check_file(get("/index.html?query"), "public/index.html");
-    check_file(get("/tu%78.png"), "public/tux.png");
-}
-
 EVERY_SERVER(a_file_says_what_it_is)
 {
     start_server();

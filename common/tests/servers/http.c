@@ -65,21 +65,6 @@ EVERY_SERVER(every_response_says_when_by_whom_and_whether_the_connection_is_kept
 
 /* ---- how long a connection lasts ----------------------------------------------------------- */
 
-EVERY_SERVER(a_connection_carries_twenty_requests)
-{
-    start_redis();
-    start_server();
-    struct client *c = dial();
-    for (int i = 0; i < 10; i++) {
-        check_home(c, true);
-        say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-        check(hear(c)->status == 200 && c->answer.kept, "page %d: %d", i, c->answer.status);
-    }
-    hang_up(c);
-    struct statistics s = stop_server();
-    check(has_counted(s, 20, 1), "%llu on %llu", s.requests, s.connections);
-}
-
 /* RFC 9110, 6.6.1 */
 EVERY_SERVER(the_date_is_that_of_the_response)
 {
