@@ -1,45 +1,29 @@
-/* Redis for those who may wait: its address, the pool, and what is said of its errors. A thread of
- * the test plays it. What else it may do is tried from outside, in servers/misbehaving_redis.c. */
-#include "process.h"
+/* Redis for those who may wait: its address, and the line before the pool. What it may do is tried
+ * from outside, in servers/misbehaving_redis.c. */
 #include "redis_pool.h"
 #include "unit.h"
 
 #include <netdb.h>
-#include <signal.h>
 
-static struct redis_server server;
-static int listener;
-
-static struct redis_pool pool; /* of one, for most */
+static struct redis_server server; /* nobody connects to it */
+static struct redis_pool pool;     /* of one */
 
 static void end(void)
 {
     redis_pool_close(&pool);
-    pool = (struct redis_pool){0};
-}
-
-static void open_pool(int size)
-{
-    end();
-    redis_pool_open(&pool, &server, size);
 }
 
 static void start(void)
 {
-    signal(SIGPIPE, SIG_IGN); /* as every server does */
-    scratch_make();
-    listener = stand_in_listen();
-    server = (struct redis_server){.connect_ms = PATIENCE_MS, .command_ms = PATIENCE_MS};
-    redis_parse_address(&server, stand_in_where());
-    open_pool(1);
+    redis_pool_open(&pool, &server, 1);
 }
 
-TestSuite(redis, .timeout = 60, .init = start, .fini = scratch_remove);
+TestSuite(redis, .timeout = 60, .init = start);
 
 static struct redis *take(void)
 {
     int why;
-    return redis_pool_acquire(&pool, server.command_ms, &why);
+    return redis_pool_acquire(&pool, PATIENCE_MS, &why);
 }
 
 /* ---- where Redis is ------------------------------------------------------------------------ */

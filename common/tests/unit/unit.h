@@ -249,30 +249,6 @@ static inline redisReply *reply_of(const char *bytes, size_t len)
     return reply;
 }
 
-/* Where a stand-in for Redis listens, as --redis has it: a Unix socket in the scratch folder. */
-static inline char *stand_in_where(void)
-{
-    static char where[64];
-    snprintf(where, sizeof(where), "unix:%s/redis", scratch);
-    return where;
-}
-
-static inline const char *stand_in_path(void)
-{
-    return stand_in_where() + strlen("unix:");
-}
-
-static inline int stand_in_listen(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", stand_in_path());
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-                  listen(listener, 16) == 0,
-              "%s", strerror(errno));
-    return listener;
-}
-
 /* Waits until exactly these bytes have come. */
 static inline bool hear(int fd, const char *bytes)
 {
