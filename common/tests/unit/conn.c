@@ -220,23 +220,13 @@ TestToEnd(conn, what_came_in_time_is_not_too_late_whoever_looks_late)
 
 /* ---- who can be given up ------------------------------------------------------------------- */
 
-/* On a blocking descriptor with a tick of 20 ms. */
-static void open_ticking(void)
-{
-    const struct timeval tick = {.tv_usec = 20000};
-    int server;
-    end();
-    over_tcp = true;
-    tcp_pair(&server, &client);
-    setsockopt(server, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick));
-    setsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick));
-    conn_open(&conn, server, &worker);
-}
-
 /* The tick has ended, and in that moment the client speaks. */
 TestToEnd(conn, the_last_look_before_giving_up_sees_who_has_just_spoken)
 {
-    open_ticking();
+    int server;
+    over_tcp = true;
+    tcp_pair(&server, &client, 20);
+    conn_open(&conn, server, &worker);
     expect_number("a tick", conn_advance(&conn), CONN_FRESH);
     cr_expect(conn.silent && conn_owes_nothing(&conn), "fresh and silent");
     say(client, GET("/a.txt"));

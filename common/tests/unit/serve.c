@@ -12,15 +12,6 @@ static struct options options;
 static struct worker worker;
 static int client = -1, served = -1;
 
-/* On a blocking descriptor that ticks. */
-static void open_client(void)
-{
-    const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
-    tcp_pair(&served, &client);
-    cr_assert(setsockopt(served, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0 &&
-              setsockopt(served, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) == 0);
-}
-
 static atomic_int asked; /* whether somebody waits: not before the first response is on its way */
 
 static int count_waiting(const struct worker *unused)
@@ -66,7 +57,7 @@ Test(serve, a_busy_server_says_so_once_whatever_it_is_told)
     for (size_t i = 0; i < COUNT(requests); i++) {
         static char text[100000];
         pthread_t thread;
-        open_client();
+        tcp_pair(&served, &client, TICK_MS);
         say(client, requests[i]);
         cr_assert(pthread_create(&thread, NULL, refuse, NULL) == 0);
         read_to_end(client, text, sizeof(text));
@@ -84,7 +75,7 @@ Test(serve, a_kept_client_is_not_given_up_before_a_tick)
 {
     static char text[1000];
     pthread_t thread;
-    open_client();
+    tcp_pair(&served, &client, TICK_MS);
     cr_assert(pthread_create(&thread, NULL, serve, NULL) == 0);
     say(client, GET("/a.txt"));
     cr_assert(comes(client, POLLIN, PATIENCE_MS));

@@ -215,9 +215,10 @@ static inline void say(int fd, const char *text)
     send_all(fd, text, strlen(text));
 }
 
-/* Two ends of a TCP connection over loopback. */
-static inline void tcp_pair(int *server, int *client)
+/* Two ends of a TCP connection over loopback: the server's blocks, and ticks. */
+static inline void tcp_pair(int *server, int *client, int tick_ms)
 {
+    const struct timeval tick = {.tv_usec = tick_ms * 1000L};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -226,7 +227,8 @@ static inline void tcp_pair(int *server, int *client)
               getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
               connect(*client, (struct sockaddr *)&address, size) == 0);
     *server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    cr_assert(*server >= 0);
+    cr_assert(setsockopt(*server, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0 &&
+              setsockopt(*server, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) == 0);
     close(listener);
 }
 
