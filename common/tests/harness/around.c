@@ -186,6 +186,14 @@ static int list_server(pid_t *processes, int room)
     return 1 + list_children(server_pid, processes + 1, room - 1, NULL);
 }
 
+const char *read_process(pid_t pid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    const char *text = read_whole(path, NULL);
+    return text ? text : "";
+}
+
 /* By proc_pid_syscall(5); where the kernel does not tell, who is there waits. Somebody else's
  * worker may wait for a client in another call than ours do. */
 static bool waits_for_client(pid_t thread)
@@ -196,11 +204,9 @@ static bool waits_for_client(pid_t thread)
         SYS_poll,    SYS_epoll_wait,
 #endif
     };
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/syscall", (int)thread);
-    const char *call = read_whole(path, NULL);
-    bool waits = !call;
-    for (size_t i = 0; call && i < sizeof(calls) / sizeof(calls[0]); i++)
+    const char *call = read_process(thread, "syscall");
+    bool waits = !*call;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         waits |= isdigit((unsigned char)*call) && atoi(call) == calls[i];
     return waits;
 }
@@ -246,35 +252,34 @@ int64_t server_cpu_ms(void)
     return ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
+void check_it_sleeps(int ms, const char *when)
+{
+    enum { CPU_MS = 100 };
+    int64_t before = server_cpu_ms();
+    poll(NULL, 0, ms); /* not for something to happen, but for nothing to */
+    int64_t used = server_cpu_ms() - before;
+    check(used < patience(CPU_MS), "%lld ms of CPU in %d ms, %s", (long long)used, ms, when);
+}
+
 /* Of a file in /proc, the number behind "\nNAME:". */
 static long number_in(const char *text, const char *name)
 {
-    const char *line = text ? strstr(text, name) : NULL;
+    const char *line = strstr(text, name);
     return line ? strtol(line + strlen(name), NULL, 10) : 0;
-}
-
-const char *read_process(pid_t pid)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    const char *status = read_whole(path, NULL);
-    return status ? status : "";
 }
 
 long process_number(pid_t pid, const char *name)
 {
-    return number_in(read_process(pid), name);
+    return number_in(read_process(pid, "status"), name);
 }
 
 long server_pss_kib(void)
 {
     enum { ROOM = 4096 };
     pid_t *processes = calloc(ROOM, sizeof(*processes));
-    char path[64];
     long kib = 0;
     for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
-        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)processes[i]);
-        const char *rollup = read_whole(path, NULL);
+        const char *rollup = read_process(processes[i], "smaps_rollup");
         kib += number_in(rollup, "\nPss_Anon:") + number_in(rollup, "\nPss_Shmem:");
     }
     free(processes);

@@ -195,9 +195,9 @@ int list_children(pid_t, pid_t *children, int room, char *states); /* how many; 
 int count_children(void);                                          /* of the server */
 pid_t serving_process(void); /* the one that accepts: of chapter 3 its only worker */
 
-/* What /proc says of a process or thread, "" if it is gone; and of that the number behind a name,
- * "\nThreads:", or 0. */
-const char *read_process(pid_t);
+/* What a file of /proc says of a process or thread, "" if it is gone; and of its status the number
+ * behind a name, "\nThreads:", or 0. */
+const char *read_process(pid_t, const char *name);
 long process_number(pid_t, const char *name);
 
 /* Chapters 3 and 5 make their workers when they have begun to listen, and while a client waits for
@@ -210,6 +210,9 @@ void await_workers(int count);
  * changes with every other process that runs it. */
 int64_t server_cpu_ms(void);
 long server_pss_kib(void);
+
+/* It uses next to nothing of the CPU for so long, in which nothing can be done for anybody. */
+void check_it_sleeps(int ms, const char *when);
 
 /* Starts a program, as the leader of a process group, that dies with the test at the latest. */
 pid_t spawn(const char *const *words, int out, int err);

@@ -176,16 +176,6 @@ EVERY_SERVER(a_refused_client_that_leaves_is_listened_to_no_longer)
 
 /* ---- nobody to serve ----------------------------------------------------------------------- */
 
-static void check_sleep(const char *with)
-{
-    enum { WATCHED_MS = 1500, CPU_MS = 100 };
-    int64_t before = server_cpu_ms();
-    poll(NULL, 0, WATCHED_MS); /* not for something to happen, but for nothing to */
-    int64_t cpu_ms = server_cpu_ms() - before;
-    check(cpu_ms < patience(CPU_MS), "%lld ms of CPU in %d ms, with %s", (long long)cpu_ms,
-          WATCHED_MS, with);
-}
-
 EVERY_SERVER(a_server_without_anything_to_do_sleeps)
 {
     enum { IDLE = 7 }; /* one less than chapters 3 and 5 have workers */
@@ -193,11 +183,11 @@ EVERY_SERVER(a_server_without_anything_to_do_sleeps)
     int count = server_is("iterative") ? 1 : IDLE;
     start_redis();
     start_server("--keep-alive", "60");
-    check_sleep("nobody there");
+    check_it_sleeps(1500, "nobody there");
     for (int i = 0; i < count; i++) {
         idle[i] = dial();
         say(idle[i], "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
         check(hear(idle[i])->status == 200 && idle[i]->answer.kept, "%d", idle[i]->answer.status);
     }
-    check_sleep("kept clients");
+    check_it_sleeps(1500, "with kept clients");
 }

@@ -124,13 +124,12 @@ EVERY_SERVER(it_listens_on_loopback_unless_told_otherwise)
 
 EVERY_SERVER(it_may_have_as_many_descriptors_as_the_machine_allows)
 {
-    char path[64];
     if (system("prlimit --nofile=256:1024 true 2>/dev/null") != 0)
         cr_skip_test("prlimit is not installed, or 1,024 descriptors are more than it may give");
     run_under("prlimit", "--nofile=256:1024");
     start_server(POOL_OF("1"));
-    snprintf(path, sizeof(path), "/proc/%d/limits", (int)serving_process());
-    const char *limit = strstr(read_whole(path, NULL), "\nMax open files"), *most;
+    const char *limit = strstr(read_process(serving_process(), "limits"), "\nMax open files");
+    const char *most;
     check(strtoul(limit + 15, (char **)&most, 10) == 1024 && strtoul(most, NULL, 10) == 1024,
           "%.80s", limit);
 }

@@ -30,7 +30,7 @@ EVERY_SERVER(idle_clients_do_not_keep_it_from_stopping)
 static bool server_is_stopping(void)
 {
     unsigned long long blocked = 0, caught = 0;
-    const char *status = read_process(server_pid), *mask = strstr(status, "\nSigBlk:");
+    const char *status = read_process(server_pid, "status"), *mask = strstr(status, "\nSigBlk:");
     const char *handled = strstr(status, "\nSigCgt:");
     return mask && handled && sscanf(mask, "\nSigBlk: %llx", &blocked) == 1 &&
            sscanf(handled, "\nSigCgt: %llx", &caught) == 1 &&
