@@ -39,21 +39,21 @@ EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
 }
 
 /* On a kept connection, asks for so many responses at once, and hears them. Waiting for a delayed
- * acknowledgement takes 40 ms each time, except at the beginning, when the kernel delays none. One
- * that is quicker is enough, because the machine has other things to do. */
+ * acknowledgement takes 40 ms nearly each time, except at the beginning, when the kernel delays
+ * none. Some that are quicker are enough, because the machine has other things to do. */
 static void check_quick(struct client *c, const char *request, int at_once)
 {
-    enum { TIMES = 40, BEGINNING = 4, MOST_MS = 20 };
-    int64_t took = INT64_MAX;
-    for (int i = 0; i < TIMES && (i <= BEGINNING || took >= MOST_MS); i++) {
+    enum { TIMES = 40, BEGINNING = 4, SOME = 9, MOST_MS = 20 };
+    int quick = 0;
+    for (int i = 0; i < TIMES && quick < SOME; i++) {
         int64_t start = now_ms();
         for (int j = 0; j < at_once; j++)
             say(c, request);
         for (int j = 0; j < at_once; j++)
             check(hear(c)->status == 200 && c->answer.kept, "status %d", c->answer.status);
-        took = now_ms() - start;
+        quick += i > BEGINNING && now_ms() - start < MOST_MS;
     }
-    check(took < MOST_MS, "%lld ms", (long long)took);
+    check(quick == SOME, "%d of %d were quick", quick, TIMES);
 }
 
 EVERY_SERVER(no_answer_on_loopback_waits_for_a_delayed_acknowledgement)
