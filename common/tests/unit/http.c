@@ -104,35 +104,3 @@ Test(http, a_buffer_of_HTTP_MAX_REQUEST_holds_the_largest_request)
     cr_expect(got.most <= most, "it took %zu bytes", got.most);
     free(got.buffer);
 }
-
-/* ---- dates --------------------------------------------------------------------------------- */
-
-Test(http, rule_20_reads_all_three_forms_of_a_date)
-{
-    static const struct {
-        const char *date;
-        time_t when; /* -1: none */
-    } rows[] = {
-        {"Sun, 06 Nov 1994 08:49:37 GMT", 784111777},
-        {"Sunday, 06-Nov-94 08:49:37 GMT", 784111777},
-        {"Sun Nov  6 08:49:37 1994", 784111777},
-        {"Thu, 01 Jan 1970 00:00:00 GMT", 0},
-        {"Tue, 29 Feb 2000 00:00:00 GMT", 951782400},
-        {"Wednesday, 27-Sep-00 23:59:59 GMT", 970099199},
-        {"Thu, 31 Dec 2099 23:59:59 GMT", 4102444799},
-        {"", -1},
-        {"yesterday", -1},
-        {"784111777", -1},
-        {"Sun, 06 Nov 1994 08:49:37", -1},
-        {"Sun, 06 Nov 1994 08:49:37 GMT+1", -1},
-        {"Sun, 06 Nov 1994 08:49:37 UTC", -1},
-        {"Sun, 06 Nov 1994 25:49:37 GMT", -1},
-        {"Sun, 06 Nov 1994 08:49:60 GMT", -1},
-        {"Sun, 40 Nov 1994 08:49:37 GMT", -1},
-        {"1994-11-06T08:49:37Z", -1},
-        {"Sunday, 06-Nov-94 08:49:37 GMT                  ", -1},
-        {"Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT", -1},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++)
-        expect_number(rows[i].date, http_parse_date(span_of(rows[i].date)), rows[i].when);
-}
