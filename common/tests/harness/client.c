@@ -317,6 +317,15 @@ static size_t content_length(const struct answer *a)
     return none ? 0 : (size_t)strtoull(length, NULL, 10);
 }
 
+/* A page says why, in words of its own for each status, and nobody keeps it, as a file is kept. */
+static bool is_explained(const struct answer *a)
+{
+    const char *cache = field(a, "Cache-Control");
+    bool is_of_file = a->status == 412 || a->status == 416;
+    return cache && strcmp(cache, is_of_file ? "no-cache" : "no-store") == 0 &&
+           !body_has(a, "Something went wrong in the server");
+}
+
 static const struct answer *hear_answer(struct client *c, bool to_head)
 {
     int64_t limit = now_ms() + patience(SOON_MS);
@@ -336,6 +345,8 @@ static const struct answer *hear_answer(struct client *c, bool to_head)
     a->body = c->body = calloc(1, a->body_len + 1);
     memcpy(c->body, c->in + c->used, a->body_len);
     c->used += a->body_len;
+    check(a->status < 400 || to_head || !server_is_ours() || is_explained(a), "status %d: %s",
+          a->status, a->body);
     if (!a->kept)
         hear_end(c);
     return a;

@@ -38,15 +38,6 @@ static enum effect ask(const char *line, const char *rest)
     return app_request(&app, &request);
 }
 
-/* The content, as a string. */
-static const char *content(void)
-{
-    static char text[10000];
-    snprintf(text, sizeof(text), "%.*s", (int)app.content.len,
-             app.content.len ? app.content.at : "");
-    return text;
-}
-
 /* ---- the wall ------------------------------------------------------------------------------ */
 
 /* Its script looks at the other six. No other page's may. */
@@ -71,24 +62,5 @@ Test(app, the_wall_alone_may_connect_to_other_ports)
         ask(others[i], "");
         expect_part(others[i], app.response.fields, "Content-Security-Policy: default-src 'self'");
         expect_no_part(others[i], app.response.fields, "connect-src");
-    }
-}
-
-/* ---- status pages -------------------------------------------------------------------------- */
-
-Test(app, every_refusal_is_explained)
-{
-    static const int statuses[] = {400, 403, 404, 405, 408, 413, 414, 415,
-                                   417, 421, 431, 501, 503, 504, 505};
-    for (size_t i = 0; i < COUNT(statuses); i++) {
-        char code[10];
-        snprintf(code, sizeof(code), ">%d<", statuses[i]);
-        app_clear(&app, 4096);
-        app_refuse(&app, statuses[i]);
-        expect_number(code, app.response.status, statuses[i]);
-        expect_part(code, content(), code);
-        expect_no_part(code, content(), "Something went wrong in the server");
-        expect_text(code, app.response.type, "text/html; charset=utf-8");
-        expect_part(code, app.response.fields, "Cache-Control: no-store\r\n");
     }
 }
