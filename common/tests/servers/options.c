@@ -22,7 +22,7 @@ EVERY_SERVER(a_bad_option_is_named_and_the_status_is_2)
         const char *words[2], *what;
     } rows[] = {
         {{"-x"}, "'x'"},
-        {{"-p"}, "'p'"},
+        {{"-r"}, "'r'"},
         {{"--nonsense"}, "'--nonsense'"},
         {{"extra"}, "'extra'"},
         {{"--", "-x"}, "'-x'"},
