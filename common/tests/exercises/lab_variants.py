@@ -157,7 +157,7 @@ WRONG.update({
         "who had asked is not told": ([("    client->is_asking = false;", "    if (!reply && context)\n        return;\n    client->is_asking = false;")], "in place of status 503, nothing"),
         "it connects once": ([("    if (!redis)\n        connect_to_redis();", "    static int asked;\n    if (!asked++)\n        connect_to_redis();")], "started again, and .* no number"),
     }.items()},
-    "if for while": ("5/queue", [("while (in == out)", "if (in == out)")], "when it was woken"),
+    "if for while": ("5/queue", [("while (in == out)", "if (in == out)")], "when it was woken|buffer was full"),
     "one condition, and two places": ("5/queue", [("&not_full", "&not_empty"), ("PLACES = 10", "PLACES = 2")], "three clients at once"),
     "a signal before the change": ("5/queue", [("    pthread_mutex_unlock(&lock);\n    pthread_cond_signal(&not_empty);", "    pthread_mutex_unlock(&lock);"),
                                                ("put(int client)\n{\n", "put(int client)\n{\n    pthread_cond_signal(&not_empty);\n")], "before it took a lock"),

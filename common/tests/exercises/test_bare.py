@@ -95,9 +95,9 @@ class Weather(unittest.TestCase):
 
     @contextlib.contextmanager
     def traced(self, number, inject):
-        """And what it called."""
+        """And what it called. Without SHELL, bash(1) would open sockets first, to ask who the user is."""
         log = os.path.join(self.folder, "trace")
-        with self.started(number, "strace", "-qq", "-f", "-o", log, *("-einject=" + each for each in inject)) as server:
+        with self.started(number, "strace", "-qq", "-E", "SHELL=/bin/bash", "-f", "-o", log, *("-einject=" + each for each in inject)) as server:
             yield server, lambda: read(log)
 
     def test_without_descriptors_poll_serves_the_clients_that_it_has(self):
