@@ -2,14 +2,11 @@
 
 import csv
 import os
-from collections import namedtuple
 
-from lib import Trouble, rows as tables
 from lib.measuring import machine
 
 STORE = os.path.join(machine.TOP, "loadtest", "results")
 HELD, CHANGED, UNSURE = "held", "changed", "cannot judge"  # loadtest/same, of a server at a later release
-Stored = namedtuple("Stored", "name facts rows")  # a dict, and a dict for each row of cells.tsv, judged
 
 
 def rows(text):
@@ -26,11 +23,3 @@ def facts_of(text):
 def codes(facts):
     """Pairs of a server and the hash of its machine code."""
     return [pair.split() for pair in facts["code"].split(", ")]
-
-
-def read(folder):
-    """Trouble if there is no run in it."""
-    cells, facts = (machine.read(os.path.join(folder, name)) for name in ("cells.tsv", "environment.txt"))
-    if not rows(cells) or not facts:
-        raise Trouble("%s: there is no run with cells.tsv and environment.txt in it" % folder)
-    return Stored(os.path.basename(os.path.abspath(folder)), facts_of(facts), tables.judged(rows(cells)))

@@ -109,7 +109,7 @@ class Programs(unittest.TestCase):
         self.assertRegex(told.getvalue(), r"\Apoll \(cell 1 of 2, about 1[12]\d s left\)\n")
 
     def test_help_fits_80_columns(self):
-        for name in ("compare", "sweep", "latency", "cost", "xray", "which", "same", "publish", "diff"):
+        for name in ("compare", "sweep", "latency", "cost", "xray", "which", "same", "publish"):
             lines = programs.run(name, "--help", env={**os.environ, "COLUMNS": "80"}).stdout.splitlines()
             self.assertEqual((lines[0].split()[0], [line for line in lines if len(line) > 80]), ("usage:", []), name)
 

@@ -8,11 +8,11 @@ import xml.etree.ElementTree
 
 import programs
 import simulate
-from lib import cells, rows, stored
+from lib import cells, rows
 from lib.reporting import chart, report, table
 
 RESULTS = os.path.join(programs.LOADTEST, "results")
-diff, latency, sweep, compare, cost = map(programs.load, ("diff", "latency", "sweep", "compare", "cost"))
+latency, sweep, compare, cost = map(programs.load, ("latency", "sweep", "compare", "cost"))
 NOISE = [1.0, 1.2, 0.9, 1.1, 0.8, 1.05, 0.95]
 
 
@@ -32,6 +32,11 @@ def busy(server, client, redis=None, used=(20, 10), others=0):
 FULL_CLIENT = busy(60, 99)
 
 
+def cells_of(run):
+    """Of a stored run."""
+    return rows.judged(programs.cells(os.path.join(RESULTS, run)))
+
+
 def rounds(subject, rate=1000, number=7, **more):
     return [row(each + 1, subject, rate * NOISE[each], 10 * NOISE[each], **more) for each in range(number)]
 
@@ -39,7 +44,7 @@ def rounds(subject, rate=1000, number=7, **more):
 class Figures(unittest.TestCase):
     def test_the_stored_table_is_computed_again_from_its_cells(self):
         """By other few lines."""
-        known = stored.read(os.path.join(RESULTS, "compare")).rows
+        known = cells_of("compare")
         for kind in ("ab", "wrk"):
             own = [each for each in known if each["generator"] == kind]
             for figure, column in ((rows.RATE, None), (rows.MICROS, "server_cpu_us")):
@@ -56,8 +61,8 @@ class Figures(unittest.TestCase):
                             values[0]), form(values[-1]))), text)
 
     def test_so_are_the_ratios_of_the_ladder_each_within_its_round(self):
-        with open(os.path.join(RESULTS, "ladder", "cells.tsv"), encoding="utf-8") as file:
-            known = {(each["server_steps"], each["kind"], each["round"]): float(each["cpu_us"]) for each in stored.rows(file.read())}
+        known = {(each["server_steps"], each["kind"], each["round"]): float(each["cpu_us"])
+                 for each in programs.cells(os.path.join(RESULTS, "ladder"))}
         last = max(int(number) for _, _, number in known)
         ratios = sorted(known["prethreading queue", "new", str(each)] / known["prethreading", "new", str(each)] for each in range(1, last + 1))
         with open(os.path.join(RESULTS, "ladder", "table.md"), encoding="utf-8") as file:
@@ -178,9 +183,9 @@ class Tables(unittest.TestCase):
                                            "requests failed: 12 reset."])
 
     def test_a_terminal_of_80_columns_has_room_for_it_and_the_longest_queue_is_first(self):
-        own = [{**each, **busy(90, 99, others=20)} for each in stored.read(os.path.join(RESULTS, "compare")).rows]
+        own = [{**each, **busy(90, 99, others=20)} for each in cells_of("compare")]
         own += [{**each, "subject": "prethreading --workers 500"} for each in own]
-        short_first = sorted(stored.read(os.path.join(RESULTS, "sweep")).rows, key=lambda each: each["backlog"])
+        short_first = sorted(cells_of("sweep"), key=lambda each: each["backlog"])
         for known, experiment, words in ((own, compare.Compare(""), "kept"), (short_first, sweep.Sweep(""), " 65,535")):
             lines = experiment.look(known)
             self.assertIn("Only in the report: ", "".join(lines))
@@ -223,18 +228,6 @@ class Loads(unittest.TestCase):
         own = rounds("epoll", 9000, clients="20", generator="ab") + rounds("article-epoll", 4000, clients="20", generator="ab")
         self.assertEqual(sweep.beside(own, {"epoll": {"20": 2050.0}})[1], [["epoll", "2,050 | 4,000 | 9,000"]])
         self.assertEqual(sweep.beside(own[:7], {"epoll": {"20": 2050.0}})[1], [["epoll", "2,050 | 9,000"]])
-
-
-class Two(unittest.TestCase):
-    def test_runs_beside_each_other(self):
-        a, b = (stored.Stored(name, {"kernel": kernel, "began": name}, rounds("epoll", factor * 1000) + rounds(
-            "poll", 1000, wrong=wrong)) for name, kernel, factor, wrong in (("a", "6.1", 1, ""), ("b", "6.2", 4, "reset")))
-        text = diff.held_together(a, b).markdown()
-        self.assertRegex(text, r"\| epoll +\| +- \| 1,000 \| 4,000 \| 4\.00 x \[2\.67-6\.00\] \|")
-        self.assertNotIn("| poll", text)
-        self.assertIn("- kernel: A 6.1; B 6.2", text)
-        self.assertNotIn("began", text)
-        self.assertRegex(diff.held_together(a, a).markdown(), r"\| epoll .*\| += \|")
 
 
 class Offered(unittest.TestCase):

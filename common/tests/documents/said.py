@@ -235,7 +235,7 @@ def program_of(words, ours):
         name = word.removeprefix("./")
         if name in ours.experiments or name in ours.servers and (place == 0 or word != name):
             return name, words[place + 1:]
-        if place == 0 and name != "diff" and "loadtest/" + name in ours.experiments:  # diff(1)
+        if place == 0 and "loadtest/" + name in ours.experiments:
             return "loadtest/" + name, words[1:]
     return None, []
 
