@@ -6,7 +6,7 @@ import test from "node:test";
 
 const TOP = new URL("../../", import.meta.url);
 const text = encodeURIComponent(fs.readFileSync(new URL("public/model.js", TOP)));
-const { MEASURED, SERVERS, Sim, digest, simulate } = await import(`data:text/javascript,${text}`);
+const { MEASURED, SERVERS, digest, simulate } = await import(`data:text/javascript,${text}`);
 
 const NAMES = Object.keys(SERVERS);
 const rate = (name, settings) => simulate(name, settings).rate;
@@ -15,29 +15,6 @@ const near = (value, wanted, share, what) =>
 
 const SOME = [{ clients: 20 }, { clients: 300, kept: true }, { clients: 200, delay: 5 }, { clients: 30, work: 1, cores: 2 },
   { clients: 50, work: 1, cores: 2, shared: true, kept: true }, { clients: 60, apart: true }, { clients: 90, delay: 2, relay: true }];
-
-test("each client has one question at a time, and each question one answer", () => {
-  for (const name of NAMES) {
-    for (const settings of SOME) {
-      const sim = new Sim(name, settings);
-      const open = new Map();
-      const [arrive, give] = [sim.arrive, sim.tool.give.bind(sim.tool)];
-      sim.arrive = (client) => {
-        assert.ok(!open.get(client), `${name}: asked twice`);
-        open.set(client, true);
-        arrive(client);
-      };
-      sim.tool.give = (client) => {
-        if (client.connects) return give(client); // it has its answer, and connects for the next
-        assert.ok(open.get(client), `${name}: answered twice`);
-        open.set(client, false);
-        give(client);
-      };
-      sim.advance();
-      assert.equal(open.size, settings.clients, `${name}: a client was never served`);
-    }
-  }
-});
 
 test("Little's law: clients = rate x time; and no core is more than busy", () => {
   for (const name of NAMES) {
