@@ -232,8 +232,7 @@ def measure(cell, run):
             if status and subjects.is_ours(spot.subject):
                 cell.wrong.append("asked to stop, it ended with %s" % peers.servers.how_it_ended(status))
         cell.canary_us = canary and max(canary, run.hosts.canary())
-        judge(cell, shot.asks_redis, spot.cores > 1 and machine.shared(run.hosts.cores(spot.cores)),
-              run.experiment.size(spot, run))
+        judge(cell, shot.asks_redis, spot.cores > 1 and run.hosts.are_shared(spot.cores), run.experiment.size(spot, run))
         note_switches(cell, save_as + ".log")
     except Trouble as trouble:
         cell.wrong.append(str(trouble))

@@ -409,7 +409,7 @@ class Run:
             yield self.near
             return
         with self.hosts.slow_redis(self.redis, spot.delay_ms, self.folder) as slow:
-            self._relays = [slow.pid] if hasattr(slow, "pid") else []
+            self._relays = [slow.pid]
             yield slow
             self._relays = []
 

@@ -123,11 +123,11 @@ def free_port():
 
 class SlowRedis(servers.Started):
     """A relay (slow_redis.c) before `store`, on any port or on this one, for the time of a `with`. It hands on
-    every answer so many ms later."""
+    every answer so many ms later. `launch` starts it, here or on another host."""
 
-    def __init__(self, store, ms, folder, cores=(), port=0):
+    def __init__(self, store, ms, folder, cores=(), port=0, address="127.0.0.1", launch=processes.start):
         super().__init__("slow_redis", os.path.join(folder, "slow_redis-%d.log" % ms), [
-            os.path.join(top.PLAIN, "loadtest", "slow_redis"), str(ms), "127.0.0.1:%d" % port, store.where], cores)
+            os.path.join(top.PLAIN, "loadtest", "slow_redis"), str(ms), "%s:%d" % (address, port), store.where], cores, launch=launch)
 
     @property
     def where(self):

@@ -44,11 +44,6 @@ def named(cores):
     return "core%s %s" % ("s" * (len(cores) > 1), ", ".join(map(str, cores)))
 
 
-def shared(cores):
-    """Does the server share its cores with the load generator?"""
-    return bool({*cores.server} & {*cores.client})
-
-
 def are_threads_of_one(first, second):
     """Are these two hardware threads of the same core? On a machine with one core there is nothing better."""
     threads = read(CPU + "cpu%s/topology/thread_siblings_list" % first)

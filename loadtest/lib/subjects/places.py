@@ -31,6 +31,11 @@ class Here:
         """A machine.Cores for a server that may use so many cores."""
         return machine.choose_cores(count)
 
+    def are_shared(self, count):
+        """Are some of the cores of a server that may use so many those of the load generator as well?"""
+        server, client, _ = self.cores(count)
+        return not {*server}.isdisjoint(client)
+
     def place(self, role, count=1):
         """The Place of a role, if the server may use so many cores."""
         cores = self.cores(count)

@@ -78,25 +78,21 @@ class Remote(places.Here):
             raise Trouble("%s: no host `%s`: %s" % (self._inventory, host, error)) from error
 
     def cores(self, count=1):
-        """Their names say whose they are."""
-        return machine.Cores(*(tuple("%s %d" % (where, core) for core in self._cores(host, count)) for host, where in (
-            ("server", self.address("server")), ("load", "here"), ("redis", self.address("redis")))))
+        """Each of its own machine."""
+        server, store = (self._about[host]["cores"] for host in NEEDED)
+        return machine.Cores(tuple(server[:count]), tuple(machine.usable_cores()), tuple(store[-1:]))
 
-    def _cores(self, host, count=1):
-        if host == "load":
-            return tuple(machine.usable_cores())
-        every = self._about[host]["cores"] if host in self._about else []  # lb is not pinned
-        return tuple(every[:count] if host == "server" else every[-1:])
+    def are_shared(self, _count):
+        return False
 
     def place(self, role, count=1):
-        cores = self._cores(role, count)
-        return places.Place(cores) if role == "load" else places.Place(
-            cores, self.address(role), functools.partial(self.run_in, role))
+        here = super().place(role, count)
+        return here if role == "load" else here._replace(address=self.address(role), launch=functools.partial(self.run_in, role))
 
     def pinned(self):
         return "Machines of their own: %s, the load generator on %s of this one." % (", ".join("%s on %s of %s" % (
-            host, machine.named(self._cores(host)), self.address(host)) for host in NEEDED), machine.named(
-                self._cores("load")))
+            host, machine.named(getattr(self.cores(), host)), self.address(host)) for host in NEEDED), machine.named(
+                self.cores().client))
 
     def environment(self):
         """The server's machine, and the others in brief."""
@@ -109,7 +105,7 @@ class Remote(places.Here):
         """processes.start() there, in the project's folder or in one of its own. What it returns is ssh; its
         pid `there` is what we have started."""
         process = processes.start(
-            self._ssh(host, "run", cwd if cwd == machine.TOP else "", ",".join(map(str, cores or self._cores(host))),
+            self._ssh(host, "run", cwd if cwd == machine.TOP else "", ",".join(map(str, cores or getattr(self.cores(), host, ()))),
                       *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stdout, encoding="utf-8")
         process.host = host
         self._started.append(process)
@@ -130,15 +126,9 @@ class Remote(places.Here):
             folder, "redis.log"), "Ready to accept connections")
         return redis.Redis("%s:%d" % (self.address("redis"), redis.USUAL_PORT))
 
-    @contextlib.contextmanager
     def slow_redis(self, store, ms, folder):
-        where = "%s:%d" % (self.address("redis"), RELAY_PORT)
-        relay = self._begin("redis", "slow_redis", [os.path.join(machine.PLAIN, "loadtest", "slow_redis"), str(
-            ms), where, store.where], os.path.join(folder, "slow_redis.log"), "listening on")
-        try:
-            yield redis.Redis(where)
-        finally:
-            relay.end()
+        return redis.SlowRedis(store, ms, folder, port=RELAY_PORT, address=self.address("redis"),
+                               launch=functools.partial(self.run_in, "redis"))
 
     @contextlib.contextmanager
     def balancer(self, instances, log):
@@ -165,7 +155,7 @@ class Remote(places.Here):
     def begin_meter(self, host, cores):
         """A process that measures there what we have started, once it is told to."""
         pids = [str(each.there) for each in self._started if each.host == host and not processes.has_ended(each)]
-        own = ",".join(name.split()[-1] for name in getattr(cores, host))
+        own = ",".join(map(str, getattr(cores, host)))
         it = processes.start(self._ssh(host, "meter", own, *pids), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              encoding="utf-8")
         it.stdout.readline()
