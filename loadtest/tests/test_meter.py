@@ -12,14 +12,18 @@ import proc
 import processes
 from lib.measuring import machine, meter
 
-ALONE = machine.Cores((), (), ())
-
-BURN = """
-import sys, time
-def burn(seconds):
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        pass
+CHILDREN = """
+import os, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(50):
+    if not os.fork():
+        while time.thread_time() < 0.004:
+            pass
+        os._exit(0)
+    os.wait()
+print("done", flush=True)
+sys.stdin.read()
 """
 
 
@@ -32,45 +36,28 @@ class CoreShares(unittest.TestCase):
 
 
 class Alive(unittest.TestCase):
-    def start(self, script):
-        process = processes.start([sys.executable, "-B", "-c", BURN + script],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-        self.addCleanup(process.stdin.close)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(processes.end, process)
-        return process
-
-    def measure(self, script):
-        """The script begins after the line "go", and says when it is done."""
-        process = self.start("print(flush=True); input()\n%s\nprint(flush=True); sys.stdin.read()" % script)
-        process.stdout.readline()
-        with meter.Meter((process.pid,), ALONE) as measured:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            process.stdout.readline()
-        return measured.figures
-
     def test_many_short_children_are_counted_exactly(self):
         """Each less than a tick of /proc: rounding each would make nothing of them."""
-        reading = self.measure("import os\nfor _ in range(50):\n    pid = os.fork()\n"
-                               "    if not pid: burn(0.004); os._exit(0)\n    os.waitpid(pid, 0)")
-        self.assertGreater(reading["server_cpu_us"], 195e3)
-        self.assertLess(reading["server_cpu_us"], 400e3)  # forking is work, too, and nothing counts twice
+        process = processes.start([sys.executable, "-B", "-c", CHILDREN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        self.addCleanup(processes.end, process)
+        with process.stdout:
+            process.stdout.readline()
+            with meter.Meter((process.pid,), machine.Cores((), (), ())) as measured:
+                print(file=process.stdin, flush=True)
+                process.stdout.readline()
+        self.assertGreater(measured.figures["server_cpu_us"], 195e3)
+        self.assertLess(measured.figures["server_cpu_us"], 400e3)  # forking is work, too, and nothing counts twice
 
-    @programs.needs("sh")
+    @programs.needs("taskset")
     def test_a_stranger_on_our_core_is_seen(self):
-        """And what he takes is nobody's of us: the measured process is another one, and sleeps."""
+        """And what he takes is nobody's of us."""
         core = min(os.sched_getaffinity(0))
-        measured_process = subprocess.Popen(["sleep", "60"], start_new_session=True)
-        self.addCleanup(measured_process.wait)
-        self.addCleanup(measured_process.kill)
-        stranger = subprocess.Popen(["sh", "-c", "exec taskset -c %d sh -c 'while :; do :; done'" % core],
-                                    start_new_session=True)
+        stranger = subprocess.Popen(["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"])
         self.addCleanup(stranger.wait)
         self.addCleanup(stranger.kill)
         while proc.cpu_seconds(proc.everybody([stranger.pid])) < 0.1:
             time.sleep(0.05)  # until it is at work
-        with meter.Meter((measured_process.pid,), machine.Cores((core,), (core,), ()), redis=[]) as measured:
+        with meter.Meter((), machine.Cores((core,), (core,), ())) as measured:
             time.sleep(0.5)
         self.assertGreater(measured.figures["others_percent"], 15)
 
@@ -97,7 +84,6 @@ class Topology(unittest.TestCase):
                               ("0,0,0,3000\n1,1,0,3000\n2,2,0,5000", [0, 1, 2])):  # too few of these
             with self.subTest(listed):
                 self.assertEqual(machine.usable_cores(listed), cores)
-
 
 
 if __name__ == "__main__":

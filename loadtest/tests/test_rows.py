@@ -1,5 +1,6 @@
 """What tables say, from rows of cells.tsv: again by hand; and what may not be said."""
 
+import itertools
 import math
 import os
 import statistics
@@ -94,6 +95,14 @@ class Figures(unittest.TestCase):
                 inside = sum(math.comb(number, each) for each in range(ends[0], ends[1])) / 2 ** number
                 self.assertGreaterEqual(inside, rows.SURE)
                 self.assertEqual(ends[0] + ends[1], number + 1)
+
+    def test_the_interval_of_a_ratio_leaves_the_truth_out_in_few_cases(self):
+        """Two servers are alike: each sign of their differences is as likely as the other."""
+        for number in range(rows.FEWEST, 10):
+            found = [rows.ratio([math.exp(sign * at) for at, sign in enumerate(signs, 1)])
+                     for signs in itertools.product((1, -1), repeat=number)]
+            self.assertLess(sum(not low <= 1 <= high for _, low, high in found), 0.07 * len(found))
+        self.assertAlmostEqual(rows.ratio([1.0] * 8 + [5.0])[0], 1)  # one that is far off hardly moves it
 
     def test_what_cannot_be_told_from_the_best_shares_its_place(self):
         mixed = [each for at, factor in enumerate(reversed(NOISE)) for each in (
