@@ -20,12 +20,11 @@ from lib import Trouble
 from lib.generators import load
 from lib.measuring import machine
 
-NAMES = ["lighttpd", "nginx", "apache"]
+BINARIES = {"lighttpd": "lighttpd", "nginx": "nginx", "apache": "apache2"}
+NAMES = list(BINARIES)
 SPARE_DESCRIPTORS = 128  # for logs, and for files that are being sent
 
 PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"  # folders that a user's PATH may not have
-BINARIES = {"lighttpd": ["lighttpd"], "nginx": ["nginx"], "apache": ["apache2", "httpd"]}
-APACHE_MODULES = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"]
 
 # Apache does not serve as root, so it runs as nobody. It may still read and write what root may,
 # because the project and a run's folder may be where only root may look. capabilities(7)
@@ -169,19 +168,15 @@ def placeholders(root, folder):
     return {
         "port": "@PORT@", "root": root, "folder": folder, "descriptors": descriptors,
         "connections": descriptors - SPARE_DESCRIPTORS, "half": descriptors // 2,
-        "modules": next(filter(os.path.isdir, APACHE_MODULES), APACHE_MODULES[0]),
     }
 
 
 def binary(name):
-    found = (shutil.which(each, path=PATHS) for each in BINARIES[name])
-    return next(filter(None, found), None)
+    return shutil.which(BINARIES[name], path=PATHS)
 
 
 def missing(name):
     """Why a peer cannot run here; None if it can."""
-    if name == "apache" and not any(map(os.path.isdir, APACHE_MODULES)):
-        return "apache's modules are not installed; `make deps-experiments` brings them"
     return None if binary(name) else "%s is not installed; `make deps-experiments` brings it" % name
 
 
