@@ -63,6 +63,7 @@ class Programs(unittest.TestCase):
                 ("sweep", "--levels 20,50 --servers preforking --backlog 10", "ab", [], r"\d \| \d"),
                 ("cost", "--parts cpu --kinds new,kept --servers epoll,floor --levels 200 --seconds 0.5", "h2load wrk", [],
                  r"epoll +\| +\d+ \| +\d", r"floor +\| +[\d.]+ \| +- \|"),
+                ("cost", "--parts memory --servers epoll,iterative --idle 20", "", [], r"epoll +\| +20 \| +[\d.]+ ", "iterative: It holds one"),
                 ("cost", "--parts calls --servers epoll --command 'mine=\"%s\"'" % top.path_of("epoll"), "ab strace", [],
                  r"System calls for .*\n\n\| call +\| epoll \| +mine \|")):
             with self.subTest(program + " " + options):
@@ -263,12 +264,6 @@ class Publish(unittest.TestCase):
                  for path in glob.glob(os.path.join(glob.escape(machine.TOP), kind))]
         for name, *_ in publish.RUNS:
             self.assertTrue(re.search(r"results/%s/|[ {]%s \|" % (name, name), "".join(pages)), name)
-
-    def test_a_stored_change_fits_the_servers_of_today(self):
-        change = os.path.join(programs.LOADTEST, "results", "own-redis", "change.patch")
-        done = subprocess.run(["patch", "--dry-run", "-s", "-p1", "-d", machine.TOP, "-i", change], check=False,
-                              stdout=subprocess.PIPE, encoding="utf-8")
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_a_noisy_hour(self):
         header = "subject\tround\tgenerator\tclients\trequests\twrong\trequests_per_second\tserver_core_busy\tclient_core_busy\n"

@@ -71,10 +71,6 @@ class Figures(unittest.TestCase):
                      if line.startswith("| prethreading queue ")]
         self.assertEqual(shown[0][2].strip(), "%.2f [%.2f-%.2f]" % (statistics.median(ratios), *rows.interval(ratios)))
 
-    def test_a_page_is_what_the_meter_saw(self):
-        both = row(1, "floor", 50000, 8, metered_seconds="0.5", requests="25000", server_cpu_us="200000")
-        self.assertEqual(rows.MICROS.of(both), 8)
-
     def test_what_redis_paid_for_a_page(self):
         """A tenth of a core for two seconds, and 4,000 pages."""
         own = row(1, "epoll", 2000, redis_percent="10.0000", metered_seconds="2.0000", requests="4000", incr="4000")
