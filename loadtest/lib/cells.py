@@ -20,7 +20,7 @@ from lib import Trouble, rows, subjects
 from lib.generators import ab, h2load, load as generators, wrk
 from lib.generators.load import Load
 from lib.measuring import machine, meter
-from lib.subjects import peers
+from lib.subjects import peers, places
 
 FEW = 20  # requests that any server answers soon, wherever Redis is
 WARM_UP_SHARE, WARM_UP_LEAST_SECONDS, WARM_UP_MOST_SECONDS = 0.2, 0.3, 2  # of a cell's seconds
@@ -96,7 +96,7 @@ class Shot:
 
     def __init__(self, cell, server, run, save_as):
         self.cell, self.spot, self.server, self.run, self.save_as = (cell, cell.spot, server, run, save_as)
-        self.place = run.hosts.place("load", self.spot.cores)
+        self.place = places.Place(run.hosts.cores(self.spot.cores).client)
         self.url = server.url + self.spot.path
         self.asks_redis = run.asks_redis(self.spot)
         self.end = lambda: None  # what is metered, because the load has ended

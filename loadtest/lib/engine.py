@@ -429,7 +429,7 @@ class Run:
     def open(self, subject, log, where=None, options=(), under=(), spot=None):
         """A context manager: the subject, from its start to its end. Ours ask `where`, this run's Redis or
         another. `under`: a command that starts it, strace's."""
-        place = self.hosts.place("server", spot.cores if spot else 1)
+        place = self.hosts.of_server(spot.cores if spot else 1)
         if subject in self.commands:
             line = (companions.line(subject, spot.work_ms if spot else 0) if subject in companions.NAMES
                     else self.commands[subject])

@@ -1,7 +1,7 @@
 """places: where things run: here, on this machine. remote.Remote has the same interface.
 
-A place for each role (load, server, redis, lb), a Redis, and a meter. So a measurement asks the place, and
-does not have to know which kind it is.
+A place for the server, a Redis, and a meter. So a measurement asks these, and does not have to know which kind
+they are.
 """
 
 import os
@@ -36,10 +36,9 @@ class Here:
         server, client, _ = self.cores(count)
         return not {*server}.isdisjoint(client)
 
-    def place(self, role, count=1):
-        """The Place of a role, if the server may use so many cores."""
-        cores = self.cores(count)
-        return Place(getattr(cores, role, cores.client))
+    def of_server(self, count=1):
+        """The Place of a server that may use so many cores."""
+        return Place(self.cores(count).server)
 
     def redis(self, folder, port=None):
         """A private Redis, its log in `folder`; also on a port, if one is given. It has no password, so nobody

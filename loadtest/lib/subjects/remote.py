@@ -85,9 +85,8 @@ class Remote(places.Here):
     def are_shared(self, _count):
         return False
 
-    def place(self, role, count=1):
-        here = super().place(role, count)
-        return here if role == "load" else here._replace(address=self.address(role), launch=functools.partial(self.run_in, role))
+    def of_server(self, count=1):
+        return places.Place(self.cores(count).server, self.address("server"), functools.partial(self.run_in, "server"))
 
     def pinned(self):
         return "Machines of their own: %s, the load generator on %s of this one." % (", ".join("%s on %s of %s" % (
@@ -166,7 +165,7 @@ class _Meter(meter.Meter):
     """Of the load generator here, and of a process on each other host."""
 
     def __init__(self, remote, cores):
-        super().__init__((), machine.Cores((), remote.place("load").cores, ()))
+        super().__init__((), machine.Cores((), remote.cores().client, ()))
         self._there = {host: remote.begin_meter(host, cores) for host in NEEDED}
 
     def __enter__(self):
