@@ -41,12 +41,6 @@ def run(name, *words, stderr=subprocess.STDOUT, **options):
                           cwd=os.path.dirname(LOADTEST), **options)
 
 
-def python(script, *words, **options):
-    """Starts a script that finds lib. Returns the Popen, whose output is a pipe."""
-    return subprocess.Popen([sys.executable, "-B", "-c", script, *words], stdout=subprocess.PIPE,
-                            encoding="utf-8", env={**os.environ, "PYTHONPATH": LOADTEST}, **options)
-
-
 def folder(case):
     """The path of a new folder, which is removed after this test, or after this class of tests."""
     new = tempfile.TemporaryDirectory()
