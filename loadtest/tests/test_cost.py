@@ -1,6 +1,5 @@
 """What cost counts, alive: the system calls of a request, which repeat as speeds do not, are within the budgets."""
 
-import os
 import unittest
 
 import programs
@@ -43,20 +42,22 @@ class Alive(unittest.TestCase):
     def test_the_budgets(self):
         self.redis.seed()
         cores = machine.choose_cores()
-        for kind, name, most in ((kind, name, most) for kind, budgets in BUDGETS.items() for name, most in budgets.items()):
-            clients, requests = (KEPT_AT_ONCE.get(name, FEW_AT_ONCE), calls.REQUESTS) if calls.KINDS[kind].kept else (FEW_AT_ONCE, 300)
+        for kind, name, most in ((kind, *each) for kind, budgets in BUDGETS.items() for each in budgets.items()):
+            clients, requests = (KEPT_AT_ONCE.get(name, FEW_AT_ONCE), calls.REQUESTS) if calls.KINDS[kind].kept else (
+                FEW_AT_ONCE, 300)
             workers = ["--workers", str(clients)] if name in top.of_kind("pool") else []
 
             def server(log, under, name=name, workers=workers):
                 return servers.Server(top.path_of(name), self.redis.where, log, workers, under, cores.server)
 
             with self.subTest(kind=kind, server=name):
-                found = calls.per_request(server, os.path.join(self.folder, name), cores.client, kind, clients, requests).calls
+                found = calls.per_request(server, self.folder + "/" + name, cores.client, kind, clients, requests).calls
                 self.assertLessEqual(sum(found.values()), most, found)
 
     def test_clients_that_are_not_kept_are_trouble(self):
         with self.assertRaisesRegex(Trouble, "of 10 idle connections it kept [01]$"):
-            idle.measure(lambda: servers.Server(top.path_of("iterative"), self.redis.where, self.folder + "/log"), "/index.html", 10)
+            idle.measure(lambda: servers.Server(top.path_of("iterative"), self.redis.where, self.folder + "/log"),
+                         "/index.html", 10)
 
 
 if __name__ == "__main__":

@@ -41,8 +41,9 @@ class Relay(unittest.TestCase):
 
     def test_what_all_ask_at_once_is_late_by_the_delay_and_no_more(self):
         """Never less, and at best hardly more. 200 times 50 ms would be 10 s."""
-        for ms, count, times, slack_ms, store in ((0, 1, 1, 3, self.store), (1, 1, 1, 3, self.store), (10, 1, 1, 3, self.store.on_a_port()),
-                                                  (10, 1, 100, 3, self.store), (50, 200, 1, 150, self.store)):
+        for ms, count, times, slack_ms, store in (
+                (0, 1, 1, 3, self.store), (1, 1, 1, 3, self.store), (10, 1, 1, 3, self.store.on_a_port()),
+                (10, 1, 100, 3, self.store), (50, 200, 1, 150, self.store)):
             with self.subTest(ms=ms, count=count, times=times):
                 clients, took, answers = list(self.clients(ms, count, store)), [], times * b"+PONG\r\n"
                 while len(took) < TRIES and (not took or min(took) >= ms + slack_ms):

@@ -61,7 +61,8 @@ class Reports(unittest.TestCase):
 
     def test_wrk_s(self):
         for figures, requests, errors in (
-                ({}, 1000, ""), ({"reset": 20}, 1000, "20 reset"), ({"late": 8}, 992, "8 time-out"), ({"bad": 5}, 995, "5 not 2xx")):
+                ({}, 1000, ""), ({"reset": 20}, 1000, "20 reset"), ({"late": 8}, 992, "8 time-out"),
+                ({"bad": 5}, 995, "5 not 2xx")):
             self.check(wrk.parse(wrote("wrk", all=1000, **figures), 1), requests, errors)
 
     def test_h2load_s(self):

@@ -38,7 +38,8 @@ class CoreShares(unittest.TestCase):
 class Alive(unittest.TestCase):
     def test_many_short_children_are_counted_exactly(self):
         """Each less than a tick of /proc: rounding each would make nothing of them."""
-        process = processes.start([sys.executable, "-B", "-c", CHILDREN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        process = processes.start([sys.executable, "-B", "-c", CHILDREN],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         self.addCleanup(processes.end, process)
         with process.stdout:
             process.stdout.readline()

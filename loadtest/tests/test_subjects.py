@@ -46,7 +46,8 @@ class Subjects(unittest.TestCase):
         self.log = os.path.join(self.folder, "log")
 
     def test_the_server_is_measured_and_not_its_shell_and_all_of_the_line_ends(self):
-        for line in ("cd /; sleep 60 & SERVER {port}", "cd / && sleep 60 & cd / && SERVER", "cd / && sh -c 'SERVER {port}; true' | cat"):
+        for line in ("cd /; sleep 60 & SERVER {port}", "cd / && sleep 60 & cd / && SERVER",
+                     "cd / && sh -c 'SERVER {port}; true' | cat"):
             with self.subTest(line=line):
                 with peers.Command("it", peers.command_line(line.replace("SERVER", OTHER)), None, self.log, REDIS) as server:
                     everybody = meter.Tree(server._process.pid).pids()
@@ -88,8 +89,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
     def test_nothing_outlives_who_started_it(self):
-        done = subprocess.run([sys.executable, "-B", "-c", self.SCRIPT, PUBLIC, self.log], stdout=subprocess.PIPE, check=False,
-                              env={**os.environ, "PYTHONPATH": programs.LOADTEST})
+        done = subprocess.run([sys.executable, "-B", "-c", self.SCRIPT, PUBLIC, self.log],
+                              stdout=subprocess.PIPE, check=False, env={**os.environ, "PYTHONPATH": programs.LOADTEST})
         self.assertEqual(done.returncode, -signal.SIGKILL)
         self.assertTrue(gone_within(3, map(int, done.stdout.split())))
 

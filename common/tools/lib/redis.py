@@ -127,7 +127,8 @@ class SlowRedis(servers.Started):
 
     def __init__(self, store, ms, folder, cores=(), port=0, address="127.0.0.1", launch=processes.start):
         super().__init__("slow_redis", os.path.join(folder, "slow_redis-%d.log" % ms), [
-            os.path.join(top.PLAIN, "loadtest", "slow_redis"), str(ms), "%s:%d" % (address, port), store.where], cores, launch=launch)
+            os.path.join(top.PLAIN, "loadtest", "slow_redis"), str(ms), "%s:%d" % (address, port), store.where],
+            cores, launch=launch)
 
     @property
     def where(self):
