@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
 static char folder[64];
 static FILE *folder_lease; /* while this is open, the folder stays */
@@ -192,49 +191,6 @@ const char *read_process(pid_t pid, const char *name)
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     const char *text = read_whole(path, NULL);
     return text ? text : "";
-}
-
-/* By proc_pid_syscall(5); where the kernel does not tell, who is there waits. Somebody else's
- * worker may wait for a client in another call than ours do. */
-static bool waits_for_client(pid_t thread)
-{
-    static const int calls[] = {
-        SYS_accept4, SYS_accept,     SYS_ppoll, SYS_epoll_pwait,
-#ifdef SYS_poll
-        SYS_poll,    SYS_epoll_wait,
-#endif
-    };
-    const char *call = read_process(thread, "syscall");
-    bool waits = !*call;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        waits |= isdigit((unsigned char)*call) && atoi(call) == calls[i];
-    return waits;
-}
-
-static int count_waiting_workers(void)
-{
-    enum { ROOM = 256 };
-    pid_t processes[ROOM];
-    char path[64];
-    int count = 0;
-    for (int i = list_server(processes, ROOM) - 1; i >= 0; i--) {
-        struct dirent *entry;
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)processes[i]);
-        DIR *directory = opendir(path);
-        while (directory && (entry = readdir(directory)))
-            count +=
-                isdigit((unsigned char)entry->d_name[0]) && waits_for_client(atoi(entry->d_name));
-        if (directory)
-            closedir(directory);
-    }
-    return count;
-}
-
-void await_workers(int count)
-{
-    if (server_has_pool() && !getenv("NO_WORKERS"))
-        wait_until(count_waiting_workers() >= count, SOON_MS, "of %d workers %d wait for clients",
-                   count, count_waiting_workers());
 }
 
 int64_t server_cpu_ms(void)

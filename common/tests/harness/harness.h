@@ -200,11 +200,6 @@ pid_t serving_process(void); /* the one that accepts: of chapter 3 its only work
 const char *read_process(pid_t, const char *name);
 long process_number(pid_t, const char *name);
 
-/* Chapters 3 and 5 make their workers when they have begun to listen, and while a client waits for
- * the last of them, one that idles has to make way: waits until so many, all there are, wait for
- * clients themselves. */
-void await_workers(int count);
-
 /* What the server and its present children have used of the CPU so far; what they occupy now of
  * memory, each page they share counted once. Without the program's code: what of that is whose
  * changes with every other process that runs it. */

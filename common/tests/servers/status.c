@@ -28,6 +28,21 @@ static void look(void)
     read_status(get("/status.json"));
 }
 
+/* Looks again and again over one connection: each new one would be a knock, to which an idle client
+ * of chapters 3 and 5 may have to give way. */
+static void look_on(void)
+{
+    static struct client *onlooker;
+    if (onlooker && is_closed_by_server(onlooker)) {
+        hang_up(onlooker);
+        onlooker = NULL;
+    }
+    if (!onlooker)
+        onlooker = dial();
+    say(onlooker, GET_KEPT("/status.json"));
+    read_status(hear(onlooker));
+}
+
 static const char *text_of(int slot, const char *name)
 {
     char path[64];
@@ -130,49 +145,30 @@ EVERY_SERVER(it_counts_what_the_statistics_at_the_end_count)
           server_output());
 }
 
+/* A worker is on the board as soon as it runs. */
+static bool knows_all_of_them(void)
+{
+    long long processes = server_is("forking") ? 2 : server_is("preforking") ? 9 : 1;
+    long long threads = server_is("threading") ? 2 : server_is("prethreading") ? 9 : processes;
+    look_on();
+    return json_number(json, "processes") == processes && json_number(json, "threads") >= threads;
+}
+
 EVERY_SERVER(it_knows_its_processes_and_threads)
 {
     char path[64];
     start_server();
-    await_workers(8);
-    struct client *c = dial(); /* who stays, as long as its worker is looked for */
-    say(c, GET_KEPT("/status.json"));
-    read_status(hear(c));
+    wait_until(knows_all_of_them(), SOON_MS, "%s", json);
     for (int i = 0; i < count_slots(); i++) { /* the server itself, where there are no workers */
         pid_t id = atoi(text_of(i, "id"));
         snprintf(path, sizeof(path), "/proc/%d", (int)id); /* a thread has one, too (proc(5)) */
         check(access(path, F_OK) == 0 && (id == server_pid) == !server_has_workers(),
               "%d is no worker", (int)id);
     }
-    hang_up(c);
-    long long processes = json_number(json, "processes"), threads = json_number(json, "threads");
-    check(processes == (server_is("forking")      ? 2
-                        : server_is("preforking") ? 9
-                                                  : 1),
-          "%lld", processes);
-    check(threads >= (server_is("threading")      ? 2
-                      : server_is("prethreading") ? 9
-                                                  : processes),
-          "%lld", threads);
     check(json_number(json, "pss_kib") > 100, "%lld KiB", json_number(json, "pss_kib"));
 }
 
 /* ---- clients held in known states ---------------------------------------------------------- */
-
-/* Looks again and again over one connection: each new one would be a knock, to which an idle client
- * of chapters 3 and 5 may have to give way. */
-static void look_on(void)
-{
-    static struct client *onlooker;
-    if (onlooker && is_closed_by_server(onlooker)) {
-        hang_up(onlooker);
-        onlooker = NULL;
-    }
-    if (!onlooker)
-        onlooker = dial();
-    say(onlooker, GET_KEPT("/status.json"));
-    read_status(hear(onlooker));
-}
 
 enum { STATES = 6, HELD = 7 };
 static const char *const states[STATES] = {"fresh",  "idle",    "reading",
@@ -196,11 +192,6 @@ static bool says_exactly(const int expected[STATES])
     return true;
 }
 
-static const char *board_text(void)
-{
-    return get("/status.json")->body;
-}
-
 /* Two who say nothing, one who is kept, one who says half a request, one whose page Redis sits on,
  * one who does not read, one who is refused and does not close. */
 static void hold_seven(void)
@@ -208,11 +199,10 @@ static void hold_seven(void)
     start_redis();
     start_server("--root", make_root_with_file(64 << 20), "--timeout", "600", "-k", "60",
                  POOL_OF("12")); /* a minute for lingering */
-    await_workers(12);
     freeze_redis();
     for (int i = 0; i < HELD; i++)
         held[i] = dial();
-    wait_until(says_exactly((int[STATES]){HELD}), SOON_MS, "the board says: %s", board_text());
+    wait_until(says_exactly((int[STATES]){HELD}), SOON_MS, "the board says: %s", json);
     say(held[2], GET_KEPT("/"));
     check(hear(held[2])->kept, "not kept");
     say(held[3], "GET /half HTTP/1.1\r\n");
@@ -238,7 +228,7 @@ CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly_until_
 {
     int expected[STATES] = {2, 1, 1, 1, 1, 1};
     hold_seven();
-    wait_until(says_exactly(expected), SOON_MS, "the board says: %s", board_text());
+    wait_until(says_exactly(expected), SOON_MS, "the board says: %s", json);
     if (server_is_loop())
         check(count_slots() == 1 && strcmp(text_of(0, "state"), "loop") == 0 &&
                   strcmp(text_of(0, "since_ms"), "null") == 0,
@@ -253,7 +243,7 @@ CONCURRENT_SERVERS(seven_clients_in_known_states_are_on_the_board_exactly_until_
         }
         reset(held[i]);
         expected[state_of[i]]--;
-        wait_until(says_exactly(expected), SOON_MS, "%d left: %s", i + 1, board_text());
+        wait_until(says_exactly(expected), SOON_MS, "%d left: %s", i + 1, json);
     }
     thaw_redis();
     hang_up(held[6]);
@@ -275,7 +265,6 @@ static void a_killed_workers_slot_is_given_to_its_successor(void)
     pid_t worker = 0;
     start_redis();
     start_server("--timeout", "100");
-    await_workers(8);
     freeze_redis();
     struct client *c = dial_and_say(GET_KEPT("/guestbook"));
     wait_until((worker = worker_that_asks()) != 0, SOON_MS, "nobody asks Redis");
