@@ -55,8 +55,8 @@ tables:
 	@common/tests/documents/figures.py
 
 ## soak         do servers hold more the longer they work? SECONDS=600
-soak: $(NEED)-compare all
-	@PLAIN=$(PLAIN) common/tests/soak --seconds $(or $(SECONDS),600) $(SERVER)
+soak: $(NEED)-test all
+	@SOAK_SECONDS=$(or $(SECONDS),600) ONLY='$(or $(SERVER),*)/twenty_thousand*' $(RUN) weather
 
 ## mutants      plants faults: would the tests notice?
 mutants: $(NEED)-test all build/plain/servers build/plain/weather

@@ -228,37 +228,3 @@ ONLY_SERVER(preforking, no_worker_outlives_the_parent)
     for (int i = 0; i < 3; i++) /* orphans come to us */
         wait_until(waitpid(workers[i], NULL, WNOHANG) == workers[i], SOON_MS, "one lives on");
 }
-
-/* ---- descriptors --------------------------------------------------------------------------- */
-
-static void three_hundred_requests(void)
-{
-    for (int i = 0; i < 50; i++) {
-        get("/");
-        get("/guestbook");
-        get("/not-there");
-        check(ask("GET /tux.png HTTP/1.1\r\nHost: test\r\nIf-None-Match: *\r\n"
-                  "Connection: close\r\n\r\n")
-                      ->status == 304,
-              "request %d", i);
-        check(post("guest-name=&guest-remarks=")->status == 400, "request %d", i);
-        get("/status.json");
-        struct client *c = dial_and_say("GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n");
-        reset(c);
-    }
-}
-
-EVERY_SERVER(three_hundred_requests_leave_no_descriptor_behind)
-{
-    start_redis();
-    start_server(POOL_OF("1")); /* which has one Redis connection, like the others */
-    pid_t pid = serving_process();
-    get("/guestbook");
-    get("/");
-    int few = server_is_ours() ? 16 : 64; /* the runtime of a language has some of its own */
-    wait_until(count_descriptors(pid) < few, SOON_MS, "%d to begin with", count_descriptors(pid));
-    int before = count_descriptors(pid);
-    three_hundred_requests();
-    wait_until(count_descriptors(pid) <= before, SOON_MS, "%d at first, %d now", before,
-               count_descriptors(pid));
-}
