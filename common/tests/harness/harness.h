@@ -298,8 +298,9 @@ const struct answer *hear(struct client *);
 const struct answer *hear_head(struct client *); /* the response to HEAD */
 void hear_continue(struct client *);             /* an interim response: 100 */
 void hear_end(struct client *);                  /* the connection ends without another byte */
-uint64_t hear_rest(struct client *);             /* counts bytes until it ends, however that is */
-bool has_heard(const struct client *);           /* is there something to hear right now? */
+uint64_t hear_rest(struct client *);             /* counts bytes until it ends, however that is, */
+uint64_t hear_slowly(struct client *, size_t piece, int every_ms); /* and takes its time */
+bool has_heard(const struct client *); /* is there something to hear right now? */
 
 /* The last request and the first line that answered it, for whoever wonders why a test failed; "",
  * where nobody has said anything. */

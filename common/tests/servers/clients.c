@@ -15,7 +15,8 @@ enum { LARGE = 20 * 1024 * 1024 }; /* bytes: more than two sockets hold */
 static struct client *dial_and_stare(const char *timeout)
 {
     start_server("--timeout", timeout, "--root", make_root_with_file(LARGE));
-    struct client *c = dial_and_say("GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    struct client *c =
+        dial_and_say("GET /file.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     wait_until(has_heard(c), SOON_MS, "no response");
     return c;
 }
@@ -23,17 +24,9 @@ static struct client *dial_and_stare(const char *timeout)
 /* Twice as long as the time-out is, and never without progress for long. */
 EVERY_SERVER(a_client_that_reads_slowly_gets_all_of_it)
 {
-    enum { PIECE = 1024 * 1024, EVERY_MS = 200 };
-    char *bytes = malloc(PIECE);
-    size_t got = 0;
     struct client *c = dial_and_stare("2");
-    for (ssize_t n = 1; n > 0 && got<LARGE; got += n> 0 ? (size_t)n : 0) {
-        struct pollfd fd = {.fd = c->fd, .events = POLLIN};
-        poll(NULL, 0, EVERY_MS);
-        check(poll(&fd, 1, (int)patience(SOON_MS)) > 0, "nothing comes any more");
-        n = recv(c->fd, bytes, PIECE, 0);
-    }
-    check(got >= LARGE, "cut off after %zu bytes", got);
+    uint64_t got = hear_slowly(c, 1024 * 1024, 200);
+    check(got > LARGE, "cut off after %llu bytes", (unsigned long long)got);
     hang_up(c);
     check(stop_server().peak_kib < patience(LARGE / 1024), "it was read into memory");
 }

@@ -104,34 +104,15 @@ EVERY_SERVER(a_kept_connection_is_closed_silently_when_its_time_is_over)
 
 /* ---- clients that do not read -------------------------------------------------------------- */
 
-/* While the client's kernel says that it has no room, the server's makes some, for a few seconds.
- */
-EVERY_SERVER(a_client_that_never_reads_is_given_up)
-{
-    enum { SIZE = 64 * 1024 * 1024 }; /* bytes: more than two sockets hold */
-    struct inet_diag_msg end;
-    start_server("--timeout", "1", "--root", make_root_with_file(SIZE));
-    int64_t start = now_ms();
-    struct client *c = dial_and_say("GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
-    wait_until(!find_server_end(c, &end), 3 * SOON_MS, "the kernel still offers %u bytes",
-               end.idiag_wqueue);
-    check(now_ms() - start >= 1000 - EARLY_MS, "it had no time");
-    check(hear_rest(c) < SIZE, "all of it");
-}
-
 /* It takes some of its response now and then: that is progress, but less than 8 KiB a second. */
 EVERY_SERVER(who_takes_a_response_too_slowly_is_cut_off)
 {
     enum { SIZE = 32 * 1024, SOME_BYTES = 1000, EVERY_MS = 300 };
-    char bytes[SOME_BYTES];
-    size_t got = 0;
     start_server("--timeout", "1", "--root", make_root_with_file(SIZE));
     struct client *slow = dial_with_room(SOME_BYTES);
     int64_t start = now_ms();
     say(slow, "GET /file.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
-    for (ssize_t n; (n = recv(slow->fd, bytes, sizeof(bytes), 0)) > 0; got += (size_t)n)
-        poll(NULL, 0, EVERY_MS); /* that is how slow it is */
-    check(got < SIZE, "it got all of it");
+    check(hear_slowly(slow, SOME_BYTES, EVERY_MS) < SIZE, "it got all of it");
     check_took(start, 4000, patience(9000));
 }
 

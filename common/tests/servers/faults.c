@@ -372,26 +372,18 @@ static void at_the_machines_limit_idle_clients_make_way(void)
 }
 AGAINST_MAKERS(at_the_machines_limit_idle_clients_make_way)
 
-/* A fixed set of threads that cannot be had: better to say so than to serve with fewer. */
-ONLY_SERVER(prethreading, with_too_few_threads_to_be_had_it_does_not_start)
+/* A fixed set of threads, each with a client and Redis: better to say so than to serve with fewer.
+ * While a thread sleeps in accept4(2), it already has the descriptor of its client. */
+ONLY_SERVER(prethreading, with_too_few_threads_or_descriptors_to_be_had_it_does_not_start)
 {
-    if (system("strace -qqo /dev/null true 2>/dev/null") != 0)
-        cr_skip_test("strace is not installed, or may not trace");
+    if (system("strace -qqo /dev/null prlimit --nofile=70 true 2>/dev/null") != 0)
+        cr_skip_test("strace or prlimit is not installed, or strace may not trace");
     run_under("env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-DD", "-fqo", place("strace"), "-e",
               "inject=?clone,?clone3:error=EAGAIN:when=5");
-    int status = run_server();
     const char *says = server_is_ours() ? "cannot create 8 threads" : "thread";
-    check(status == 1 && strstr(server_errors(), says), "status %d", status);
-}
-
-/* While a thread sleeps in accept4(2), it already has the descriptor of its client. */
-ONLY_SERVER(prethreading, with_too_few_descriptors_for_its_threads_it_does_not_start)
-{
-    if (system("prlimit --nofile=70 true 2>/dev/null") != 0)
-        cr_skip_test("prlimit is not installed");
+    check(run_server() == 1 && strstr(server_errors(), says), "it starts with fewer threads");
     run_under("prlimit", "--nofile=70");
-    int status = run_server();
-    check(status == 1 && strstr(server_errors(), "descriptors"), "status %d", status);
+    check(run_server() == 1 && strstr(server_errors(), "descriptors"), "it starts with too few");
 }
 
 /* Its stacks are as small as chapter 4's. */

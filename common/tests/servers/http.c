@@ -8,14 +8,6 @@
 
 #define GET_HOME "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 
-/* Asks once more on the same connection, which so shows that it is still there. */
-static void check_home(struct client *c, bool kept)
-{
-    say(c, GET_HOME);
-    check_file(hear(c), "public/index.html");
-    check(c->answer.kept == kept, "the connection is %s", kept ? "not kept" : "kept");
-}
-
 /* ---- methods ------------------------------------------------------------------------------- */
 
 EVERY_SERVER(the_methods_of_a_path_are_named)
@@ -41,7 +33,6 @@ EVERY_SERVER(the_methods_of_a_path_are_named)
               c->answer.status);
         check(allow && strcmp(allow, cases[i].allow) == 0, "%s: Allow: %s", cases[i].line, allow);
     }
-    check_home(c, true);
 }
 
 /* ---- what every response says ---------------------------------------------------------------- */
@@ -80,23 +71,6 @@ EVERY_SERVER(the_date_is_that_of_the_response)
               (long long)before);
         wait_until(time(NULL) > before, 2000, "time stands still");
     }
-}
-
-EVERY_SERVER(connection_close_closes)
-{
-    start_server();
-    struct client *c = dial();
-    check_home(c, true);
-    say(c, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
-    check_file(hear(c), "public/index.html");
-    check(!c->answer.kept, "kept");
-}
-
-EVERY_SERVER(keep_alive_0_closes_after_every_response)
-{
-    start_server("--keep-alive", "0");
-    struct client *c = dial();
-    check_home(c, false);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
