@@ -21,6 +21,8 @@ EVERY_SERVER(a_view_of_the_guestbook_counts_one_visitor)
     check_page(get("/guestbook"), "visitor number 1,000.");
     redis("SET guestbook:visitors 9223372036854775806");
     check_page(get("/guestbook"), "visitor number 9,223,372,036,854,775,807.");
+    check(get("/guestbook")->status == 503, "there is no number for another visitor");
+    check(post("guest-name=Ada&guest-remarks=hello")->status == 303, "an entry needs none");
 }
 
 /* With its time in UTC, wherever the server stands. */
