@@ -21,7 +21,6 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SPAN = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\n\s*\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
 LINKS = (
     re.compile(r"\]\(\s*<?([^\s)>]+)"),
-    re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?([^\s>]+)", re.MULTILINE),
     re.compile(r"\b(?:src|srcset|href)=[\"']([^\"'\s]+)"),
 )
 ID = re.compile(r"\b(?:id|name)=[\"']([^\"']+)")

@@ -51,8 +51,7 @@ PLACEHOLDER = re.compile(r"0N|(?!README|LICENSE)[A-Z][A-Z_]*(?:\.\w+)?$")  # NAM
 NO_NAME = re.compile(  # HTTP/1.1, text/html, requests/s, 1/2, I/O
     r"[A-Za-z]+/\d|(?:text|image|audio|video|font|application|multipart)/|\w+/s$|\d+/\d+$|I/O$")
 MADE_LATER = {  # by a run, or by the reader who is told to
-    "report.html", "cells.tsv", "environment.txt", "raw/", "nginx.conf", "balancer.conf",
-    "public/book/", "collected/", ".github/workflows/actions.yml"}
+    "report.html", "cells.tsv", "environment.txt", "raw/", "public/book/", ".github/workflows/actions.yml"}
 SYSTEM_HEADERS = ["/usr/include", "/usr/local/include",
                   "/usr/include/%s" % sysconfig.get_config_var("MULTIARCH")]
 

@@ -71,32 +71,6 @@ class Make(unittest.TestCase):
         for name in project.Project(said.TOP).servers:
             self.assertIn(name, output(os.path.join(out, name), "--version"))
 
-    def test_a_part_beyond_its_bound_is_a_warning_and_no_release(self):
-        copy = self.copy()
-        bounds = ["python3", "-B", "-m", "unittest", "discover", "-s", "common/tests/documents", "-k", "more_lines"]
-        for most in (1000000, 1):
-            with open(os.path.join(copy, "common", "tests", "README.md"), "w", encoding="utf-8") as file:
-                file.write("| all of it: `*` | %d |\n" % most)
-            self.assertEqual(most == 1, "warning: `*` " in output(*bounds, cwd=copy, stderr=subprocess.DEVNULL))  # and it passes
-            error = make(copy, "dist")[2]
-            self.assertEqual(most == 1, "lines, and at most 1]" in error, error)
-            self.assertEqual(most != 1, bool(re.search(r"\bgit\b", error)), error)  # which is what it asks next
-
-    def test_what_is_shown_of_a_part_is_what_went_wrong_and_adds_up(self):
-        counts = os.path.join(self.folder, "counts")
-        said_ = ("[====] Running 2 tests from poll:\n[RUN ] poll::a\n[PASS] poll::a: (0.01s)\n[====] Running 1 test from epoll:\n"
-                 "[SKIP] epoll::a: Test is disabled\n[----] a.c:3: Assertion\n[FAIL] poll::b: (0.1s)\n[====] Synthesis: Tested: 2\n"
-                 "test_c (m.C.test_c)\nIt is explained. ... ok\ntest_d (m.C.test_d)\nExplained. ... FAIL\n"
-                 "test_e (m.C.test_e) ... warning: 1\nok\ntest_f (m.C.test_f) ... skipped 'why'\n" + "-" * 70 + "\nRan 4 tests in 1s\n")
-        self.assertEqual(
-            ["[----] a.c:3: Assertion", "[FAIL] poll::b: (0.1s)", "poll: 1 passed, 1 failed", "test_d (m.C.test_d)",
-             "Explained. ... FAIL", "warning: 1", "test_f (m.C.test_f) ... skipped 'why'", "x: 3 passed, 2 failed, 1 skipped"],
-            output("awk", "-v", "part=x", "-v", "failed=/dev/null", "-v", "counts=" + counts, "-f",
-                   os.path.join(said.TOP, "common", "tests", "shown.awk"), input=said_).splitlines())
-        self.assertEqual("3 2 1\n", project.read(counts))
-        self.assertIn("No case was run", output("awk", "-v", "part=x", "-v", "failed=" + counts + "-", "-v", "counts=" + counts, "-f",
-                                                os.path.join(said.TOP, "common", "tests", "shown.awk"), input=""))
-
     @HAS_GIT
     def test_a_release_is_the_same_bytes_each_time_and_knows_its_commit(self):
         archives = [make(said.TOP, "-s", "OUT=%s/%d" % (self.folder, i), "TZ=" + zone, "archive")[1].strip()

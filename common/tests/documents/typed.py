@@ -146,13 +146,11 @@ LOOSE = [
     (r"^\d+(?: [\d\0]+)?(?= [RSDTZ][<Nl+]*(?: |$)| \w+$)", r"\d+(?: \d+)?"),  # ps: PID, and PPID
     (r"(?<===)\d+(?===)|(?<=\bpid=)\d+|(?<=\bLWP )\d+", r"\d+"),
     (r"(?<=:)[3-6]\d{4}\b", r"\d+"),  # a client's port
-    (r"\b[MTWFS][a-z]{2}, \d\d \w+(?: \d{4} [\d:]{8})?", r"\w+, \d\d \w+(?: \d{4} [\d:]{8})?"),
     (r"\b\d{4}-\d\d-\d\dT[\d:]{8}Z", r"\d{4}-\d\d-\d\dT[\d:]{8}Z"),
     (r"(?<=0m)10\.\d+", r"10\.\d+"),  # a deadline: its seconds are not loose
     (r"(?<![\d.])\d+\.\d+(?!\.?\d)", r"\d+(?:\.\d+)?"),  # a time, or a share
     (r"(?<=\.\d{6} )\d+(?= \d)", r"\d+"),  # strace -c: usecs/call
     (r"\d[\d,]*(?= (?:kB|KiB|ms|milliseconds|voluntary|involuntary)\b)", amount),
-    (r"(?<=accept4 resumed>\) = )\d", r"\d+"),
     (r"(?<= )S(?=l?\+? )", "[SRD][<N]?"),
     (r"(?<= [TZ])(?=\+? )", "[<N]?"),
     (r" Process$", "(?: Process)?"),  # the next ones are of Debian's two releases
