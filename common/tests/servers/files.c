@@ -20,22 +20,6 @@ EVERY_SERVER(a_file_says_what_it_is)
     check_type(get("/tux.png"), "image/png");
 }
 
-EVERY_SERVER(a_mebibyte_and_an_empty_file_arrive_whole)
-{
-    enum { SIZE = 1024 * 1024 };
-    const char *root = make_root();
-    char *bytes = malloc(SIZE);
-    for (size_t i = 0; i < SIZE; i++)
-        bytes[i] = (char)(i * 31 + i / 251);
-    write_file("root/public/large.bin", bytes, SIZE);
-    write_file("root/public/empty.txt", "", 0);
-    free(bytes);
-    start_server("--root", root);
-    check_file(get("/large.bin"), place("root/public/large.bin"));
-    check_type(get("/large.bin"), "application/octet-stream");
-    check_file(get("/empty.txt"), place("root/public/empty.txt"));
-}
-
 /* GET with one more field, on a connection that is kept. */
 static const struct answer *get_with(struct client *c, const char *path, const char *name,
                                      const char *value)

@@ -216,26 +216,24 @@ EVERY_SERVER(a_post_from_a_page_of_another_site_is_refused)
 EVERY_SERVER(head_has_the_fields_of_get_and_no_body)
 {
     static const char *const targets[] = {"/guestbook", "/", "/tux.png", "/not-there"};
-    static const char *const names[] = {"Content-Type", "Content-Length", "Connection",
-                                        "Content-Security-Policy", "Cache-Control"};
     start_redis();
     start_server();
     redis("SET guestbook:visitors 100"); /* and three digits it stays */
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        char request[128], *values[sizeof(names) / sizeof(names[0])];
-        const struct answer *answer = get(targets[i]);
-        int status = answer->status;
-        for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
-            values[n] = field(answer, names[n]) ? strdup(field(answer, names[n])) : NULL;
+        char request[128];
+        snprintf(request, sizeof(request),
+                 "GET %s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", targets[i]);
+        const struct answer *full = hear(dial_and_say(request));
         snprintf(request, sizeof(request),
                  "HEAD %s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", targets[i]);
-        answer = ask(request); /* which looks for the connection's end behind the head */
-        check(answer->status == status, "%s: status %d", targets[i], answer->status);
-        for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-            const char *value = field(answer, names[n]);
-            check(!value == !values[n] && (!value || strcmp(value, values[n]) == 0), "%s: %s: %s",
-                  targets[i], names[n], value ? value : "none");
-            free(values[n]);
+        const struct answer *answer = ask(request); /* behind which the connection has to end */
+        check(answer->status == full->status, "%s: status %d", targets[i], answer->status);
+        for (const char *at = full->fields; *at; at += strlen(at) + 1) {
+            char name[64];
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ":"), at);
+            const char *value = field(answer, name);
+            check(value && (strcmp(name, "Date") == 0 || strcmp(value, field(full, name)) == 0),
+                  "%s: %s, and not %s", targets[i], value ? value : "none", at);
         }
     }
     check(redis_number("GET guestbook:visitors") == 102, "HEAD counts like GET");
