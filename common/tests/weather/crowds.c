@@ -118,3 +118,47 @@ static void two_thousand_clients_get_a_page_from_fewer_workers(void)
 }
 AGAINST(iterative, two_thousand_clients_get_a_page_from_fewer_workers)
 AGAINST_POOLS(two_thousand_clients_get_a_page_from_fewer_workers)
+
+/* ---- without a descriptor ------------------------------------------------------------------ */
+
+/* Of the server and its children; the soft limit, which may be raised again. */
+static void limit_descriptors(rlim_t most)
+{
+    enum { ROOM = 64 };
+    pid_t all[ROOM + 1] = {server_pid};
+    for (int i = list_children(server_pid, all + 1, ROOM, NULL); i >= 0; i--) {
+        struct rlimit now;
+        check(prlimit(all[i], RLIMIT_NOFILE, NULL, &now) == 0, "%s", strerror(errno));
+        now.rlim_cur = most < now.rlim_max ? most : now.rlim_max;
+        check(prlimit(all[i], RLIMIT_NOFILE, &now, NULL) == 0, "%s", strerror(errno));
+    }
+}
+
+/* Those who come meanwhile stand in the listener's queue. This is all seven: chapter 2's parent has
+ * each client's descriptor for a moment only, chapter 3's workers and chapter 1 one each, so that
+ * no crowd can use theirs up; but whoever starts them can leave them too few. (servers/faults.c
+ * injects the same error; but only so does it last, and is the use of the CPU what it would be.) */
+EVERY_SERVER(without_a_descriptor_for_a_client_it_sleeps_and_then_serves_everybody)
+{
+    enum { CROWD = 60, RECOVERED_MS = 3000 };
+    struct client *waiting[CROWD];
+    int early = 0; /* whoever slept in accept4() already had a number for its client, once */
+    start_server();
+    if (server_is("preforking"))
+        wait_until(count_children() == 8, SOON_MS, "not 8 workers");
+    limit_descriptors((rlim_t)count_descriptors(server_pid));
+    for (int i = 0; i < CROWD; i++) /* which needs no file */
+        waiting[i] = dial_and_say("OPTIONS * HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    check_it_sleeps(1000, "out of descriptors");
+    for (int i = 0; i < CROWD; i++)
+        early += has_heard(waiting[i]);
+    check(early <= 8, "%d were served", early);
+    int64_t start = now_ms();
+    limit_descriptors(RLIM_INFINITY);
+    for (int i = 0; i < CROWD; i++) {
+        check(hear(waiting[i])->status == 204, "status %d", waiting[i]->answer.status);
+        hang_up(waiting[i]);
+    }
+    check_took(start, 0, patience(RECOVERED_MS));
+    check_file(get("/"), "public/index.html");
+}
