@@ -110,9 +110,7 @@ EVERY_SERVER(a_client_that_never_finishes_delays_the_end_by_five_seconds_at_most
 /* Somebody may set it back an hour just then. strace tells which clock ends a wait (futex(2)). */
 static void a_stop_does_not_ask_the_wall_clock(void)
 {
-    const char *servers = getenv("SERVERS");
-    if ((servers && strstr(servers, "san-")) ||
-        system("strace -qqo /dev/null true 2>/dev/null") != 0)
+    if (server_has_sanitizer() || system("strace -qqo /dev/null true 2>/dev/null") != 0)
         cr_skip_test("a sanitizer has waits of its own, or strace is not installed");
     run_under("strace", "-DD", "-fqo", place("waits"), "-e", "trace=futex");
     start_server();
