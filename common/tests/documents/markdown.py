@@ -2,7 +2,7 @@
 its line.
 
 As much of GitHub's Markdown as this project writes, and no more: blocks that are fenced or indented,
-`code spans`, links and images in place or by definition, src= and href=, headings that begin with #.
+`code spans`, links and images in place, src= and href=, headings that begin with #.
 What stands in an HTML comment is not there.
 """
 

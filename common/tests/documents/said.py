@@ -30,7 +30,6 @@ import itertools
 import os
 import re
 import sys
-import sysconfig
 import urllib.parse
 
 sys.dont_write_bytecode = True  # leaves no __pycache__ among the sources
@@ -52,8 +51,7 @@ NO_NAME = re.compile(  # HTTP/1.1, text/html, requests/s, 1/2, I/O
     r"[A-Za-z]+/\d|(?:text|image|audio|video|font|application|multipart)/|\w+/s$|\d+/\d+$|I/O$")
 MADE_LATER = {  # by a run, or by the reader who is told to
     "report.html", "cells.tsv", "environment.txt", "raw/", "public/book/", ".github/workflows/actions.yml"}
-SYSTEM_HEADERS = ["/usr/include", "/usr/local/include",
-                  "/usr/include/%s" % sysconfig.get_config_var("MULTIARCH")]
+SYSTEM_HEADERS = {"hiredis/async.h", "threads.h"}
 
 WORD = re.compile(r"""(?:[^\s'"|&;]|'[^']*'|"[^"]*")+|[|&;]+|['"]""")
 OPERATOR = re.compile(r"[|&;]+$")
@@ -150,9 +148,8 @@ def is_there(document, ours, word):
         if ours.is_target(word):  # a program that make builds
             return True
     folder = os.path.dirname(document.path)
-    return (word in MADE_LATER or word in ours.names or ours.exists(word)
-            or ours.exists(os.path.join(folder, word))
-            or any(os.path.exists(os.path.join(each, word)) for each in SYSTEM_HEADERS))
+    return (word in MADE_LATER | SYSTEM_HEADERS or word in ours.names or ours.exists(word)
+            or ours.exists(os.path.join(folder, word)))
 
 
 # ---- commands -----------------------------------------------------------------------------------
