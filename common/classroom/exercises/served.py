@@ -112,7 +112,7 @@ class Server(servers.Server):
             os.kill(self.pid, signal.SIGCONT)
 
     def descriptors(self, pid=None):
-        return len(proc.descriptors(pid or self.pid))
+        return len(os.listdir("/proc/%d/fd" % proc.witness(pid or self.pid)))
 
     def status(self, field, pid=None):
         """A line of /proc/PID/status: a number (kB, if it is memory) or a text."""

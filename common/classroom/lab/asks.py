@@ -7,7 +7,7 @@ import re
 import time
 
 from traps import must, plural, rests, sleeps_in_the_end, until
-from tried import HALF, REST, SOON_SECONDS, Client, crowd, fault, is_whole
+from tried import HALF, REST, SOON_SECONDS, Client, crowd, fault, hear_all, is_whole
 import waiting
 
 MANY, AT_ONCE, FOUR, THREE = 200, 8, 4, 3  # visitors; fewer of them, if its queue is short
@@ -21,7 +21,7 @@ def counts(server):
     numbers, number = [], min(AT_ONCE, server.queue())
     while len(numbers) < MANY:
         with crowd(server, number, HALF + REST) as clients:
-            must_be_numbers([client.all() for client in clients], "%s asked at the same moment" % plural(number, "client"), numbers)
+            must_be_numbers(hear_all(clients), "%s asked at the same moment" % plural(number, "client"), numbers)
     others = len(numbers) - len({*numbers})
     must(not others, "of %d visitors %d got a number that another one had got" % (len(numbers), others))
     return "%d visitors got %d different numbers." % (len(numbers), len(numbers))
@@ -38,7 +38,7 @@ def wait(server):
             began = time.monotonic()
             for client in clients:
                 client.say(HALF + REST)
-            heard = [client.all() for client in clients]
+            heard = hear_all(clients)
             waits.append(1000 * (time.monotonic() - began))
         must_be_numbers(heard, "%d visitors came at once" % number, [])
         return is_first or waits[-1] < one_by_one - FAR_MS / 2
@@ -62,7 +62,7 @@ def leaves_while_asking(server):
             with Client(server) as late:
                 sleeps_in_the_end(server, "a client left while it was waiting for its number")
                 server.store.release()
-                numbers = [number_in(client.all()) for client in clients[1:]]
+                numbers = [*map(number_in, hear_all(clients[1:]))]
                 late.is_closed()  # reads what has come
                 must(not late.so_far(), "a client left while it was waiting for its number, and the next one got an answer before it asked")
                 late.say(HALF + REST)
@@ -84,7 +84,7 @@ def goes_and_comes_back(server):
         with contextlib.ExitStack() as stack:
             clients = ask(server, asking, stack) if asking else []
             server.redis(None)
-            heard = [client.all() for client in clients]
+            heard = hear_all(clients)
         server.store.release()
         must(all(map(is_away, heard)), "clients had asked, Redis went away, and one of them got, in place of status 503, %s" % (
             next((words(each) for each in heard if not is_away(each)), "")))

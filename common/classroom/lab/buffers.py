@@ -6,7 +6,7 @@ import time
 
 import proc
 from traps import must, preloaded, rests, sleeps_in_the_end, until
-from tried import HALF, MOMENT_SECONDS, REST, SOON_SECONDS, Client, crowd, fault, is_whole, visit
+from tried import HALF, MOMENT_SECONDS, REST, SOON_SECONDS, Client, crowd, fault, hear_all, is_whole, visit
 import waiting
 
 LATE = "common/classroom/exercises/late.c"
@@ -43,7 +43,7 @@ def wakes(server):
     time.sleep(LATE_SECONDS)
     sleeps_in_the_end(server, late % "when it was woken" + "two clients came and went")
     with crowd(server, 3, HALF + REST) as clients:
-        must(all(is_whole(client.all()) for client in clients), late % "when it was woken" + "and one of three clients at once got no page")
+        must(all(map(is_whole, hear_all(clients))), late % "when it was woken" + "and one of three clients at once got no page")
     return "Threads lost their core before they took a lock, or when they were woken, and no client was forgotten."
 
 
@@ -84,7 +84,7 @@ def filled(server):
 def must_serve(clients, when):
     for client in clients:
         client.say(HALF + REST)
-    served = sum(is_whole(client.all()) for client in clients)
+    served = sum(map(is_whole, hear_all(clients)))
     must(served == len(clients), "%s, and of %d that had been accepted %d got a page" % (when, len(clients), served))
 
 

@@ -9,7 +9,7 @@ import signal
 
 import proc
 import served
-from tried import ANSWER_SECONDS, HALF, REST, SOON_SECONDS, Client, Missed, crowd, fault, is_whole, visit, visits
+from tried import ANSWER_SECONDS, HALF, REST, SOON_SECONDS, Client, Missed, crowd, fault, hear_all, is_whole, visit, visits
 import waiting
 
 VISITS, SILENT, AT_ONCE = 20, 5, 8
@@ -55,11 +55,14 @@ def sleeps_in_the_end(server, when):
     seen = []
 
     def sleeps():
+        if server.rested():
+            return True
         seen.append(server.busy(SPIN_SECONDS))
         return seen[-1][1] < MOST_BUSY
 
-    used, wanted = map(sum, zip(*seen)) if not until(sleeps) else (0, 1)
-    must(used < LEAST_BUSY * wanted, "%s, and the server used %d %% of a core" % (when, 100 * wanted / len(seen)))
+    if not until(sleeps):
+        used, wanted = map(sum, zip(*seen))
+        must(used < LEAST_BUSY * wanted, "%s, and the server used %d %% of a core" % (when, 100 * wanted / len(seen)))
     must(server.alive(), "%s, and the server ended" % when)
 
 
@@ -129,7 +132,7 @@ def frees(server):
     for _ in range(ROUNDS):
         before, served = server.memory(), visits(server, MANY_VISITS)
         must(served == MANY_VISITS, "of %d clients, one after the other, %d got a page" % (MANY_VISITS, served))
-        if until(lambda: server.memory() < before + LEAK_BYTES, SOON_SECONDS / 2):
+        if until(lambda: server.memory() < before + LEAK_BYTES, QUIET_SECONDS):
             return "%d clients left no memory behind." % MANY_VISITS
     must(False, "each time that %d clients had come and gone, the server had some %d KiB of memory more" % (
         MANY_VISITS, (server.memory() - before) >> 10))
@@ -197,7 +200,7 @@ def three_end(server):
         with server.stopped():
             for client in clients:
                 client.say(HALF + REST)
-            must(sum(is_whole(client.all()) for client in clients) == 3, "three clients had connected, then the parent was "
+            must(all(map(is_whole, hear_all(clients))), "three clients had connected, then the parent was "
                  "stopped, and not all of them got a page")
             until(lambda: not server.children())
     must(no_zombies(server), "three children ended while the parent was stopped, and afterwards there were %s" % plural(
@@ -343,7 +346,7 @@ def says_half(server):
         sleeps_in_the_end(server, "%d clients had said half a request" % number)
         for client in clients:
             client.say(REST)
-        answered = sum(is_whole(client.all()) for client in clients)
+        answered = sum(map(is_whole, hear_all(clients)))
     must(answered == number, "%d clients said half a request, and later the rest: %d got a page" % (number, answered))
     return "%d clients said half a request: others were served, and in the end so were they." % number
 
@@ -383,7 +386,7 @@ def settle(server):
     """Until it makes no more threads or processes, and sleeps: it may have begun a moment ago."""
     def rests():
         before = census(server)
-        return server.busy(QUIET_SECONDS)[1] < MOST_BUSY and census(server) == before
+        return (server.rested() or server.busy(QUIET_SECONDS)[1] < MOST_BUSY) and census(server) == before
 
     until(rests, 3 * SOON_SECONDS)
     must(visit(server), "a client got no page")
@@ -392,7 +395,7 @@ def settle(server):
 
 def rests(server):
     """Has it done what it can?"""
-    return server.busy(QUIET_SECONDS)[1] < LEAST_BUSY
+    return server.rested() or server.busy(QUIET_SECONDS)[1] < LEAST_BUSY
 
 
 def census(server):
@@ -417,4 +420,4 @@ FIRST = [serves, idle]  # before anybody traces it: what turns in a loop would f
 LOOP = [at_once, idle, never_reads, says_half, few_bytes, not_yet, gone_between, out_of_descriptors, many, frees]
 _OWN = {1: [starts_again], 2: [closes_both, at_once, three_end], 3: [worker_killed, parent_killed, parent_gone, chld_ignored, same_workers],
         4: [late_threads, out_of_descriptors, frees], 5: [same_threads, at_once], 6: LOOP, 7: LOOP}
-OF = {number: [serves, *[idle] * (number < 6), *own, *[goes_on] * (number > 1), leave, leaves_nothing] for number, own in _OWN.items()}
+OF = {number: [serves, *[idle] * (number < 6), *own, *[goes_on] * (number > 1), leave, *[leaves_nothing] * (frees not in own)] for number, own in _OWN.items()}

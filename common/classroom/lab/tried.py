@@ -109,8 +109,8 @@ class Server(served.Server):
     def ending(self):
         """How it has ended by itself, and what it said at last; "" if it lives. Its clients see their
         connections end a moment before it has."""
-        if self._exits():
-            until(lambda: not self.alive(), SOON_SECONDS)
+        if self._exits():  # or only its main thread does, and others go on
+            until(lambda: not self.alive() or "S" in self.thread_states().values(), SOON_SECONDS)
         if self._is_told or self.alive():
             return ""
         said, status = (self.errors() + self.printed()).strip().splitlines(), served.status_of(self._process.pid)
@@ -134,8 +134,8 @@ class Server(served.Server):
     def family(self):
         """Its processes, but for the first, zombies, and the shell."""
         stats = proc.everybody()
-        first = {self.pid, self._process.pid}
-        return [stat.pid for stat in stats if stat.pid in proc.family(self._process.pid, stats) - first
+        mine = proc.family(self._process.pid, stats) - {self.pid, self._process.pid}
+        return [stat.pid for stat in stats if stat.pid in mine
                 and (stat.state != "Z" or stat.threads > 1) and not peers.is_shell(stat.pid)]
 
     def sockets(self, state, of=None):
@@ -169,10 +169,19 @@ class Server(served.Server):
         highest = max(proc.descriptors(self.pid))
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (highest + 1 + more, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
+    def rested(self):
+        """Did none of its threads run for a moment, or want to?"""
+        before = self._work()
+        time.sleep(MOMENT_SECONDS)  # a measurement needs this time; nothing is waited for
+        with contextlib.suppress(OSError):  # a process has ended
+            states = {each.state for pid in [self.pid, *self.family()] for each in proc.threads(pid)}
+            return states <= {"S", "Z"} and self._work() == before
+        return False
+
     def busy(self, seconds):
         """What part of so many seconds it has run, and what part it would have run if it always had a core."""
         used, waited, began = *self._work(), time.monotonic()
-        time.sleep(seconds)  # a measurement needs this time; nothing is waited for
+        time.sleep(seconds)  # as above
         used, waited = (now - before for now, before in zip(self._work(), (used, waited)))
         seconds = time.monotonic() - began
         return used / seconds, (used + waited) / seconds
@@ -221,9 +230,9 @@ class Client(client.Client, contextlib.closing):
             raise Missed("connects", missed.expected, "a client could not connect: %s" % missed.saw) from missed
         self.thing = self  # that is closed
 
-    def all(self):
+    def all(self, seconds=ANSWER_SECONDS):
         """All until the connection ends; b"" also if it never does."""
-        return self.end_of() if until(lambda: self.is_closed(MOMENT_SECONDS), ANSWER_SECONDS) else b""
+        return self.end_of() if until(lambda: self.is_closed(MOMENT_SECONDS), seconds) else b""
 
     def is_closed(self, within=0):
         """Also of a server that never ends what it says: asked again and again, it looks at some of it."""
@@ -241,6 +250,15 @@ class Client(client.Client, contextlib.closing):
         with contextlib.suppress(OSError):
             self.half_close()
         self.reset()
+
+
+def hear_all(clients):
+    """All that each of them hears. When one has waited in vain, the others have waited as long."""
+    said, seconds = [], ANSWER_SECONDS
+    for client in clients:
+        said.append(client.all(seconds))
+        seconds = ANSWER_SECONDS if said[-1] else 0
+    return said
 
 
 def fill_up(ours):
