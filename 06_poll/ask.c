@@ -36,7 +36,7 @@ static void check(int result, const char *what)
         err(1, "%s", what); /* says why, and exits */
 }
 
-/* hiredis never waits. It says through these what poll() shall wait for, and when it is over. */
+/* hiredis never waits. It says through these what poll() has to wait for, and when it is over. */
 static void add_write(void *of_redis)
 {
     ((struct pollfd *)of_redis)->events |= POLLOUT;
@@ -97,7 +97,7 @@ static bool advance(struct client *client)
     char request[4096];
     ssize_t n = client->rest ? send(client->fd, client->rest, strlen(client->rest), MSG_NOSIGNAL)
                              : recv(client->fd, request, sizeof(request), 0);
-    if (n <= 0) /* EAGAIN: not yet. Anything else: the client has left */
+    if (n <= 0) /* EAGAIN: not yet. Anything else: the end */
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     if (client->rest)
         client->rest += n;
