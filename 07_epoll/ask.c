@@ -40,7 +40,7 @@ static bool watch(int operation, struct client *client, uint32_t events)
     return epoll_ctl(epoll, operation, client->fd, &event) == 0;
 }
 
-/* hiredis never waits. It says through these what epoll shall wait for, and when it is over. */
+/* hiredis never waits. It says through these what epoll has to wait for, and when it is over. */
 static void add_write(void *place)
 {
     watch(EPOLL_CTL_MOD, place, EPOLLIN | EPOLLOUT);
@@ -102,7 +102,7 @@ static bool advance(struct client *client)
     char request[4096];
     ssize_t n = client->rest ? send(client->fd, client->rest, strlen(client->rest), MSG_NOSIGNAL)
                              : recv(client->fd, request, sizeof(request), 0);
-    if (n <= 0) /* EAGAIN: not yet. Anything else: the client has left */
+    if (n <= 0) /* EAGAIN: not yet. Anything else: the end */
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     if (client->rest)
         client->rest += n;

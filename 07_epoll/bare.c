@@ -35,7 +35,7 @@ static bool advance(struct client *client)
         client->rest = answer;
     if (client->rest)
         n = send(client->fd, client->rest, strlen(client->rest), MSG_NOSIGNAL);
-    if (n <= 0) /* EAGAIN: not yet. Anything else: the client has left */
+    if (n <= 0) /* EAGAIN: not yet. Anything else: the end */
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     client->rest += n;
     return *client->rest != '\0';
