@@ -79,16 +79,19 @@ class Verdicts(unittest.TestCase):
             os.makedirs(os.path.join(folder, ".mine", "01_iterative"))
             for name in ("bare.c", "01_iterative/gone.c"):
                 open(os.path.join(folder, ".mine", name), "w", encoding="utf-8").close()
-            with open(os.path.join(folder, ".gitconfig"), "w", encoding="utf-8") as file:  # keep shall not heed it
+            with open(os.path.join(folder, ".gitconfig"), "w", encoding="utf-8") as file:  # keep must not heed it
                 file.write("[commit]\ngpgSign=true\n[tag]\ngpgSign=true\n[core]\nhooksPath=.\nexcludesFile=%s/all\n" % folder)
             with open(os.path.join(folder, "all"), "w", encoding="utf-8") as file:
                 file.write("*.c\n")
             own = {"PATH": os.environ["PATH"], "HOME": folder}
-            subprocess.run([*WITHIN, "lab['keep'](1, 'bare')"], cwd=folder, check=True, capture_output=True, env=own)
+            forged = {"GIT_AUTHOR_DATE": "2001-01-01T00:00:00", "GIT_COMMITTER_DATE": "2001-01-01T00:00:00"}
+            subprocess.run([*WITHIN, "lab['keep'](1, 'bare')"], cwd=folder, check=True, capture_output=True, env={**own, **forged})
+            kept = subprocess.check_output(["git", "--git-dir=.mine/lab.git", "log", "--format=%as %cs"], cwd=folder, encoding="utf-8")
             again = ["git", "--git-dir=.mine/lab.git", "--work-tree=.mine", "commit", "--allow-empty", "-qam", "what the lab saw"]
             for command in (["git", "init", "-q"], again, ["git", "add", "-f", ".mine"]):
                 subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**own, "GIT_CONFIG_GLOBAL": os.devnull})
             found = subprocess.run(["git", "ls-files"], cwd=folder, check=True, capture_output=True, encoding="utf-8").stdout
+        self.assertNotIn("2001", kept)
         for name in ("bare.c", "01_iterative/gone.c", "lab.git/refs/tags/chapter-1"):
             self.assertIn(".mine/%s\n" % name, found)
 
