@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     check(bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");
     check(listen(listener, 10), "listen");
     signal(SIGPIPE, SIG_IGN); /* hiredis writes without MSG_NOSIGNAL, and so does dprintf() */
-    /* The kernel shall forget a child that has ended. Otherwise it is a zombie until we ask. */
+    /* Tells the kernel to forget a child that has ended. Otherwise it is a zombie until we ask. */
     check(sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), "sigaction");
 
     for (;;) {

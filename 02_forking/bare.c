@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     check(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), "setsockopt");
     check(bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");
     check(listen(listener, 10), "listen");
-    /* The kernel shall forget a child that has ended. Otherwise it is a zombie until we ask. */
+    /* Tells the kernel to forget a child that has ended. Otherwise it is a zombie until we ask. */
     check(sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), "sigaction");
 
     for (;;) {

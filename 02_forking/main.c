@@ -35,7 +35,7 @@ static _Noreturn void serve_in_child(struct worker *worker, int client,
 {
     struct redis_pool redis;
     close(worker->listener);          /* only the parent accepts */
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child whose parent is killed shall stop, too... */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child whose parent is killed stops, too... */
     if (getppid() != parent)
         raise(SIGTERM); /* ...even if the parent died before that call */
     worker->slot->owner = getpid();

@@ -70,7 +70,7 @@ void process_start(void)
     signal(SIGPIPE, SIG_IGN); /* a client that is gone is EPIPE, */
     signal(SIGXFSZ, SIG_IGN); /* and a log file at its limit EFBIG: neither ends a server */
 
-    /* An error message shall reach no client that has got the number of standard error. */
+    /* An error message must reach no client that has got the number of standard error. */
     int fd;
     do
         fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

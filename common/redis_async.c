@@ -106,7 +106,7 @@ static bool open_connection(struct redis_async *redis)
     int fd = redis->closed ? -1 : redis_connect(redis->server, SOCK_NONBLOCK);
     if (fd < 0)
         return false;
-    /* A command shall leave while the reply to an earlier one is still on its way (tcp(7); a Unix
+    /* A command must leave while the reply to an earlier one is still on its way (tcp(7); a Unix
      * socket does not know the option, and does not need it). */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     redis->fd = fd;

@@ -165,7 +165,7 @@ static void accept_one(int listener, const char *redis)
         free(pair);
         return;
     }
-    for (int i = 0; i < 2; i++) { /* TCP shall send at once; other sockets do */
+    for (int i = 0; i < 2; i++) { /* TCP must send at once; other sockets do */
         setsockopt(pair[i].fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         watch(pair[i].fd, &pair[i]);
     }

@@ -30,7 +30,7 @@ _Noreturn void search_found(const char *wrong);
  * longer sequence is needed. */
 int search_choose(int usual, int count, bool asleep);
 extern bool search_is_free; /* from here on there is no choice, always 0 */
-extern bool search_is_over; /* the loop shall end, and it does not matter how */
+extern bool search_is_over; /* the loop must end, and it does not matter how */
 
 /* Adds a sentence to the story. `who` is for its "%s". */
 void search_tell(const char *sentence, const char *who);

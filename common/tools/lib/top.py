@@ -63,7 +63,7 @@ def path_of(name, top=SERVERS):
 
 def make(target, san="", anew=()):
     """Builds what make knows by that name, if it is not there or too old. Returns its path. `anew`: files
-    that make shall take for new, whatever their dates say. Trouble, with the compiler's words, if that
+    that make must take for new, whatever their dates say. Trouble, with the compiler's words, if that
     fails; Lacking, if a library is not there."""
     make_prints("-j%d" % (os.cpu_count() or 1), *("--what-if=" + path for path in anew), "SAN=" + san, target)
     return os.path.join(TOP, target)
