@@ -13,6 +13,7 @@ import waiting
 MANY, AT_ONCE, FOUR, THREE = 200, 8, 4, 3  # visitors; fewer of them, if its queue is short
 NEAR_MS, FAR_MS = 5, 20  # to Redis
 TRIES, MOST_WORKERS = 3, 100
+ASKED_SECONDS = 5  # a busy machine takes its time to ask Redis who is held
 
 
 def counts(server):
@@ -57,7 +58,7 @@ def leaves_while_asking(server):
     for leave in (Client.close, Client.reset, Client.leave):
         server.store.hold()
         with crowd(server, number, HALF + REST) as clients:
-            must(until(server.store.held) and until(lambda: rests(server)), "clients came, and Redis was asked nothing")
+            must(until(server.store.held, ASKED_SECONDS) and until(lambda: rests(server), ASKED_SECONDS), "clients came, and Redis was asked nothing")
             leave(clients[0])
             with Client(server) as late:
                 sleeps_in_the_end(server, "a client left while it was waiting for its number")
@@ -100,7 +101,7 @@ def ask(server, number, stack):
     """Clients that ask at once, until Redis is asked. A pool's worker may first find that its old connection has ended."""
     for _ in range(MOST_WORKERS):
         clients = stack.enter_context(crowd(server, number, HALF + REST))
-        if not until(lambda: server.store.held() or all(client.is_closed() for client in clients)) or server.store.held():
+        if not until(lambda: server.store.held() or all(client.is_closed() for client in clients), ASKED_SECONDS) or server.store.held():
             break
     must(server.store.held(), "clients came, and Redis was asked nothing")
     return clients

@@ -8,7 +8,7 @@ IGNORED = '    check(sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IG
 RECV, SEND = "recv(client, request, sizeof(request), 0)", "send(client, answer, sizeof(answer) - 1, MSG_NOSIGNAL);"
 BIND = '    check(bind(listener, (struct sockaddr *)&here, sizeof(here)), "bind");\n'
 LISTEN, CLOSE, WAIT, PAUSE = 'check(listen(listener, 10), "listen");', "        close(client);\n", "            wait(NULL);", "    pause();"
-FEW, BLOCKING = (LISTEN, 'check(listen(listener, 5), "listen");'), ("SOCK_STREAM | SOCK_NONBLOCK", "SOCK_STREAM")
+FEW = (LISTEN, 'check(listen(listener, 5), "listen");')
 ORPHAN = ("    if (getppid() != parent)\n        return 1;", "    if (!parent)\n        return 1;")
 ARGUMENT, PASSED = "    int client = (int)(intptr_t)argument;", "(void *)(intptr_t)client"
 COPIED = (PASSED, "memcpy(malloc(4), &client, 4)")
@@ -67,12 +67,11 @@ WRONG = {
     "a parent that does not sleep": (3, [(WAIT, "            while (waitpid(-1, NULL, WNOHANG) == 0)\n                ;")], "% of a core"),
     "chapter 2's": (3, 2, "no child before"),
     "the address of the variable": (4, [(ARGUMENT, "    int client = *(int *)argument;"), (PASSED, "&client")], "came at the same moment, and"),
-    "static int client, 4": (4, [(ARGUMENT, "    static int client;\n    client = (int)(intptr_t)argument;")], "in turn|same moment"),
     "threads that nobody joins": (4, [("pthread_detach(thread);", ";")], "VmSize"),
     "an argument that nobody frees": (4, [include("string"), (ARGUMENT, "    int client = *(int *)argument;"), COPIED], "memory"),
     "joined in the loop": (4, [("pthread_detach(thread);", "pthread_join(thread, NULL);")], "silent, and the next one got no page"),
     "a thread that ends them all": (4, [("    close(client);\n    return NULL;", "    close(client);\n    exit(0);")], "status 0"),
-    "static int client, 5": (5, [(ACCEPT, "        static int client;\n        client = accept(listener, NULL, NULL);")], "in turn|same moment"),
+    "static int client": (5, [(ACCEPT, "        static int client;\n        client = accept(listener, NULL, NULL);")], "in turn|same moment"),
     "main() returns": (5, [(PAUSE, "    return 0;")], "status 0"),
     "main() turns": (5, [(PAUSE, "    for (;;)\n        ;")], "% of a core"),
     "a thread for one client only": (5, [(CLOSE, CLOSE + "        break;\n")], "not all got a page"),
@@ -80,7 +79,6 @@ WRONG = {
                                    "silent, and the next one got no page"),
     "chapter 4's": (5, 4, "new thread|not chapter 5's"),
     "fds[] moves alone": (6, [("                clients[i] = clients[count];\n", "")], "half a request, and later|asked in turn"),
-    "the answer begins again": (6, [("    client->rest += n;\n" + REST, "    return n < (ssize_t)strlen(client->rest);")], "ten bytes"),
     "it waits for the rest of a request": (6, [("recv(client->fd, request, sizeof(request), 0);", "0;\n    for (char *end = request; !client->rest && "
         "(end == request || end[-1] != '\\n'); end += n > 0 ? n : 0)\n        if (!(n = recv(client->fd, end, 9, 0)))\n            return false;")], "half a request"),
     "the array has no end": (6, [(" || count > CLIENTS", "")], r"1\d\d\d clients|signal 11"),
@@ -89,25 +87,19 @@ WRONG = {
     "freed, and then closed": (7, [(FREE, "    }"), ("        if (client && client->fd >= 0)\n", "        free(client);\n        if (client && client->fd >= 0)\n")],
                                "had not ended|descriptors"),
     "closed, and not freed": (7, [(FREE, "    }")], "memory"),
-    "off the list, and not closed": (7, [("close(client->fd);", "epoll_ctl(epoll, EPOLL_CTL_DEL, client->fd, NULL);")], "had not ended"),
     "a copy of the descriptor is left": (7, [("close(client->fd);", "dup(client->fd), close(client->fd);")], "had not ended"),
     "chapter 6's": (7, 6, "chapter 7's"),
+    # What both of these chapters can get wrong, in one of them.
+    "no room is asked for": (6, [("clients[i].rest ? POLLOUT : POLLIN", "POLLIN")], "got neither"),
+    "room is asked for on behalf of all": (7, [("client->rest ? EPOLLOUT : EPOLLIN", "EPOLLIN | EPOLLOUT"), ("ADD, client, EPOLLIN", "ADD, client, EPOLLIN | EPOLLOUT")], "% of a core"),
+    "send() that blocks": (6, [(TAKEN, "accept4(listener, NULL, NULL, 0)")], "did not read, its socket was full, and nobody else was served"),
+    "a full socket is an end": (7, [(NOT_YET, "return false;")], "of its answer nor an end"),
+    "EAGAIN is an end": (6, [("return n < 0 && (", "return n < 0 && client->rest && (")], "EAGAIN once"),
+    "an end is \"not yet\"": (7, [(NOT_YET, "return true;")], "% of a core"),
+    "a short send() is taken for a whole one": (7, [(REST, "    return false;")], "ten bytes"),
+    "out of descriptors, and awake": (6, [("(fds[0].revents && client < 0) || count", "count")], "no descriptor .*% of a core"),
+    "accept() that blocks": (7, [("SOCK_STREAM | SOCK_NONBLOCK", "SOCK_STREAM")], "left between"),
 }
-for loop, e, client, first, moment in (
-        (6, "", "clients[i].rest", ".fd = client, .events = ", ("(fds[0].revents && client < 0) || count", "count")),
-        (7, "E", "client->rest", "ADD, client, ", ("poll(NULL, 0, 100);", ";"))):
-    asked, both = "%s ? %sPOLLOUT : %sPOLLIN" % (client, e, e), "%sPOLLIN | %sPOLLOUT" % (e, e)
-    WRONG.update({"%s, %d" % (name, loop): (loop, *case) for name, case in {
-        "no room is asked for": ([(asked, e + "POLLIN")], "got neither"),
-        "room is asked for on behalf of all": ([(asked, both), (first + e + "POLLIN", first + both)], "% of a core"),
-        "send() that blocks": ([(TAKEN, "accept4(listener, NULL, NULL, 0)")], "did not read, its socket was full, and nobody else was served"),
-        "a full socket is an end": ([(NOT_YET, "return false;")], "of its answer nor an end"),
-        "EAGAIN is an end": ([("return n < 0 && (", "return n < 0 && client->rest && (")], "EAGAIN once"),
-        "an end is \"not yet\"": ([(NOT_YET, "return true;")], "% of a core"),
-        "a short send() is taken for a whole one": ([(REST, "    return false;")], "ten bytes"),
-        "out of descriptors, and awake": ([moment], "no descriptor .*% of a core"),
-        "accept() that blocks": ([BLOCKING], "left between"),
-    }.items()})
 
 ASKS, OWN = "redisConnect(\"127.0.0.1\", redis_port);", "    redisContext *redis = redisConnect(\"127.0.0.1\", redis_port);"
 SHARED = [(OWN, "    static redisContext *redis;\n    redis = redis ? redis : " + ASKS), ("    redisFree(redis);\n", "")]
@@ -130,44 +122,34 @@ WRONG.update({
     "a client that left is marked, and polled": ("6/ask", [POLLED, *MARKED[1:]], "waiting for its number, and the server used .* % of a core"),
     "the parent's connection": ("2/ask", [(OWN, "    redisContext *redis = shared;"), ("static int redis_port;", "static int redis_port;\nstatic redisContext *shared;"),
                                           ("    redisFree(redis);\n", ""), (NO_SIGNAL, "    shared = " + ASKS + "\n" + NO_SIGNAL)], "another one had got|got no number"),
-    "connected before the fork": ("3/ask", [(OWN + " /* Is it away? redis->err */\n", ""), ("    pid_t pid, parent", OWN + "\n    pid_t pid, parent")],
-                                  "another one had got|got no number"),
     "one connection, and no lock": ("4/ask", SHARED, "another one had got|got no number|has ended"),
     "one connection, and a lock": ("4/ask", [*SHARED, ("redis = redis ?", "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n    pthread_mutex_lock(&lock);\n    redis = redis ?"),
                                              ("    if (reply &&", "    pthread_mutex_unlock(&lock);\n    if (reply &&")],
                                    r"after \d\d ms. This has the form of chapter 4, and the waits of chapter 1"),
-    "it counts for itself, 1": ("1/ask", [(COMMAND, "calloc(1, sizeof(*reply)), reply->type = REDIS_REPLY_INTEGER, reply->integer = ++visits;"), OWN_COUNT], "not each of them has waited|in place of status 503"),
-    "it counts for itself, 6": ("6/ask", [(ASKED, "on_reply(redis, &(redisReply){.type = REDIS_REPLY_INTEGER, .integer = ++visits}, client), false"), OWN_COUNT], "not each of them has waited|in place of status 503"),
+    "it counts for itself": ("1/ask", [(COMMAND, "calloc(1, sizeof(*reply)), reply->type = REDIS_REPLY_INTEGER, reply->integer = ++visits;"), OWN_COUNT], "not each of them has waited|in place of status 503"),
     "it connects once": ("1/ask", [(AGAIN, "!redis->err")], "started again, and .* no number"),
-    "it connects once, 5": ("5/ask", [(AGAIN, "!redis->err")], "started again, and .* no number"),
     "no reply is no reply": ("1/ask", [("reply && reply->type", "reply->type")], "null pointer|SEGV"),
     "goodbye without a word": ("3/ask", [(REFUSED, "        ;\n    freeReplyObject")], "in place of status 503, nothing"),
     "a 200 without a number": ("4/ask", [(SAYS_NO, "200 OK")], "in place of status 503, a page without a number"),
     "without Redis it ends": ("5/ask", [(REFUSED, '        errx(1, "no Redis");\n    freeReplyObject')], "has ended: status 1\n.*no Redis"),
     "SIGPIPE of dprintf()": ("1/ask", [(NO_SIGNAL, "    signal(SIGPIPE, SIG_DFL);")], "has ended: signal 13"),
-    "SIGPIPE of a worker's dprintf()": ("5/ask", [(NO_SIGNAL, "    signal(SIGPIPE, SIG_DFL);")], "has ended: signal 13"),
-    "a client that asks is freed, 6": ("6/ask", [POLLED], "AddressSanitizer: heap-use-after-free"),
-    "a client that asks is freed, 7": ("7/ask", [(" | EPOLLONESHOT", "")], "AddressSanitizer: heap-use-after-free"),
+    "a client that asks is freed": ("7/ask", [(" | EPOLLONESHOT", "")], "AddressSanitizer: heap-use-after-free"),
     "its place is the next one's": ("6/ask", REUSED, "before it asked"),
     "chapter 1's": ("6/ask", "1/ask", "not chapter 6's"),
     "closed, and still polled": ("6/ask", [("    ((struct pollfd *)of_redis)->fd = -1; /* poll() skips it */\n", "")], "in redisAsyncHandleRead|% of a core"),
-    **{"%s, %d" % (name, number): ("%d/ask" % number, *case) for number in (6, 7) for name, case in {
-        "redisCommand() in the loop": (SLEEPY, r"after \d\d ms. This has the form of chapter %d, and the waits of chapter 1" % number),
-        "the end of Redis is no reply": ([(REPLIED, "number->type == REDIS_REPLY_INTEGER")], "null pointer|SEGV"),
-        "who had asked is not told": ([("    client->is_asking = false;", "    if (!reply && context)\n        return;\n    client->is_asking = false;")], "in place of status 503, nothing"),
-        "it connects once": ([("    if (!redis)\n        connect_to_redis();", "    static int asked;\n    if (!asked++)\n        connect_to_redis();")], "started again, and .* no number"),
-    }.items()},
+    "redisCommand() in the loop": ("7/ask", SLEEPY, r"after \d\d ms. This has the form of chapter 7, and the waits of chapter 1"),
+    "the end of Redis is no reply": ("6/ask", [(REPLIED, "number->type == REDIS_REPLY_INTEGER")], "null pointer|SEGV"),
+    "who had asked is not told": ("7/ask", [("    client->is_asking = false;", "    if (!reply && context)\n        return;\n    client->is_asking = false;")], "in place of status 503, nothing"),
+    "it connects once, 6": ("6/ask", [("    if (!redis)\n        connect_to_redis();", "    static int asked;\n    if (!asked++)\n        connect_to_redis();")], "started again, and .* no number"),
     "if for while": ("5/queue", [("while (in == out)", "if (in == out)")], "when it was woken|buffer was full"),
     "one condition, and two places": ("5/queue", [("&not_full", "&not_empty"), ("PLACES = 10", "PLACES = 2")], "three clients at once"),
     "a signal before the change": ("5/queue", [("    pthread_mutex_unlock(&lock);\n    pthread_cond_signal(&not_empty);", "    pthread_mutex_unlock(&lock);"),
-                                               ("put(int client)\n{\n", "put(int client)\n{\n    pthread_cond_signal(&not_empty);\n")], "before it took a lock"),
+                                               ("put(int client)\n{\n", "put(int client)\n{\n    pthread_cond_signal(&not_empty);\n")], "before it took a lock|buffer was full"),
     "no signal when there is room": ("5/queue", [("    pthread_cond_signal(&not_full);\n", "")], "buffer was full"),
     "no bound": ("5/queue", [("    while (in - out == PLACES)\n        pthread_cond_wait(&not_full, &lock);\n", ""), ("PLACES = 10", "PLACES = 5000")], "nothing bounds"),
-    "no place, and put all the same": ("5/queue", [("    while (in - out == PLACES)\n        pthread_cond_wait(&not_full, &lock);\n", "")], "nothing bounds"),
     "full, and awake": ("5/queue", [("pthread_cond_wait(&not_full, &lock);", "pthread_mutex_unlock(&lock), pthread_mutex_lock(&lock);")], "full, .*% of a core"),
     "refused without a word": ("5/queue", [("            put(client);", "            in - out == PLACES ? (void)close(client) : put(client);")], "got nothing"),
     "SIGTERM is not caught": ("5/queue", [("    signal(SIGTERM, stop);\n", "")], "told to stop .* 0 got a page"),
-    "main() returns too early": ("5/queue", [("        pthread_join(threads[i], NULL);", "        ;")], "told to stop"),
     "the end comes before the clients": ("5/queue", [("    for (int client; (client = take()) >= 0; close(client))\n", "    for (int client; !stopped && (client = take()) >= 0; close(client))\n"),
                                                      ("static void put(", "static volatile int stopped;\nstatic void put("), ("    signal(number, SIG_DFL);", "    stopped = 1;\n    signal(number, SIG_DFL);")],
                                          "told to stop .* got a page"),
@@ -177,11 +159,10 @@ WRONG.update({
 RIGHT = {
     "SIGPIPE is ignored": (1, [("MSG_NOSIGNAL", "0"), include("signal"), STREAM[1]]),
     "no length": (1, [("Content-Length: 15\\r\\n", "")]),
-    "listen(, 5), 1": (1, [FEW]),
     "listen(, 1)": (1, [(LISTEN, 'check(listen(listener, 1), "listen");')]),
     "IPv6 alone": (1, [*IPV6, ("here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);", "here.sin6_addr = in6addr_loopback;")]),
     "IPv6 and IPv4": (2, [*IPV6, ("here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);", "here.sin6_addr = in6addr_any;")]),
-    "listen(, 5), 2": (2, [FEW]),
+    "listen(, 5)": (2, [FEW]),
     "a handler, and accept() is restarted": (2, reaped("while", "SA_RESTART")),
     "a handler, and accept() is not restarted": (2, reaped("while", "0")),
     "forked twice, and nobody's child": (2, [include("sys/wait"), (IGNORED, ""), (FORKED, "        if (child == 0 && fork() > 0)\n            _exit(0);\n" + FORKED),
@@ -189,19 +170,14 @@ RIGHT = {
     "reaped at the next accept()": (2, [include("sys/wait"), (IGNORED, ""), (ACCEPT, "        while (waitpid(-1, NULL, WNOHANG) > 0)\n            ;\n" + ACCEPT)]),
     "a thread that reaps": (2, [include("pthread", "sys/wait"), main("static void *reap(void *none) { for (;;) if (wait(none) < 0) usleep(20000); }"),
                                 (IGNORED, "    pthread_create(&(pthread_t){0}, NULL, reap, NULL);\n")]),
-    "50 workers": (3, [("WORKERS = 4", "WORKERS = 50")]),
     "100 workers": (3, [("WORKERS = 4", "WORKERS = 100")]),
     "2 workers, listen(, 5)": (3, [("WORKERS = 4", "WORKERS = 2"), FEW]),
     "patience before a new worker": (3, [("wait(NULL);", "wait(NULL), sleep(1);")]),
     "SO_REUSEPORT": (3, [(BIND, ""), ("    " + LISTEN + "\n", ""), (
         "before that call */\n", "before */\n    listener = socket(AF_INET, SOCK_STREAM, 0);\n"
         "    setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &(int){1}, sizeof(int));\n" + BIND + "    " + LISTEN + "\n")]),
-    "a stream for each answer, 3": (3, [include("stdio"), *STREAM]),
-    "a stream for each answer, listen(, 5), 4": (4, [include("signal", "stdio"), *STREAM, FEW]),
+    "a stream for each answer, listen(, 5)": (4, [include("signal", "stdio"), *STREAM, FEW]),
     "an argument that the thread frees": (4, [include("string"), (ARGUMENT, "    int client = *(int *)argument;\n    free(argument);"), COPIED]),
-    "main() has ended": (4, [("    for (;;) {\n        int", "    pthread_create(&thread, NULL, take, (void *)(intptr_t)listener);\n    pthread_exit(NULL);\n}\n\n"
-                              "static void *take(void *argument)\n{\n    pthread_t thread;\n    int listener = (int)(intptr_t)argument;\n    for (;;) {\n        int"),
-                             main("static void *take(void *argument);")]),
     "50 threads, and memory for each client": (5, [("THREADS = 4", "THREADS = 50"), (CLOSE, "        free(memset(malloc(5000), 1, 5000));\n" + CLOSE), include("string")]),
     "main() ends": (5, [(PAUSE, "    pthread_exit(NULL);")]),
     "main() works, too": (5, [(PAUSE, "    work(&listener);")]),
@@ -214,21 +190,15 @@ RIGHT = {
     "64 events, listen(, 5)": (7, [("for (struct epoll_event event;;) {", "struct epoll_event events[64];\n    for (int n = 0, at = 0;;) {"), FEW,
                                    ("if (epoll_wait(epoll, &event, 1, -1) < 1)", "if (at >= n && (at = 0, n = epoll_wait(epoll, events, 64, -1)) < 1)"),
                                    ("client = event.data.ptr", "client = events[at++].data.ptr")]),
-    "a connection for each question": ("1/ask", [(AGAIN, "(redisFree(redis), redis = " + ASKS[:-1] + ") && !redis->err"), ("answer(int client, redisContext *redis)", "answer(int client)"),
-                                                 ("    redisReply *reply = NULL;", "    static redisContext *redis;\n    redisReply *reply = NULL;"), ("answer(client, redis)", "answer(client)"),
-                                                 ("    redisContext *redis = " + ASKS + " /* Is it away? redis->err */\n    check(redis ? 0 : -1, \"redisConnect\");\n", ""),
-                                                 ("    int redis_port =", "    redis_port ="), ("static void check(", "static int redis_port;\nstatic void check(")]),
     "a length, and words without a number": ("1/ask", [("Connection: close\\r\\n\\r\\nYou are visitor %lld\\n", "Content-Length: 21\\r\\n\\r\\nYou are no. %8lld\\n")]),
     "listen(, 1), asks": ("1/ask", [(LISTEN, 'check(listen(listener, 1), "listen");')]),
     "listen(, 5), asks": ("2/ask", [FEW]),
     "2 workers, asks": ("3/ask", [("WORKERS = 4", "WORKERS = 2")]),
-    "50 threads, each with a connection": ("5/ask", [("THREADS = 4", "THREADS = 50")]),
     "it looks up ten times a second, asks": ("6/ask", [("fds[LISTENER].events ? -1 : 100", "100")]),
     "it connects when it is asked first": ("5/ask", [("THREADS = 4", "THREADS = 40"), (OWN + " /* Is it away? redis->err */\n    check(redis ? 0 : -1, \"redisConnect\");\n", ""),
                                                      ("answer(int client, redisContext *redis)\n{\n", "answer(int client)\n{\n    static __thread redisContext *redis;\n    redis = redis ? redis : " + ASKS + "\n"),
                                                      ("answer(client, redis)", "answer(client)")]),
     "a client that left is marked": ("6/ask", MARKED),
-    "64 events, asks": ("7/ask", [FEW]),
     "100 places and 2 threads": ("5/queue", [("THREADS = 4, PLACES = 10", "THREADS = 2, PLACES = 100")]),
     "one condition, for all": ("5/queue", [("&not_full", "&not_empty"), ("PLACES = 10", "PLACES = 2"), ("pthread_cond_signal", "pthread_cond_broadcast")]),
     "signals under the lock": ("5/queue", [("    pthread_mutex_unlock(&lock);\n    pthread_cond_signal(&not_empty);", "    pthread_cond_signal(&not_empty);\n    pthread_mutex_unlock(&lock);")]),
@@ -240,7 +210,7 @@ RIGHT = {
 }
 
 BEGINNING = r"""
-import asyncio, contextlib, os, queue, selectors, signal, socket, sys, threading, time
+import asyncio, contextlib, queue, selectors, socket, sys, threading, time
 ANSWER, port = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nhi\n", int(sys.argv[1])
 def serve(client):
     with client, contextlib.suppress(OSError):
@@ -250,9 +220,6 @@ def serve(client):
         client.sendall(ANSWER)
 def exit():
     raise OSError
-def forever():
-    while True:
-        serve(listener.accept()[0])
 async def visit(reader, writer):
     with contextlib.suppress(OSError):
         writer.write(await reader.read(4096) and ANSWER)
@@ -262,31 +229,11 @@ def loop(selector):
     loop = asyncio.SelectorEventLoop(selector)
     loop.run_until_complete(asyncio.start_server(visit, "127.0.0.1", port, backlog=10))
     loop.run_forever()
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 if CHAPTER < 6:
     listener = socket.create_server(("127.0.0.1", port), backlog=10)
 """
 PYTHON = {
-    "one after another": (1, "forever()"),
-    "descriptors passed over a socket": (3, """
-here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-def work():
-    if os.fork() == 0:
-        here.close()
-        listener.close()
-        while fds := socket.recv_fds(there, 1, 1)[1]:
-            serve(socket.socket(fileno=fds[0]))
-        os._exit(0)
-def reap(*_):
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            work()
-for _ in range(4):
-    work()
-signal.signal(signal.SIGCHLD, reap)
-while True:
-    with listener.accept()[0] as client:
-        socket.send_fds(here, [b"x"], [client.fileno()])"""),
+    "one after another": (1, "while True:\n    serve(listener.accept()[0])"),
     "a thread for each": (4, """
 while True:
     try:
@@ -304,28 +251,6 @@ while True:
     jobs.put(listener.accept()[0])"""),
     "a loop in poll()": (6, "loop(selectors.PollSelector())"),
     "a loop in epoll": (7, "loop(selectors.EpollSelector())"),
-}
-# And what asks: over a connection for each question, or one for all.
-PYTHON_ASKS = r"""
-def visitor(redis):
-    try:
-        redis.sendall(b"INCR visits\r\n")
-        number = redis.recv(100)[1:].strip() or exit()
-        return b"HTTP/1.0 200 OK\r\n\r\nYou are visitor %s\n" % number
-    except OSError:
-        return b"HTTP/1.0 503 Sorry\r\n\r\n"
-def serve(client):
-    with client, contextlib.suppress(OSError):
-        client.recv(4096) or exit()
-        try:
-            with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as redis:
-                client.sendall(visitor(redis))
-        except OSError:
-            client.sendall(b"HTTP/1.0 503 Sorry\r\n\r\n")
-"""
-PYTHON.update({
-    "one after another, asks": ("1/ask", PYTHON_ASKS + PYTHON["one after another"][1]),
-    "a thread for each, asks": ("4/ask", PYTHON_ASKS + PYTHON["a thread for each"][1]),
     "a loop in poll(), asks": ("6/ask", """
 async def visit(reader, writer):
     with contextlib.suppress(OSError):
@@ -340,5 +265,5 @@ async def visit(reader, writer):
         writer.close()
         await writer.wait_closed()
 loop(selectors.PollSelector())"""),
-})
-NODE = (7, 'require("http").createServer((_, answer) => answer.end("hi\\n")).listen(+process.argv[2], "127.0.0.1");')
+}
+NODE = 'require("http").createServer((_, answer) => answer.end("hi\\n")).listen(+process.argv[2], "127.0.0.1");'
