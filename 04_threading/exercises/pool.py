@@ -2,7 +2,7 @@
 
 The Redis of this check counts, and holds back its replies until the check says otherwise: all of
 them, those on one connection, or all but one (counting_redis.py). Threads begin late, and
-pthread_cond_wait(3) returns for nothing at first (unlucky.c).
+pthread_cond_wait(3) returns for nothing at first (rare.c).
 """
 
 import re
@@ -21,7 +21,7 @@ MORE = 3 * CONNECTIONS
 
 def check(ex):
     redis = ex.counting_redis()
-    server = ex.serve("--timeout", "500", redis=redis, env=ex.unlucky())  # a fifth of it is Redis' time
+    server = ex.serve("--timeout", "500", redis=redis, env=ex.rare("thread,early"))  # a fifth of it is Redis' time
     asking = all_at_once(ex, server, redis)
     ex.expect("together", "%d visitors whose threads ask Redis at the same time" % CONNECTIONS,
               lambda: asking == CONNECTIONS, saw=lambda: asking, hint=2,

@@ -1,6 +1,6 @@
 """04/rooms: do moves and counts ever wait for each other in a circle?
 
-A thread that has taken a lock sleeps before it goes on (slow_locks.c). So what takes bad luck
+A thread that has taken a lock sleeps before it goes on (rare.c). So what takes bad luck
 elsewhere happens each time. All of a crowd come at once: the server is stopped meanwhile.
 """
 
@@ -20,7 +20,7 @@ COUNTED = b"All rooms have %d visitors.\n" % (ROOMS * VISITORS)
 
 
 def check(ex):
-    server = ex.serve(env=ex.preloaded("slow_locks.c"))
+    server = ex.serve(env=ex.rare("hold"))
     expect_moved(ex, server, "alone", "/2/5", (9, 11), 1)
     expect_moved(ex, server, "alone", "/5/2", (10, 10), 1)
     expect_all(ex, "alone", "the sum for a client that counts alone", come(ex, server, ["/"]), 1)

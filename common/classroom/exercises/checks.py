@@ -97,8 +97,8 @@ class Exercise:
         server = served.Server(program, redis.where if redis else NOBODY, log, options, prefix,
                                getattr(under, "trace", None))
         self._servers.append(self._stack.enter_context(server))
-        if env and "LD_PRELOAD" in env:
-            server.must_have(env["LD_PRELOAD"])
+        if env and "RARE" in env:
+            server.must_have_rare()
         return server
 
     def traced(self, calls):
@@ -106,16 +106,10 @@ class Exercise:
         them when it has ended."""
         return served.Traced(calls, os.path.join(self.folder, "trace-%d" % len(self._servers)))
 
-    def unlucky(self):
-        """For `env`: threads begin late, and pthread_cond_wait(3) returns for nothing (unlucky.c)."""
-        return self.preloaded("unlucky.c")
-
-    def preloaded(self, source):
-        """For `env`: a library of this folder, loaded before all others. None for a program with
-        sanitizers, whose own library has to be the first."""
-        if os.environ.get("SAN"):
-            return {}
-        return {"LD_PRELOAD": served.library("common/classroom/exercises/" + source, self.folder)}
+    def rare(self, what):
+        """For `env`: what happens in the server, as "thread,early" (rare.c). Nothing in a program with
+        sanitizers, whose own library has to be the first that is loaded."""
+        return {} if os.environ.get("SAN") else served.rare(what, self.folder)
 
     def run(self, *arguments, limit=RUN_SECONDS, descriptors=None):
         """Runs the learner's program to its end. Returns .status, .stdout and .stderr.

@@ -49,12 +49,11 @@ class Server(servers.Server):
             os.killpg(self._process.pid, signal.SIGKILL)
             processes.end(self._process)
 
-    def must_have(self, library):
-        """Skipped, if that is not in a server that lives, although it was to be preloaded."""
+    def must_have_rare(self):
+        """Skipped, if that library is not in a server that lives, although it was to be preloaded."""
         maps = proc.read("/proc/%d/maps" % self.pid)
-        if maps and os.path.basename(library) not in maps:
-            raise Skipped("%s could not be loaded into it before the C library. Is it linked statically?" %
-                          os.path.basename(library))
+        if maps and "rare.so" not in maps:
+            raise Skipped("rare.so could not be loaded into it before the C library. Is it linked statically?")
 
     # ---- its processes and threads -------------------------------------------------------
 
@@ -225,14 +224,13 @@ class Server(servers.Server):
         return read()[0]
 
 
-def library(source, folder):
-    """The path of a library for LD_PRELOAD, where no blank may be. make builds it of that source. It is a link, because
-    what lies in /tmp may perhaps not be executed."""
-    built = top.make(os.path.join("build/plain", source[:-1] + "so"))
-    link = os.path.join(folder, os.path.basename(built))
+def rare(what, folder):
+    """Variables for a server to which such things happen: rare.c says which there are. make builds it. The path for
+    LD_PRELOAD, where no blank may be, is a link, because what lies in /tmp may perhaps not be executed."""
+    link = os.path.join(folder, "rare.so")
     if not os.path.islink(link):
-        os.symlink(built, link)
-    return link
+        os.symlink(top.make("build/plain/common/classroom/rare.so"), link)
+    return {"LD_PRELOAD": link, "RARE": what}
 
 
 @functools.lru_cache()

@@ -5,13 +5,12 @@ import signal
 import time
 
 import proc
-from traps import must, preloaded, rests, sleeps_in_the_end, until
+from traps import must, rests, sleeps_in_the_end, until
 from tried import HALF, MOMENT_SECONDS, REST, SOON_SECONDS, Client, crowd, fault, hear_all, is_whole, visit
 import waiting
 
-LATE = "common/classroom/exercises/late.c"
 MOST = 300  # clients
-LATER_SECONDS = 0.2  # less than late.c takes: the first client's worker does not have its core again yet
+LATER_SECONDS = 0.2  # less than RARE=wake takes: the first client's worker does not have its core again yet
 LATE_SECONDS = 0.6  # more: a worker that was woken in vain has it again
 
 
@@ -31,7 +30,7 @@ def full(server):
 
 
 def wakes(server):
-    """Although a thread loses its core before it takes a lock, or when it was woken (late.c)."""
+    """Although a thread loses its core before it takes a lock, or when it was woken (rare.c)."""
     late = "each thread lost its core for half a second %s, "
     begin_late(server, "lock")
     must(visit(server), late % "before it took a lock" + "and a client got no page")
@@ -48,7 +47,7 @@ def wakes(server):
 
 
 def begin_late(server, where):
-    server.begin_again(preloaded(server, LATE), "LATE=" + where)
+    server.begin_rare(where)
     until(server.asleep)
 
 

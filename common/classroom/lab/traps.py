@@ -8,7 +8,6 @@ import resource
 import signal
 
 import proc
-import served
 from tried import ANSWER_SECONDS, HALF, REST, SOON_SECONDS, Client, Missed, crowd, fault, hear_all, is_whole, visit, visits
 import waiting
 
@@ -19,7 +18,6 @@ MOST_BUSY, LEAST_BUSY = 0.5, 0.02  # of the time: it wants a core; and of what i
 STACKS_KB = VISITS * 64  # the smallest stacks that a C library gives to so many threads, and less
 MANY_VISITS, LEAK_BYTES = 2000, 32 << 10  # the smallest piece that malloc(3) gives has 24 bytes or more
 MANY, SPARE_DESCRIPTORS = 1100, 100
-LATE, RARE = "common/classroom/exercises/unlucky.c", "common/classroom/lab/rare.c"
 # A chapter, and words that stand there in a heading or in bold.
 DEAD, CLOSE, STACKS = (2, "The dead stay"), (2, "One becomes two"), (4, "Your server")
 
@@ -249,7 +247,7 @@ def parent_killed(server):
 
 def parent_gone(server):
     """Before a worker has said that it shall not outlive it: prctl(2) is late (rare.c)."""
-    server.begin_again(preloaded(server, RARE), "RARE=prctl")
+    server.begin_rare("prctl")
     until(server.family)
     server.kill()
     must(until(lambda: not server.family(), 3 * SOON_SECONDS), "the parent was killed just after a fork, and %s went on without it" % plural(
@@ -283,8 +281,8 @@ def at_once(server):
 
 
 def late_threads(server):
-    """New threads begin late, as they may on a busy machine (unlucky.c)."""
-    server.begin_again(preloaded(server, LATE))
+    """New threads begin late, as they may on a busy machine (rare.c)."""
+    server.begin_rare("thread,early")
     return at_once(server)[:-1] + ", although its thread began late."
 
 
@@ -312,7 +310,7 @@ def never_reads(server):
 
 def few_bytes(server):
     """A socket that is nearly full takes a part of what it is given (rare.c)."""
-    server.begin_again(preloaded(server, RARE), "RARE=send")
+    server.begin_rare("send")
     with Client(server) as client:
         client.say(HALF + REST)
         heard = client.all()
@@ -322,14 +320,14 @@ def few_bytes(server):
 
 def not_yet(server):
     """poll() may say that there is something, and recv() that there is nothing after all (rare.c)."""
-    server.begin_again(preloaded(server, RARE), "RARE=recv")
+    server.begin_rare("recv")
     must(visit(server), "recv() said EAGAIN once, as it may although poll() has told of a client, and that client got no page")
     return "recv() said EAGAIN once, which means \"not yet\", and the client got its page."
 
 
 def gone_between(server):
     """A client leaves after poll() has told of it, and before it is accepted (rare.c)."""
-    server.begin_again(preloaded(server, RARE), "RARE=accept")
+    server.begin_rare("accept")
     with Client(server) as first:
         until(lambda: server.sockets(proc.ESTABLISHED))
         visit(server)  # this is the one that leaves
@@ -375,11 +373,6 @@ def many(server):
         sleeps_in_the_end(server, "%d clients were connected" % count)
     must(until(lambda: visit(server)), "%d clients were connected, all of them left, and a visitor got no page" % count)
     return "%d clients were silent, more than some arrays have places for." % count
-
-
-def preloaded(server, source):
-    """What `env` has to be told."""
-    return "LD_PRELOAD=" + served.library(source, server.scratch)
 
 
 def settle(server):

@@ -97,9 +97,11 @@ class Server(served.Server):
         self._is_told = False
         self.start(["env", *under, *self._command])
         self.await_banner()
-        for word in under:
-            if word.startswith("LD_PRELOAD="):
-                self.must_have(word)
+
+    def begin_rare(self, what):
+        """Again, and such things happen to it (rare.c)."""
+        self.begin_again(*map("=".join, served.rare(what, self.scratch).items()))
+        self.must_have_rare()
 
     def kill(self, number=signal.SIGKILL):
         """Its first process. It has not ended by itself then."""
