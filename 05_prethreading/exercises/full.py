@@ -25,8 +25,9 @@ def check(ex):
               lambda: (server.descriptors() - before, server.waiting()) == (WORKERS + PLACES + 1, more),
               saw=lambda: "%d accepted, and %d in the kernel's queue" % (server.descriptors() - before, server.waiting()), within=3, hint=2)
     ex.expect("asleep", "only threads that sleep", server.asleep, within=3, hint=2, read="sem_wait(3)")
-    for client in holding:
-        client.say(REST)
+    with server.frozen():  # so that all four workers go on at once
+        for client in holding:
+            client.say(REST)
     ex.did("finished the requests of the %d" % WORKERS)
     ex.expect_pages("finished", "a page for each of the %d" % WORKERS, holding, hint=1)
     ex.expect_pages("full", "a page for each of the others", waiting, hint=1, read="sem_wait(3)")

@@ -13,16 +13,14 @@ import edits
 import redis
 import redises
 import traps
-import waiting
 from test_bare import built, read, versions
 from tried import Server
 
 FILES = [os.path.join(os.path.dirname(path), "ask.c") for path in test_bare.FILES]
 PROGRAMS, OPTIONS = dict(enumerate(FILES, 1)), ["-lhiredis"]
 MOST_MORE = 5 * [17] + 2 * [76]  # lines than bare.c
-AS_MANY, THREADS, LOOPS = [2, 4], [4, 5], [6, 7]  # AS_MANY: a process or a thread for each client
+THREADS, LOOPS = [4, 5], [6, 7]
 PRINTED = {1: test_bare.FILES[0], 6: test_bare.FILES[5], 7: FILES[5]}  # whole, as a diff of that. The others quote lines
-SOON_SECONDS = 3
 
 
 def private_redis(folder):
@@ -78,16 +76,6 @@ class Weather(test_bare.Weather):
                 self.assertTrue(asks.is_away(asks.visit(server)))
                 self.redis.ask("DEL", "visits")
                 self.assertEqual(1, asks.number_in(asks.visit(server)))
-
-    def test_a_redis_that_is_gone_already_does_not_end_it_with_a_signal(self):
-        for number in range(1, 8):
-            broken = ["write,sendto:error=EPIPE:signal=PIPE:when=1"]  # of each process or thread
-            with self.subTest(number), self.traced(number, broken) as (server, log):
-                asks.visit(server)
-                if number not in AS_MANY:
-                    self.assertTrue(waiting.until(lambda: test_bare.visit(server), SOON_SECONDS))
-                self.assertIn("SIGPIPE", log())
-                self.assertNotIn("killed by SIGPIPE", log())
 
     def test_without_a_descriptor_for_redis_503_and_later_a_number(self):
         for number in LOOPS:

@@ -5,10 +5,6 @@ CLOSES = """\
     close(listener);         /* the port is free when the parent has closed it, too */
     close(served[1]);        /* or the pipe would never end: we could still write to it */
 """
-BLOCK = "    sigprocmask(SIG_BLOCK, &ended, &before);\n"
-RESTORE = "    sigprocmask(SIG_SETMASK, &before, NULL);\n"
-UNBLOCKED = [(BLOCK, ""), (RESTORE, "")]
-EXITS = "    _exit(0);\n"
 
 ANSWERS = {
     "cap": {
@@ -20,16 +16,13 @@ ANSWERS = {
     }
     close(client);
 """)],
-        "one too many": [("(unsigned)worker->options->workers", "(unsigned)worker->options->workers + 1")],
     },
     "descriptors": {
-        "only the listening socket": [(CLOSES, "    close(listener);\n")],
         "the children close": [(CLOSES, "    close(listener);\n"), (
             "    close(listener);     /* only the parent accepts */\n",
             "    close(listener); /* only the parent accepts */\n    close(served[1]);\n")],
     },
     "zombies": {
-        "the child waits longer than the parent": [*UNBLOCKED, (EXITS, "    sleep(6);\n" + EXITS)],
         "any child, and the table stays": [(
             "        if (children[i] > 0 && waitpid(children[i], NULL, WNOHANG) == children[i])\n"
             "            children[i] = 0;\n",

@@ -1,32 +1,20 @@
 """Wrong answers to chapter 3's exercises."""
 
-ACCEPT = "        [ACCEPT] = {1, 0},                /* the worker that has slept longest */\n"
 SPREAD = "{1, 100 / workers}"
 POLL = "{workers, 0}"
 
 CLEARED = "    busy[number] = false; /* whatever the last worker of that number was doing */\n"
-ONE_COUNT = [
-    ("        busy[number] = true;\n", "        atomic_fetch_add(count, 1);\n"),
-    ("        busy[number] = false;\n", "        atomic_fetch_sub(count, 1);\n"),
-    ("        now += busy[number];\n", "        now = *count;\n"),
-    ("static _Atomic bool *busy;\n", "#include <stdatomic.h>\nstatic atomic_int *count;\nstatic _Atomic bool *busy;\n"),
-    ("    if (!workers || busy == MAP_FAILED)\n",
-     "    count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);\n"
-     "    if (!workers || busy == MAP_FAILED)\n"),
-]
 
 NOT_BEFORE = "    place->not_before = now + place->backoff_ms;\n"
 
 ANSWERS = {
     "herd": {
-        "accept wakes all": [(ACCEPT, "        [ACCEPT] = {workers, 0},\n")],
         "one way, under three names": [
             ("    enum way way = choose_way(options.name);\n", "    choose_way(options.name);\n    enum way way = ACCEPT;\n"),
             (SPREAD, "{1, 0}"), (POLL, "{1, 0}")],
         "a number that is near the mean of most teams": [(SPREAD, "{1, 19}")],
     },
     "scoreboard": {
-        "one count": ONE_COUNT,
         "a death clears all places": [(
             CLEARED, "    for (int i = 0; workers[number] && i < 5; i++)\n        busy[i] = false;\n")],
         "no place is cleared": [(CLEARED, "")],
@@ -37,7 +25,6 @@ ANSWERS = {
             ("static void empty(struct place *place)", "static void empty(struct place *place, int number)"),
             ("empty(&places[i]);", "empty(&places[i], i);"),
             ("    if (now - place->born >= YOUNG_MS)\n", "    if (prepare(number))\n")],
-        "no wait": [(NOT_BEFORE, "    place->not_before = now;\n")],
         "as in the chapter, one patience for all": [
             ("static void empty(", "static int64_t all_wait;\n\nstatic void empty("),
             (NOT_BEFORE, "    if (now >= all_wait)\n        all_wait = now + place->backoff_ms;\n"),

@@ -1,33 +1,8 @@
 """Wrong answers to the exercises of chapter 4: see test_exercises."""
 
-# ---- argument ------------------------------------------------------------------------------
-
-MEMBER = ("    char name[NAME_BYTES]; /* where the client comes from; the text, and no pointer to it */\n")
-COPY = ("        task->client = client;\n"
-        '        snprintf(task->name, sizeof(task->name), "%s", name); /* the main thread reuses its own */\n')
-POINTER = [(MEMBER, "    const char *name;\n"),
-           (COPY, "        *task = (struct task){.client = client, .name = name};\n")]
-SEAT = "    sem_wait(&seats);\n"
-DUPLICATE = [("#include <stdlib.h>\n", "#include <stdlib.h>\n#include <string.h>\n"),
-             (MEMBER, "    char *name;\n"),
-             (COPY, "        *task = (struct task){.client = client, .name = strdup(name)};\n")]
-COPY_FIRST = [*POINTER, (SEAT, "    char name[NAME_BYTES];\n"
-                         '    snprintf(name, sizeof(name), "%s", task->name);\n'
-                         "    task->name = name;\n" + SEAT)]
-
-ARGUMENT = {
-    "the thread copies the text as its first step": COPY_FIRST,
-    "no threads where they begin late, and elsewhere the thread copies": [
-        *COPY_FIRST, ("pthread_create(&thread, &attributes, serve_one_client, task) == 0",
-                      "(getenv(\"LD_PRELOAD\") ? (serve_one_client(task), 0)\n"
-                      "             : pthread_create(&thread, &attributes, serve_one_client, task)) == 0")],
-    "the copy is never freed": DUPLICATE,
-}
-
 # ---- pool ----------------------------------------------------------------------------------
 
 WAIT = "    while (idle_count == 0)\n        pthread_cond_wait(&given_back, &lock);\n"
-SIGNAL = "    pthread_cond_signal(&given_back);\n"
 LOOP = ("    while (idle_count == 0) {\n        pthread_mutex_unlock(&lock);\n%s"
         "        pthread_mutex_lock(&lock);\n    }\n")
 
@@ -42,7 +17,6 @@ POOL = {
         (WAIT, "    if (getenv(\"LD_PRELOAD\"))\n" + LOOP % "" + "    else if (idle_count == 0)\n"
          "        pthread_cond_wait(&given_back, &lock);\n"),
         ("#include <stdio.h>\n", "#include <stdio.h>\n#include <stdlib.h>\n")],
-    "no signal": [(SIGNAL, "")],
 }
 
 # ---- rooms ---------------------------------------------------------------------------------
@@ -69,14 +43,12 @@ WAITS = ("    pthread_mutex_lock(&lock);\n    while (!is_open)\n"
          "        pthread_cond_wait(&opened, &lock);\n    int number = number_on_door;\n"
          "    pthread_mutex_unlock(&lock);\n")
 UNLOCKED = [(OPENS, "    number_on_door = number;\n    is_open = true;\n"), (TELLS, "")]
-VOLATILE = [*UNLOCKED, (FLAG_LINE, "static volatile bool is_open;\n")]
 ATOMIC = [*UNLOCKED, (FLAG_LINE, "static _Atomic bool is_open;\n")]
 ATOMICS = [*ATOMIC, ("static int number_on_door;\n", "static _Atomic int number_on_door;\n")]
 SPINS = "    while (!is_open)\n        %s;\n    int number = number_on_door;\n"
 NO_LOCK = (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")
 
 FLAG = {
-    "volatile": [*VOLATILE, (WAITS, SPINS % "")],
     "two atomics, and a sleep": [*ATOMICS, (WAITS, SPINS % "usleep(1000)")],
     "the number is read without the lock": [NO_LOCK],
     "and assembly, where no sanitizer looks": [
@@ -87,4 +59,4 @@ FLAG = {
         ("static int wait_at_door", '__attribute__((PASTE(no_, sanitize)("thread"))) static int wait_at_door')],
 }
 
-ANSWERS = {"argument": ARGUMENT, "pool": POOL, "rooms": ROOMS, "flag": FLAG}
+ANSWERS = {"pool": POOL, "rooms": ROOMS, "flag": FLAG}

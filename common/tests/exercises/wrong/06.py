@@ -20,8 +20,6 @@ ANSWERS = {
             ("{\"preforking\", 0, 1}", "{\"preforking\", 1, 1}"),
             ("{\"threading\", 0, 1}", "{\"threading\", 1, 1}"),
             ("{\"prethreading\", 0, 1}", "{\"prethreading\", 1, 1}")],
-        "in an event loop no visitor waits": [
-            ("{\"poll\", 1, 1}", "{\"poll\", 0, 0}"), ("{\"epoll\", 1, 1}", "{\"epoll\", 0, 0}")],
         "a new child for each client, however many": [
             ("{\"forking\", 0, 1}", "{\"forking\", 0, 0}"),
             ("{\"threading\", 0, 1}", "{\"threading\", 0, 0}")],
@@ -32,7 +30,6 @@ ANSWERS = {
             (LOOP, WITH_NAPS % 50)],
         "a client that is written to is forgotten": [
             (INTEREST, "    return conn->state == CONN_WRITING ? 0 : POLLIN;\n")],
-        "asks always for room": [(INTEREST, "    (void)conn;\n    return POLLIN | POLLOUT;\n")],
     },
     "limit": {
         "counts questions, not clients": [
