@@ -111,8 +111,8 @@ class Server(served.Server):
     def ending(self):
         """How it has ended by itself, and what it said at last; "" if it lives. Its clients see their
         connections end a moment before it has."""
-        if self._exits():  # or only its main thread does, and others go on
-            until(lambda: not self.alive() or "S" in self.thread_states().values(), SOON_SECONDS)
+        if self._exits():
+            until(lambda: not self.alive() or self._goes_on(), SOON_SECONDS)
         if self._is_told or self.alive():
             return ""
         said, status = (self.errors() + self.printed()).strip().splitlines(), served.status_of(self._process.pid)
@@ -120,6 +120,12 @@ class Server(served.Server):
         if status > 128:  # so a shell says that a signal has ended its child
             status = 128 - status
         return "the server has ended: %s%s" % (servers.how_it_ended(status, self.url), "".join("\n  " + line for line in said))
+
+    def _goes_on(self):
+        """Although its main thread has ended?"""
+        with contextlib.suppress(OSError):
+            return "S" in self.thread_states().values()
+        return False
 
     # ---- its processes and sockets -------------------------------------------------------
 
