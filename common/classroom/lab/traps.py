@@ -261,7 +261,9 @@ def chld_ignored(server):
     settle(server)
     number = len(server.children())
     must(number, "there was no child before a client came")
-    os.kill(min(server.children()), signal.SIGKILL)
+    victim = min(server.children())
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: victim not in server.children())
     must(until(lambda: len(server.children()) == number, 3 * SOON_SECONDS), "the server was started by a program that ignores SIGCHLD. "
          "One of %s was killed, and %g s later there were %d" % (
              plural(number, "worker"), waiting.patient(3 * SOON_SECONDS), len(server.children())))
