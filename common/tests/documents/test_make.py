@@ -44,6 +44,8 @@ class Make(unittest.TestCase):
     def test_what_is_missing_or_wrong_is_said_in_a_line(self):
         self.assertRegex(make(said.TOP, "srve")[2], r"no target srve\. `make help`")
         self.assertRegex(make(said.TOP, "test", "PARTS=unit servrs")[2], r"\A[^\n]*there is no part servrs[^\n]*\n\Z")
+        brought = output("common/tools/deps", "--list", "compare", cwd=said.TOP).split()
+        self.assertLessEqual({"ab", "wrk", "h2load", "strace"}, set(brought))  # what a load test runs
         self.assertEqual([], [line for line in make(said.TOP, "help")[1].splitlines() if len(line) > 80])
         copy = self.copy()
         deps = os.path.join(copy, "common", "tools", "deps")

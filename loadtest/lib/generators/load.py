@@ -136,6 +136,6 @@ def version(program, option, name=None):
         done = subprocess.run([program, option], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     except OSError as error:
-        raise Trouble("%s: %s" % (program, error)) from error
+        raise Trouble("%s: %s; `make deps-compare` brings it" % (program, error.strerror)) from error
     found = re.search(r"\d+\.[\d.]*\d", done.stdout)
     return "%s %s" % (name or program, found[0] if found else "of an unknown version")
