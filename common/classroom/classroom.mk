@@ -2,7 +2,7 @@
 
 ## exercises    all of them, by chapter, and which are done
 #  JSON=1: checks those begun, or EX='01/reader 02/cap'
-exercises: $(NEED)-$(if $(JSON),exercise,build)
+exercises: $(NEED)-build $(NEED)-$(if $(JSON),exercise,python)
 	@common/classroom/exercises/run $(if $(JSON),--json $(EX),--list) || [ $$? = 141 ] # `| head` has enough
 
 ## exercise     checks one: EX=03/supervisor; your copy is in .mine/
@@ -14,7 +14,7 @@ lab: $(NEED)-compare instruments
 	@common/classroom/lab/lab '$(CH)' || { [ $$? != 2 ] && [ -t 1 ]; }
 
 ## course       a copy for a class, without the solutions: DIR=../course
-course:
+course: $(NEED)-python
 	@common/classroom/course '$(DIR)'
 
 ## grade        how many tests does any server pass? SERVER=./mine

@@ -51,7 +51,7 @@ states: $(NEED)-build $(STATES)
 	@for program in $(STATES); do $$program $(MISHAPS) || exit; done
 
 ## tables       fills the documents' tables in, from the stored runs
-tables:
+tables: $(NEED)-python
 	@common/tests/documents/figures.py
 
 ## soak         do servers hold more the longer they work? SECONDS=600
@@ -73,7 +73,7 @@ elsewhere: $(NEED)-elsewhere
 
 ## dist         the release, build/dist/zerohttpd-VERSION.tar.gz
 # No part of it may be beyond its bound (common/tests/README.md). A test between releases takes archive.
-dist:
+dist: $(NEED)-python
 	@RELEASE=yes python3 -B -m unittest discover -s common/tests/documents -k more_lines
 	@$(MAKE) --no-print-directory archive
 
@@ -89,7 +89,7 @@ archive:
 
 ## fuzz         made-up input for the parsers; FUZZ_SECONDS=60
 FUZZ_SECONDS = 60
-fuzz:
+fuzz: $(NEED)-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) common/tests/fuzz/run
 
 # Built by fuzz/run, with clang and into build/fuzz; libFuzzer brings its main().
@@ -101,7 +101,7 @@ lint: $(NEED)-build
 	@common/tools/lint
 
 ## format       applies .clang-format
-format:
+format: $(NEED)-format
 	clang-format -i $(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch])
 
 .PHONY: test test-all check soak states tables mutants sanitize elsewhere dist archive fuzz lint format

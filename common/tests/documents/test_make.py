@@ -52,9 +52,10 @@ class Make(unittest.TestCase):
         script = project.read(deps)
         with open(deps, "w", encoding="utf-8") as file:  # nothing that it knows is there
             file.write(re.sub(r"(?m)^((?:\w+,)*\w+ +)[\w/]\S*( +[\w-]+)$", r"\1not-there\2", script))
-        status, _, error = make(copy, "epoll")
-        self.assertEqual(2, status)
-        self.assertRegex(error, r"\A[^\n]*missing: not-there[^\n]*`make deps[\w-]*`[^\n]*\n\Z")
+        for target in ("epoll", "course", "dist", "tables", "exercises", "format"):
+            status, _, error = make(copy, target)
+            self.assertEqual(2, status)
+            self.assertRegex(error, r"\A[^\n]*missing: not-there[^\n]*`make deps[\w-]*`[^\n]*\n\Z")
 
     def test_an_image_gets_nothing_that_git_ignores(self):
         self.assertEqual(*(project.read(os.path.join(said.TOP, name)) for name in (".gitignore", ".dockerignore")))
