@@ -74,13 +74,13 @@ elsewhere: $(NEED)-elsewhere
 ## dist         the release, build/dist/zerohttpd-VERSION.tar.gz
 # No part of it may be beyond its bound (common/tests/README.md). A test between releases takes archive.
 dist: $(NEED)-python
-	@RELEASE=yes python3 -B -m unittest discover -s common/tests/documents -k more_lines
+	@$(COMMITTED)RELEASE=yes python3 -B -m unittest discover -s common/tests/documents -k more_lines
 	@$(MAKE) --no-print-directory archive
 
 # The same commit gives the same bytes: git sorts the files, and dates them by the commit.
+COMMITTED = $(if $(wildcard .git),,$(error a release is made from what git has committed, and there is no .git here))
 archive:
-	@[ -e .git ] || { echo "A release is made from what git has committed, and there is no .git here." >&2; exit 1; }
-	@mkdir -p $(BUILD)/dist
+	@$(COMMITTED)mkdir -p $(BUILD)/dist
 	@git='git -c safe.directory=* -c tar.umask=022'; \
 	    version=$$($$git show HEAD:./common/options.h | sed -n 's/.*ZEROHTTPD_VERSION "\(.*\)"/\1/p') && \
 	    [ "$$version" ] && name=zerohttpd-$$version && archive=$(BUILD)/dist/$$name.tar && \
