@@ -277,7 +277,7 @@ def at_once(server):
         with server.frozen():
             clients = stack.enter_context(crowd(server, number, HALF + REST))
         until(lambda: all(client.is_closed() for client in clients), ANSWER_SECONDS)
-        answered = sum(client.is_answered() and is_whole(client.all()) for client in clients)
+        answered = sum(map(is_whole, hear_all([client for client in clients if client.is_answered()])))
     must(answered == number, "%d clients came at the same moment, and %d of them got a page" % (number, answered))
     return "%d clients came at the same moment, and each got its page." % number
 
