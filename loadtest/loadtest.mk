@@ -19,7 +19,8 @@ load: $(NEED)-load
 EXPERIMENTS  = compare dials sweep cost xray which
 BESIDE_PEERS = burst latency connections ramp
 PEERS        = $(shell echo $(SERVERS) lighttpd nginx apache floor | tr ' ' ,)
-IS_dials       = compare --work 0,0.1,1,10 && PLAIN=$(PLAIN) loadtest/compare --work 2 --cores 1,2
+IS_dials       = compare --work 0,0.1,1,10 && $(if $(filter 1,$(shell nproc)),\
+    echo 'More cores are left out: there is only one.',PLAIN=$(PLAIN) loadtest/compare --work 2 --cores 1,2)
 IS_burst       = compare --path /index.html --levels 100 --servers $(PEERS)
 IS_connections = latency --path /index.html --servers $(PEERS)
 IS_ramp        = latency --servers preforking,epoll --levels 1000,2000,3000,4000,5000,6000,8000,10000,12000,15000
