@@ -26,10 +26,11 @@ OUT       = build/san-$(subst $(comma),-,$(SAN))
 SAN_FLAGS = -fsanitize=$(SAN)$(if $(findstring address,$(SAN)),$(comma)pointer-compare$(comma)pointer-subtract) -fno-omit-frame-pointer -fno-sanitize-recover=all
 endif
 
-# A root may have built here before.
-ifneq ($(filter-out help doctor exercises clean deps%,$(or $(MAKECMDGOALS),all)),)
-NOT_YOURS := $(shell find '$(BUILD)' -maxdepth 2 -type d ! -path '*/loadtest/*' ! -writable -print -quit 2>/dev/null)
-$(if $(NOT_YOURS),$(error you may not write $(NOT_YOURS)/. If root has made it, type sudo chown -R "$$USER" . or build elsewhere, with make OUT=/tmp/zerohttpd))
+# A root may have built here before, or this folder may be read-only.
+ifneq ($(filter-out help doctor exercises deps%,$(or $(MAKECMDGOALS),all)),)
+NOT_YOURS := $(shell find '$(BUILD)' -maxdepth 2 -type d ! -path '*/loadtest/*' ! -writable -print -quit 2>/dev/null \
+    || find '$(dir $(BUILD))' -maxdepth 0 ! -writable)
+$(if $(NOT_YOURS),$(error you may not write $(NOT_YOURS:/=)/. If root has made it, type sudo chown -R "$$USER" . or build elsewhere, with make OUT=/tmp/zerohttpd))
 endif
 
 # These install what they need. Others stop, and name what does. With DEPS=no, neither happens.

@@ -545,5 +545,8 @@ def picture(name, caption, own, axis, figure, behind=None):
 def new_folder(wanted=None):
     """The wanted folder, or a new build/loadtest/STAMP."""
     folder = wanted or os.path.join(machine.BUILD, "loadtest", time.strftime("%Y-%m-%d-%H%M%S"))
-    os.makedirs(os.path.join(folder, "raw"), exist_ok=True)
+    try:
+        os.makedirs(os.path.join(folder, "raw"), exist_ok=True)
+    except OSError as error:
+        raise Trouble("%s cannot be made: %s" % (folder, error.strerror)) from error
     return folder

@@ -69,6 +69,7 @@ class Make(unittest.TestCase):
         if NOBODY:  # root may write anywhere
             os.chown(out, NOBODY["user"], NOBODY["group"])
         self.assertIn("you may not write build/", make(copy, "epoll", **NOBODY)[2])
+        self.assertIn("you may not write ./", make(copy, "BUILD=new", "epoll", **NOBODY)[2])
         status, said_, error = make("/", "-s", "-j2", "-C", copy, "OUT=" + out, "DEPS=no", "CFLAGS=-O0", "all", "bare", **NOBODY)
         self.assertEqual((0, "", ""), (status, said_, error))
         for name in project.Project(said.TOP).servers:
