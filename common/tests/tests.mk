@@ -1,6 +1,6 @@
 # How the project is tested. The Makefile includes this file.
 
-## test         unit tests, documents, servers: PARTS=unit ONLY='poll/*'
+## test         unit tests, documents, servers: PARTS=servers ONLY='poll/*'
 #  SAN=address,undefined or SAN=thread: with sanitizers
 ## test-all     all parts, with all that deps-all installs
 #  WITHOUT='book typed'
