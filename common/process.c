@@ -145,12 +145,12 @@ void process_report(const struct options *o, uint64_t requests, uint64_t connect
 
 _Noreturn void process_die(const char *name, const char *format, ...)
 {
+    char message[4096];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s: ", name);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s: %s\n", name, message); /* in one write: servers share a terminal */
     exit(1);
 }
 
