@@ -10,6 +10,7 @@
 Processes, servers, Redis and strace are those of common/tools/lib, which is on the path behind this.
 """
 
+import codecs
 import contextlib
 import os
 import sys
@@ -18,6 +19,8 @@ sys.path.insert(1, os.path.abspath(os.path.join(os.path.dirname(__file__), "../.
 
 from top import Trouble  # for the others of this package
 
-for each in (sys.stdout, sys.stderr):  # a terminal may know no "≥" or "µ": it shows a "?"
+# What a terminal may not know.
+codecs.register_error("spelled", lambda error: ({"≥": ">=", "µ": "u"}.get(error.object[error.start], "?"), error.start + 1))
+for each in (sys.stdout, sys.stderr):
     with contextlib.suppress(AttributeError):
-        each.reconfigure(errors="replace")
+        each.reconfigure(errors="spelled")
