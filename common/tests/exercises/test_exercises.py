@@ -58,9 +58,9 @@ class Exercises(unittest.TestCase):
     def setUpClass(cls):
         place.build_all(SAN, ([] if SAN else ["exercises"]) + (["solutions"] if SOLVED else []))
 
-    def expect(self, asked, verdict, jobs=JOBS):
+    def expect(self, asked, verdict):
         """Makes so many checks at once. asked: (what is checked, the status, the last line) of each."""
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
             verdicts = pool.map(lambda one: verdict(one[0]), asked)
             for (what, *right), (status, printed) in zip(asked, verdicts):
                 with self.subTest(what, seed=SEED):
@@ -100,7 +100,7 @@ class Exercises(unittest.TestCase):
     @unittest.skipUnless(SOLVED, A_COURSE)
     def test_no_wrong_answer_passes(self):
         self.expect([((one, what), 1, "^not yet: ") for one in CHOSEN for what in drawn(sorted(answers(one)))],
-                    lambda case: wrong(*case), JOBS // 2)
+                    lambda case: wrong(*case))
 
 
 def answers(one):
@@ -125,7 +125,7 @@ def wrong(one, what):
     with tempfile.TemporaryDirectory(prefix="zerohttpd.") as folder:
         path = os.path.join(folder, one.name + ".c")
         Path(path).write_text(text, "utf-8")
-        return place.run("run", one.key, "--source", path)
+        return place.run("run", one.key, "--source", path, PATIENCE=str(place.ALONE))
 
 
 def read(path):
