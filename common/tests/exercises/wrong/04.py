@@ -37,20 +37,12 @@ ROOMS = {
 # ---- flag ----------------------------------------------------------------------------------
 
 FLAG_LINE = "static bool is_open; /* once it is, it stays open; but the number may change */\n"
-OPENS = ("    pthread_mutex_lock(&lock);\n    number_on_door = number;\n    is_open = true;\n"
-         "    pthread_mutex_unlock(&lock);\n")
-TELLS = "    pthread_cond_broadcast(&opened); /* all visitors who wait may come in */\n"
 WAITS = ("    pthread_mutex_lock(&lock);\n    while (!is_open)\n"
          "        pthread_cond_wait(&opened, &lock);\n    int number = number_on_door;\n"
          "    pthread_mutex_unlock(&lock);\n")
-UNLOCKED = [(OPENS, "    number_on_door = number;\n    is_open = true;\n"), (TELLS, "")]
-ATOMIC = [*UNLOCKED, (FLAG_LINE, "static _Atomic bool is_open;\n")]
-ATOMICS = [*ATOMIC, ("static int number_on_door;\n", "static _Atomic int number_on_door;\n")]
-SPINS = "    while (!is_open)\n        %s;\n    int number = number_on_door;\n"
 NO_LOCK = (WAITS, WAITS.replace("    int number = number_on_door;\n", "") + "    int number = number_on_door;\n")
 
 FLAG = {
-    "two atomics, and a sleep": [*ATOMICS, (WAITS, SPINS % "usleep(1000)")],
     "the number is read without the lock": [NO_LOCK],
     "and assembly, where no sanitizer looks": [
         (WAITS, WAITS.replace("    int number = number_on_door;\n", "")

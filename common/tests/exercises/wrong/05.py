@@ -28,7 +28,6 @@ SEEN = "    bool page = wants_page(client);\n"
 
 P99 = {
     "last in, first out": [(CHOICE, "        if (!STAILQ_NEXT(visit, next))\n            return visit;\n")],
-    "pages are refused": [(SEEN, SEEN + "    if (page)\n        return false;\n")],
     "the thread that accepts serves the files": [
         (SEEN, SEEN + "    if (!page) {\n"
          "        serve_client(team.own, client, &team.redis);\n        return true;\n    }\n")],
