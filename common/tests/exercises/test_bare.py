@@ -106,6 +106,13 @@ class Weather(unittest.TestCase):
                 client.say(HALF + REST)
             self.assertTrue(all(client.all() for client in known))
 
+    def test_a_call_that_a_signal_interrupts_is_not_the_end(self):
+        for number in (6, 7):
+            for call in ("recvfrom", "sendto"):
+                with self.subTest((number, call)), self.traced(number, ["%s:error=EINTR:when=1" % call]) as (server, log):
+                    self.assertTrue(visit(server))
+                    self.assertIn("(INJECTED)", log())
+
     def test_a_client_that_could_not_be_accepted_is_not_taken_for_one(self):
         for number in self.programs:
             with self.subTest(number), self.traced(number, ["accept,accept4:error=ECONNABORTED:when=1"]) as (server, log):
