@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#define ZEROHTTPD_VERSION "2.0.0"
+#define ZEROHTTPD_VERSION "2.1.0"
 
 /* The defaults of --workers in 03 and 05, and of --redis-connections in 04. It is one number, so
  * that a table compares the models and not their constants. */
