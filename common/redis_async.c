@@ -266,8 +266,13 @@ int64_t redis_async_deadline(const struct redis_async *redis)
 
 void redis_async_expire(struct redis_async *redis)
 {
-    if (clock_now_ms() > redis_async_deadline(redis) && redis->connected)
-        read_replies(redis);
+    if (clock_now_ms() > redis_async_deadline(redis)) { /* and a last look says that it has come */
+        struct pollfd made = {.fd = redis->fd, .events = POLLOUT};
+        if (redis->connected)
+            read_replies(redis);
+        else if (poll(&made, 1, 0) > 0)
+            finish_connecting(redis);
+    }
     if (!redis->paused && clock_now_ms() > redis_async_deadline(redis))
         give_up(redis, redis->connected ? REDIS_NO_REPLY : REDIS_NO_CONNECTION);
 }

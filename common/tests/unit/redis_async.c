@@ -124,6 +124,16 @@ Test(redis_async, a_reply_that_has_come_is_not_late)
     expect_number("why", told_why[1], 0);
 }
 
+/* Nor is a connection, however long the loop was busy meanwhile. */
+Test(redis_async, a_connection_that_is_made_is_not_late)
+{
+    ask(0);
+    redis.deadline -= 5000;
+    redis_async_expire(&redis);
+    expect_number("told", told[0], 0);
+    cr_expect(redis.connected);
+}
+
 /* Redis is always thirty commands behind, and so there is always something left to be written. */
 Test(redis_async, what_redis_has_taken_does_not_pile_up)
 {
