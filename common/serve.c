@@ -33,10 +33,12 @@ static void ask_redis(struct conn *conn, struct redis_pool *pool)
 static bool must_make_way(const struct conn *conn)
 {
     const struct worker *worker = conn->worker;
-    int waiting = worker->count_waiting(worker);
     int64_t left = conn->deadline - clock_now_ms();
     bool is_new =
         conn->state == CONN_FRESH && left > worker->options->timeout_ms / FRESH_PART - NEW_MS;
+    if (is_new && worker->board->waiting > CROWD && !stop_requested())
+        return false; /* a connection that can make way takes the request to do so */
+    int waiting = worker->count_waiting(worker);
     return waiting > 0 && !(is_new && waiting > CROWD);
 }
 

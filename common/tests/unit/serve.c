@@ -116,3 +116,17 @@ Test(serve, somebody_waits_only_if_nobody_is_free)
     close(fd);
     close(worker.listener);
 }
+
+/* Those who have just come do not make way for a crowd, so they leave the request to the others. */
+Test(serve, a_new_client_takes_no_request_that_it_does_not_meet)
+{
+    pthread_t thread;
+    worker.count_waiting = serve_waiting_on_board;
+    worker.board->waiting = 150;
+    tcp_pair(&served, &client, TICK_MS / 8);
+    cr_assert(pthread_create(&thread, NULL, serve, NULL) == 0);
+    poll(NULL, 0, TICK_MS);
+    expect_number("still asked for", worker.board->waiting, 150);
+    close(client);
+    pthread_join(thread, NULL);
+}

@@ -176,6 +176,7 @@ static inline struct board *unit_start_worker(struct worker *worker, struct opti
     app_load(options);
     *worker = (struct worker){
         .options = options,
+        .board = board,
         .slot = board_claim(board, 1),
         .count_waiting = count_waiting,
     };
