@@ -96,12 +96,11 @@ int main(int argc, char **argv)
 {
     struct options options = {.name = "forking", .workers = 2048};
     struct redis_server server;
-    struct children children = {0};
+    struct children children = {.name = options.name};
 
     options_parse(&options, argc, argv);
-    /* One slot more, for a 503 that the parent sends. */
     struct board *board =
-        app_start(&options, &server, options.workers + 1, "a process for every connection");
+        app_start(&options, &server, options.workers, "a process for every connection");
     struct worker worker = {
         .options = &options,
         .board = board, /* in memory that parent and children share: mapped before any fork */

@@ -52,8 +52,8 @@ static _Noreturn void serve_clients(struct worker *worker, const struct redis_se
 }
 
 /* Forks the workers that are missing. False if the machine has no process for one right now. */
-static bool fork_missing_workers(struct children *children, struct worker *worker,
-                                 const struct redis_server *server)
+static bool fork_missing_workers(struct worker *worker, const struct redis_server *server,
+                                 struct children *children)
 {
     pid_t parent = getpid();
     while (HASH_COUNT(children->by_pid) < (unsigned)worker->options->workers) {
@@ -75,13 +75,13 @@ static int next_backoff(int ms)
 }
 
 /* Keeps the number of workers up until a signal asks the server to stop. */
-static void supervise(struct children *children, struct worker *worker,
-                      const struct redis_server *server)
+static void supervise(struct worker *worker, const struct redis_server *server,
+                      struct children *children)
 {
     int backoff_ms = 0;
     int64_t not_before = 0; /* no fork before this time of clock_now_ms() */
     while (!stop_requested()) {
-        if (clock_now_ms() >= not_before && !fork_missing_workers(children, worker, server))
+        if (clock_now_ms() >= not_before && !fork_missing_workers(worker, server, children))
             not_before = clock_now_ms() + FIRST_BACKOFF_MS;
 
         int64_t left_ms = not_before - clock_now_ms();
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 {
     struct options options = {.name = "preforking", .workers = OPTIONS_TEAM};
     struct redis_server server;
-    struct children children = {0};
+    struct children children = {.name = options.name};
 
     options_parse(&options, argc, argv);
     struct board *board =
@@ -112,10 +112,12 @@ int main(int argc, char **argv)
     };
     stop_catch_signals(false);
     children_block_signal();
-    fork_missing_workers(&children, &worker, &server);
+    if (!fork_missing_workers(&worker, &server, &children))
+        process_die(options.name, "cannot create %d processes: %s; try --workers with fewer",
+                    options.workers, strerror(errno));
     net_announce(&options, worker.listener);
 
-    supervise(&children, &worker, &server);
+    supervise(&worker, &server, &children);
 
     shutdown(worker.listener, SHUT_RDWR); /* in the workers, too: new clients are refused */
     stop_release_signals();               /* after the last fork, as in chapter 2 */

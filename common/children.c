@@ -1,5 +1,6 @@
 #include "children.h"
 
+#include "log.h"
 #include "process.h"
 
 #include <errno.h>
@@ -46,11 +47,14 @@ int64_t children_reap(struct children *children)
 {
     int64_t shortest = -1;
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct child *child;
         HASH_FIND_INT(children->by_pid, &pid, child);
         if (!child)
             continue;
+        if (WIFSIGNALED(status) && !stop_requested())
+            log_message(children->name, "process %d was ended by signal %d", pid, WTERMSIG(status));
         int64_t life = clock_now_ms() - child->born;
         if (shortest < 0 || life < shortest)
             shortest = life;

@@ -24,6 +24,7 @@ struct child {
 };
 
 struct children {
+    const char *name;     /* of the server, for messages */
     struct child *by_pid; /* uthash; HASH_COUNT(by_pid) of them */
 };
 
@@ -35,7 +36,8 @@ void children_block_signal(void);
  * slot is given back. */
 bool children_add(struct children *, pid_t, struct board_slot *);
 
-/* Reaps every child that has ended, and releases its slot. Returns the shortest life among them in
+/* Reaps every child that has ended, and releases its slot. One that a signal has ended, while the
+ * server was not stopping, is reported on standard error. Returns the shortest life among them in
  * ms, or -1 if none has ended. */
 int64_t children_reap(struct children *);
 

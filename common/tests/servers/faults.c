@@ -372,16 +372,25 @@ static void at_the_machines_limit_idle_clients_make_way(void)
 }
 AGAINST_MAKERS(at_the_machines_limit_idle_clients_make_way)
 
-/* A fixed set of threads, each with a client and Redis: better to say so than to serve with fewer.
- * While a thread sleeps in accept4(2), it already has the descriptor of its client. */
+/* A fixed set of workers: better to say so than to serve with fewer. */
+static void expect_no_start(const char *says)
+{
+    if (system("strace -qqo /dev/null true 2>/dev/null") != 0)
+        cr_skip_test("strace is not installed, or may not trace");
+    run_under("env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-DD", "-fqo", place("strace"), "-e",
+              "inject=?fork,?clone,?clone3:error=EAGAIN:when=5");
+    check(run_server() == 1 && strstr(server_errors(), says), "it starts with fewer workers");
+}
+
+ONLY_SERVER(preforking, with_too_few_processes_to_be_had_it_does_not_start)
+{
+    expect_no_start(server_is_ours() ? "cannot create 8 processes" : "process");
+}
+
+/* While a thread sleeps in accept4(2), it already has the descriptor of its client. */
 ONLY_SERVER(prethreading, with_too_few_threads_or_descriptors_to_be_had_it_does_not_start)
 {
-    if (system("strace -qqo /dev/null prlimit --nofile=76 true 2>/dev/null") != 0)
-        cr_skip_test("strace or prlimit is not installed, or strace may not trace");
-    run_under("env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-DD", "-fqo", place("strace"), "-e",
-              "inject=?clone,?clone3:error=EAGAIN:when=5");
-    const char *says = server_is_ours() ? "cannot create 8 threads" : "thread";
-    check(run_server() == 1 && strstr(server_errors(), says), "it starts with fewer threads");
+    expect_no_start(server_is_ours() ? "cannot create 8 threads" : "thread");
     run_under("prlimit", "--nofile=76");
     check(run_server() == 1 && strstr(server_errors(), "descriptors"), "it starts with too few");
 }
