@@ -12,7 +12,7 @@
  * around accept4(), as older books have it, would only put a second queue in front of
  * the first.
  *
- * pthread_create(3), pthread_attr_setsigmask_np(3), pthread_join(3), signal(7)
+ * pthread_create(3), pthread_attr_setsigmask_np(3), pthread_tryjoin_np(3), signal(7)
  */
 #include "app.h"
 #include "net.h"
@@ -59,7 +59,7 @@ static struct member *create_threads(const struct worker *pattern,
     struct member *team =
         aligned_alloc(_Alignof(struct member), (size_t)options->workers * sizeof(*team));
     if (!team)
-        process_die(options->name, "cannot start: %s", strerror(errno));
+        process_die(options->name, "no memory for %d threads", options->workers);
     pthread_attr_t attributes;
     sigset_t all;
     sigfillset(&all);
@@ -110,8 +110,8 @@ int main(int argc, char **argv)
         .count_waiting = serve_waiting_in_queue,
     };
     stop_catch_signals(true);
-    /* Each thread has Redis, and a client. accept4() takes the client's number before it sleeps. */
-    if (!process_reserve_descriptors(2 * options.workers))
+    /* Each thread has Redis, a client and a file. accept4() takes the client's number before it sleeps. */
+    if (!process_reserve_descriptors(3 * options.workers))
         process_die(options.name, "too few descriptors for %d threads; try --workers with fewer",
                     options.workers);
     struct member *team = create_threads(&pattern, &server);

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     loop_start(&loop, &server);
     grow_arrays(CLIENTS);
     if (!room)
-        process_die(options.name, "cannot start: %s", strerror(errno));
+        process_die(options.name, "no memory for %d clients", CLIENTS);
     net_announce(&options, loop.worker.listener);
 
     while (!loop_is_over(&loop))

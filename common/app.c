@@ -17,7 +17,7 @@
 /* ---- what all requests share: set at start, read afterwards -------------------------------- */
 
 static const struct options *options;
-static char server[64]; /* "ZeroHTTPd/2.0.0 (epoll)" */
+static char server[64]; /* "ZeroHTTPd/VERSION (epoll)" */
 
 enum { CODE = 1, REASON, EXPLANATION, SERVER };
 
@@ -76,7 +76,7 @@ struct board *app_start(const struct options *o, struct redis_server *redis, int
     redis_find(redis, o);
     struct board *board = board_open(slots);
     if (!board)
-        process_die(o->name, "cannot start: %s", strerror(errno));
+        process_die(o->name, "no memory for the scoreboard: %s", strerror(errno));
     status_start(o, board, architecture);
     return board;
 }
@@ -132,8 +132,8 @@ static const struct status {
     {501, "Not Implemented",
      "This server does not know the method, or the transfer coding, of the request."},
     {503, "Service Unavailable",
-     "Something that this server needs is missing at the moment. For the guestbook that is "
-     "Redis: redis-server --save '' starts one." LOOK_FIRST},
+     "This server has no room for you at the moment: no process, thread, descriptor or memory is "
+     "left. Your request was not carried out. Please try again in a moment."},
     {504, "Gateway Timeout", "Redis did not answer in time." LOOK_FIRST},
     {505, "HTTP Version Not Supported", "This server speaks HTTP/1.1 and HTTP/1.0."},
     {500, "Internal Server Error", "Something went wrong in the server."}, /* and all others */
@@ -146,6 +146,10 @@ static const struct status *find_status(int code)
         s++;
     return s;
 }
+
+static const char no_redis[] =
+    "This server does not reach Redis, which keeps the guestbook. The command redis-server "
+    "--save '' starts one." LOOK_FIRST;
 
 /* Redis answered with an error, which is logged. It does nothing of a command that it refuses. */
 static const char redis_refused[] =
@@ -162,10 +166,6 @@ static struct span error_text(void *values, int id)
 {
     return ((const struct span *)values)[id];
 }
-
-static const char no_room[] =
-    "This server has no room for you at the moment: no process, no thread, or no memory is left. "
-    "Your request was not carried out. Please try again in a moment.";
 
 static void render_error(struct app *app, int status, const char *explanation)
 {
@@ -197,7 +197,7 @@ static enum effect respond_status(struct app *app, int status)
 static enum effect respond_page(struct app *app, int status)
 {
     if (app->buffer.failed)
-        render_error(app, status = 503, no_room);
+        render_error(app, status = 503, find_status(503)->explanation);
     app->response.type = html;
     app->response.fields = status == 503 ? SAFE_FIELDS NOT_KEPT RETRY_AFTER : SAFE_FIELDS NOT_KEPT;
     if (!app->buffer.failed)
@@ -257,7 +257,8 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
     /* If only LTRIM failed, the entry is stored. A visitor told otherwise would post it again. */
     bool is_stored = app->guestbook.step == GUESTBOOK_TRIMMING;
     if (!reply && !is_stored)
-        return respond_error(app, why == REDIS_NO_REPLY ? 504 : 503, NULL);
+        return why == REDIS_NO_REPLY ? respond_error(app, 504, NULL)
+                                     : respond_error(app, 503, no_redis);
     int status = reply ? guestbook_reply(&app->guestbook, reply, &app->ask) : 303;
     switch (status) {
     case 0:
@@ -272,7 +273,7 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
         return respond_location(app, 303);
     default:
         if (reply->type != REDIS_REPLY_ERROR)
-            return respond_error(app, status, NULL);
+            return respond_error(app, status, no_redis);
         return respond_error(app, status,
                              app->guestbook.step == GUESTBOOK_POSTING ? redis_refused_post
                                                                       : redis_refused);
@@ -409,7 +410,7 @@ enum effect app_request(struct app *app, const struct http_request *request)
 
 void app_refuse(struct app *app, int status)
 {
-    respond_error(app, status, status == 503 ? no_room : NULL);
+    respond_error(app, status, NULL);
 }
 
 void app_clear(struct app *app, size_t keep)

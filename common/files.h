@@ -31,7 +31,8 @@ struct file {
     char range[72]; /* the field Content-Range: three numbers of 19 digits fit */
 };
 
-/* Opens the directory that is served. To be called once, at start. Returns false with errno set. */
+/* Opens the directory that is served, in the directory `parent` (AT_FDCWD: the current one). To be
+ * called once, at start. Returns false with errno set. */
 bool files_open_root(int parent, const char *name);
 
 /* Opens the file that a decoded path ("/a/b.html") names, or the index.html of the folder it names.

@@ -49,7 +49,7 @@ int loop_count_waiting(const struct worker *);
  * the kernel would report the same client again at once. */
 void loop_accept(struct loop *);
 bool loop_accepts(const struct loop *);
-void loop_pause_accepting(struct loop *);
+void loop_pause_accepting(struct loop *); /* for a tick */
 
 /* Something has happened on a connection: it goes on as far as it can without waiting. If it asks
  * Redis, its command goes into a buffer that is sent at the end of the round. It joins the queue of

@@ -129,7 +129,7 @@ void redis_pool_open(struct redis_pool *pool, const struct redis_server *server,
     *pool = (struct redis_pool){.size = size};
     pool->all = calloc((size_t)size, sizeof(*pool->all));
     if (!pool->all)
-        process_die(server->name, "cannot start: %s", strerror(errno));
+        process_die(server->name, "no memory for %d connections to Redis", size);
     for (int i = 0; i < size; i++) {
         pool->all[i].server = server;
         pool->all[i].fd = -1;

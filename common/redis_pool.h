@@ -38,6 +38,8 @@ struct redis_pool {
 /* Makes `size` connections, and opens none yet. A child must not use a pool that was made before
  * the fork. Without memory the program ends, or the child that calls this. */
 void redis_pool_open(struct redis_pool *, const struct redis_server *, int size);
+
+/* Closes them all. To be called when all have been given back, and nobody waits for one. */
 void redis_pool_close(struct redis_pool *);
 
 /* Takes a connection for one request. If all are taken, it waits in line, first come, first served,

@@ -341,7 +341,7 @@ const char *field(const struct answer *, const char *name); /* its value; NULL: 
  * it everywhere else. */
 bool says_when_to_come_again(const struct answer *);
 
-/* A Date within a minute of now, a Server such as ZeroHTTPd/2.0.0 (epoll), a Connection that is
+/* A Date within a minute of now, a Server such as ZeroHTTPd/VERSION (epoll), a Connection that is
  * kept to, and of a text its charset. */
 bool says_what_all_say(const struct answer *);
 bool body_has(const struct answer *, const char *text);
