@@ -46,11 +46,15 @@ int main(int argc, char **argv)
     char bytes[4096];
     int len = snprintf(bytes, sizeof(bytes),
                        "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", argv[3]);
-    if (len >= (int)sizeof(bytes) || send(server, bytes, (size_t)len, MSG_NOSIGNAL) != len)
+    if (len >= (int)sizeof(bytes) || send(server, bytes, (size_t)len, MSG_NOSIGNAL) != len) {
+        fprintf(stderr, "the request was not sent\n");
         return 1;
+    }
     ssize_t got;
     while ((got = recv(server, bytes, sizeof(bytes), 0)) > 0)
         fwrite(bytes, 1, (size_t)got, stdout);
+    if (got < 0)
+        perror("recv");
     close(server);
     return got < 0;
 }

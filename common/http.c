@@ -403,7 +403,7 @@ struct span http_field(const struct http_request *request, const char *name)
 
 /* ---- response heads -------------------------------------------------------------------------- */
 
-/* Both are inline, so that the lengths of the names are known when this is compiled. */
+/* This and put_field() are inline, so that the compiler knows the lengths of the names. */
 static inline void put(struct buffer *out, const char *text)
 {
     buffer_append(out, text, strlen(text));

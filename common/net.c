@@ -68,7 +68,7 @@ void net_announce(const struct options *o, int listener)
     bool ipv6 = address.sin6_family == AF_INET6;
     printf("%s: listening on http://%s%s%s:%d\n", o->name, ipv6 ? "[" : "", o->bind,
            ipv6 ? "]" : "", ntohs(address.sin6_port));
-    fflush(stdout); /* before the first fork: a child must not find this line in its buffer */
+    fflush(stdout); /* before the next fork: a child must not find this line in its buffer */
 }
 
 /* In a listening socket, this field is the length of its queue (Linux; sock_diag(7) shows the

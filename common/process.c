@@ -258,5 +258,4 @@ void stop_read_signalfd(int signals)
 
     stop_release_signals(); /* the program that started us may have ignored them */
     sigprocmask(SIG_UNBLOCK, &set, NULL);
-    stop(SIGTERM);
 }

@@ -3,7 +3,7 @@
  *
  *     floor ADDRESS LETTERS
  *
- * ADDRESS is one of IPv4. It prints its port.
+ * ADDRESS is an IPv4 address. The floor prints where it listens.
  *
  * Chapter 7 with everything else left out. Every request gets the same bytes, which are made before
  * the first client comes. A request costs one recv(), one send(), and its share of an epoll_wait().
