@@ -46,27 +46,27 @@ export const SETTINGS = {
 
 // ---- costs -------------------------------------------------------------------------------------
 
-export const COST_RUN = "make cost, 27 November 2026, AMD EPYC, 2 cores, Linux 6.18";
+export const COST_RUN = "loadtest/compare --levels 1,100,1000, 29 November 2026, Intel Xeon, 2 cores, Linux 6.18";
 
 /** Of each server, over new connections (ab) and then over kept ones (wrk), for 1, 100 and 1,000 clients:
  * CPU microseconds of a page, how often it waits (null: not counted), and microseconds of the other core.
  * digest() makes it from a run's cells.tsv. */
 export const MEASURED = {
-  iterative: [66.2, 4.02, 97.6, 61.5, 3.01, 97.5, 60.7, 3.01, 94.1, 88.1, 4.01, 68.5, 61.6, 3.01, 93.3, 61.5, 3.01, 96.1],
-  forking: [290.3, 5.01, 119.8, 268.4, 4.22, 98.3, 282.2, 4.23, 102.1, 81.1, 4.01, 68.3, 36.7, 4.02, 34.2, 70.1, 4.07, 42],
-  preforking: [84.3, 4.06, 104.1, 55.2, 5.7, 68.7, 55.3, 4.14, 74.5, 77.1, 4.14, 73.4, 36.1, 4.04, 33.4, 53.5, 4.03, 68.6],
-  threading: [86, 4.01, 100.8, 53.4, 3.51, 59, 65.5, 4.04, 65.3, 84.5, 4.01, 70.9, 29, 4.03, 28.8, 47.9, 5.39, 37.1],
-  prethreading: [78.9, 4.05, 101.6, 49.3, 5.66, 69.6, 46.6, 4.31, 72.4, 79.6, 4.13, 67.8, 29.5, 4.03, 29.4, 48.5, 4.11, 71.5],
-  poll: [77.9, 4, 99.3, 39.2, 0.65, 49.1, 44.8, 0.01, 47.6, 97.7, 4, 73.1, 7.6, 0.04, 8.2, 8.7, 0, 8.6],
-  epoll: [76, 4, 101.5, 30.6, 1.03, 54.5, 29.2, 0.93, 54.4, 94.7, 4, 77.1, 7.5, 0.04, 8.5, 8.9, 0.02, 9.4],
-  floor: [31.8, null, 54.6, 19, null, 37.7, 22.1, null, 44.8, 24.5, null, 21.6, 5.4, null, 6.4, 5.7, null, 7.9],
-  waking: [3.2],
+  iterative: [73.8, 4.02, 99, 62.6, 3.02, 88.1, 64.4, 3.02, 86.9, 103.6, 4.02, 94.2, 62.9, 3.02, 86.7, 65.3, 3.04, 94.8],
+  forking: [221.9, 5.01, 104.1, 207.3, 4.1, 72.5, 205.9, 4.13, 79.1, 98.7, 4.01, 76.7, 40.9, 4.04, 33.3, 53.7, 4.21, 39],
+  preforking: [82.2, 4.17, 97.4, 38.9, 3.86, 38.8, 40, 3.83, 41.6, 92.5, 4.24, 94, 38.9, 4.06, 33.6, 40.5, 3.54, 40.9],
+  threading: [84.3, 4.03, 97.7, 41.5, 3.14, 38.3, 51.1, 4.04, 43.3, 98.9, 4.01, 85.6, 27.3, 4.04, 26.8, 46.4, 5.73, 38.3],
+  prethreading: [78.7, 4.16, 110.2, 42.2, 6.32, 46, 36.7, 4.85, 44, 95.8, 4.21, 91, 27.3, 4.07, 27.2, 35.4, 4.57, 38.9],
+  poll: [77.3, 4, 103.3, 22.5, 0.35, 29.8, 21.5, 0.01, 23.2, 110.5, 4, 93.3, 6.1, 0.03, 6.5, 6.1, 0, 6.4],
+  epoll: [77.5, 4, 96, 18.9, 0.6, 31.7, 15.2, 0.45, 28.1, 104.2, 4, 98.8, 6.2, 0.04, 6.9, 6.3, 0.01, 7],
+  floor: [23.8, null, 37.2, 10.3, null, 18.8, 11, null, 20.6, 24.6, null, 20.5, 3.9, null, 4.7, 3.7, null, 6.4],
+  waking: [8.3],
 };
 const [ALONE, BUSY, CROWD, CPU, WAITS, OTHER] = [0, 1, 2, 0, 1, 2]; // the levels, and the figures of each
 /** MiB at rest and of each worker, KiB of each connection: memory.tsv of the same run. */
 const MEMORY = {
-  iterative: [0.6, 0, 0], forking: [0.6, 0, 140], preforking: [0.6, 0.11, 24], threading: [0.6, 0, 38],
-  prethreading: [0.6, 0.033, 12], poll: [0.6, 0, 5], epoll: [0.6, 0, 5],
+  iterative: [0.6, 0, 0], forking: [0.6, 0, 140], preforking: [0.6, 0.11, 24], threading: [0.6, 0, 39],
+  prethreading: [0.6, 0.03, 12], poll: [0.6, 0, 5], epoll: [0.6, 0, 5],
 };
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;

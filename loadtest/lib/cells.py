@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 2  # of an open loop, for requests without any answer
 CALLS = 3  # of a page to Redis, one after the other
 LEAST_WORK = 0.8  # of what it was told to compute; the rest is lost between two clocks
 IDLE = os.path.join(machine.TOP, "loadtest", "lib", "generators", "idle.lua")
-IDLE_FILE, IDLE_SECONDS = "/favicon.svg", 1.0  # what idle clients ask for, and until they are all there
+IDLE_FILE, IDLE_SECONDS = "/favicon.svg", 1.0  # what idle clients ask for, and until they are all there, or gone
 
 COLUMNS = ["round", "subject", "generator", "path", "clients", "idle", "backlog", "delay_ms", "work_ms", "cores",
            "instances", "offered", "tries", "asked", "requests", "failed", "errors", "seconds",
@@ -231,6 +231,8 @@ def measure(cell, run):
             status = server.end()
             if status and subjects.is_ours(spot.subject):
                 cell.wrong.append("asked to stop, it ended with %s" % peers.servers.how_it_ended(status))
+        if spot.idle:
+            time.sleep(IDLE_SECONDS)  # the kernel still frees what they left
         cell.canary_us = canary and max(canary, run.hosts.canary())
         judge(cell, shot.asks_redis, spot.cores > 1 and run.hosts.are_shared(spot.cores), run.experiment.size(spot, run))
         note_switches(cell, save_as + ".log")
