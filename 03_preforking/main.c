@@ -18,7 +18,9 @@
 #include "process.h"
 #include "serve.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
