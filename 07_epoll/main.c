@@ -84,6 +84,8 @@ static void watch_redis(void)
     seen = redis->opened;
     if (redis->fd >= 0 && set_interest(redis->fd, interest, (uint32_t)redis->events, redis))
         interest = (uint32_t)redis->events;
+    else
+        redis_async_drop(redis); /* if there is one. ENOMEM, ENOSPC: it would get no events */
 }
 
 /* The same for the listener, which is not watched while descriptors or memory have run out. If

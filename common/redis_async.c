@@ -141,10 +141,15 @@ void redis_async_start(struct redis_async *redis, const struct redis_server *ser
     *redis = (struct redis_async){.server = server, .answered = answered, .fd = -1};
 }
 
+void redis_async_drop(struct redis_async *redis)
+{
+    give_up(redis, REDIS_NO_CONNECTION);
+}
+
 void redis_async_close(struct redis_async *redis)
 {
     redis->closed = true;
-    give_up(redis, REDIS_NO_CONNECTION);
+    redis_async_drop(redis);
 }
 
 /* ---- commands out -------------------------------------------------------------------------- */

@@ -73,6 +73,9 @@ int64_t redis_async_deadline(const struct redis_async *);
  *    long as those in front of it get their replies. */
 void redis_async_expire(struct redis_async *);
 
+/* Gives up the connection, and answers every asker that waits. The next one opens another. */
+void redis_async_drop(struct redis_async *);
+
 /* Closes the connection for good. Every asker that waits is answered, and none can ask again. */
 void redis_async_close(struct redis_async *);
 
