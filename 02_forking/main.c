@@ -99,8 +99,9 @@ int main(int argc, char **argv)
     struct children children = {.name = options.name};
 
     options_parse(&options, argc, argv);
+    /* One slot more, for a 503 that the parent sends (exercise cap). */
     struct board *board =
-        app_start(&options, &server, options.workers, "a process for every connection");
+        app_start(&options, &server, options.workers + 1, "a process for every connection");
     struct worker worker = {
         .options = &options,
         .board = board, /* in memory that parent and children share: mapped before any fork */

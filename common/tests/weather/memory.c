@@ -169,7 +169,7 @@ static int begin_posts(struct client **posts, int count)
             posts[taken++] = c;
             continue;
         }
-        check(hear(c)->status == 503 && body_has(&c->answer, "no memory is left") &&
+        check(hear(c)->status == 503 && body_has(&c->answer, "memory is left") &&
                   says_when_to_come_again(&c->answer) && !c->answer.kept,
               "status %d", c->answer.status);
         hang_up(c);
