@@ -14,8 +14,8 @@
  * What it gives up: threads share everything, so one fault ends the whole process,
  * and every client loses its connection. In chapter 2 one client did.
  *
- * pthread_create(3), pthread_attr_setsigmask_np(3), pthread_attr_setstacksize(3), pthread_cond_timedwait(3),
- * pthreads(7)
+ * pthread_create(3), pthread_attr_setsigmask_np(3), pthread_attr_setstacksize(3),
+ * pthread_cond_timedwait(3), pthreads(7)
  */
 #include "app.h"
 #include "net.h"

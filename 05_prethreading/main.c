@@ -110,7 +110,8 @@ int main(int argc, char **argv)
         .count_waiting = serve_waiting_in_queue,
     };
     stop_catch_signals(true);
-    /* Each thread has Redis, a client and a file. accept4() takes the client's number before it sleeps. */
+    /* Each thread has Redis, a client, and a file. accept4() takes the client's number before it
+     * sleeps. */
     if (!process_reserve_descriptors(3 * options.workers))
         process_die(options.name, "too few descriptors for %d threads; try --workers with fewer",
                     options.workers);
