@@ -268,9 +268,8 @@ static enum effect answer_guestbook(struct app *app, const redisReply *reply, in
             clock_burn_cpu(options->work_us);
         return guestbook_page(app, 200);
     case 303:
-        app->buffer.len = 0;
-        buffer_append(&app->buffer, "/guestbook", strlen("/guestbook"));
-        return respond_location(app, 303);
+        app->response.location = "/guestbook"; /* needs no memory: the entry is stored */
+        return respond_status(app, 303);
     default:
         if (reply->type != REDIS_REPLY_ERROR)
             return respond_error(app, status, no_redis);

@@ -193,7 +193,7 @@ void redis_find(struct redis_server *server, const struct options *o)
     server->logged = mmap(NULL, sizeof(*server->logged), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (server->logged == MAP_FAILED)
-        process_die(o->name, "no memory for the address of Redis: %s", strerror(errno));
+        process_die(o->name, "no memory for what is logged of Redis: %s", strerror(errno));
 
     int fd = redis_connect(server, 0);
     if (fd < 0)

@@ -271,7 +271,7 @@ int64_t redis_async_deadline(const struct redis_async *redis)
 
 void redis_async_expire(struct redis_async *redis)
 {
-    if (clock_now_ms() > redis_async_deadline(redis)) { /* and a last look says that it has come */
+    if (clock_now_ms() > redis_async_deadline(redis)) { /* what it waits for may be there */
         struct pollfd made = {.fd = redis->fd, .events = POLLOUT};
         if (redis->connected)
             read_replies(redis);

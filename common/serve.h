@@ -23,8 +23,8 @@ void serve_unavailable(struct worker *, int client);
 
 /* For worker.count_waiting: the length of the listener's queue, or 0 if another worker is free,
  * because it will take whoever has just come. Or the number that a parent or main thread has
- * written on the board, because it may have no more children or threads: the first worker that can
- * makes way, and sets it to 0. Both: 1 if the server is stopping. */
+ * written on the board, because it may have no more children or threads: the first worker that may
+ * give its client up sets it to 0, and does so. Both: 1 if the server is stopping. */
 int serve_waiting_in_queue(const struct worker *);
 int serve_waiting_on_board(const struct worker *);
 
