@@ -170,13 +170,15 @@ ARCHIVED = "$Format:%H$"  # `git archive` puts the commit in place of it
 
 
 def _revision():
-    """This project's revision, if git or its archive knows it. Takes no lock, because a commit may
-    be under way."""
+    """This project's revision, if git or its archive knows it; -dirty, if files differ other than
+    the results of the runs before. Takes no lock, because a commit may be under way."""
     if not ARCHIVED.startswith("$"):
         return ARCHIVED[:7]
+    git = ["git", "--no-optional-locks", "-C", TOP]
     try:
-        return output_of(["git", "--no-optional-locks", "-C", TOP,
-                          "describe", "--always", "--dirty"])
+        changed = output_of([*git, "status", "--porcelain", "--untracked-files=no", "--",
+                             ".", ":!loadtest/results"])
+        return output_of([*git, "describe", "--always"]) + ("-dirty" if changed else "")
     except Trouble:
         return "unknown revision"
 
