@@ -34,7 +34,7 @@ $(if $(NOT_YOURS),$(error you may not write $(NOT_YOURS:/=)/. If root has made i
 endif
 
 # These install what they need. Others stop, and name what does. With DEPS=no, neither happens.
-INSTALLING = test test-all load compare dials latency sweep cost xray which connections files burst ramp results
+INSTALLING = test test-all load compare dials latency sweep cost xray which connections burst ramp results
 NEED       = $(if $(filter $(INSTALLING),$(MAKECMDGOALS)),deps,need)
 MISSING    = $(shell DEPS='$(DEPS)' CC='$(CC)' CFLAGS='$(CFLAGS)' common/tools/deps --missing $*)
 
