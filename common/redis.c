@@ -98,6 +98,17 @@ static bool set_limit(int fd, int option, long ms)
     return setsockopt(fd, SOL_SOCKET, option, &limit, sizeof(limit)) == 0;
 }
 
+/* While nobody listens on Redis' port, the kernel may choose that port for our own end, if it is
+ * one of ip_local_port_range (ip(7)). Then connect(2) succeeds: both ends are this socket (RFC
+ * 9293, 3.5), which would keep the port from Redis. */
+static bool is_its_own_peer(int fd, const struct redis_server *server)
+{
+    struct sockaddr_storage own;
+    socklen_t size = sizeof(own);
+    return getsockname(fd, (struct sockaddr *)&own, &size) == 0 && size == server->address_size &&
+           memcmp(&own, &server->address, size) == 0;
+}
+
 /* A blocking connect(2) ends after SO_SNDTIMEO, with EINPROGRESS (socket(7)). On a Unix socket
  * whose queue is full it waits, too, and ends with EAGAIN. After a signal it is called again, and
  * waits on. */
@@ -110,9 +121,12 @@ int redis_connect(const struct redis_server *server, int flag)
         do
             result = connect(fd, (const struct sockaddr *)&server->address, server->address_size);
         while (result < 0 && errno == EINTR);
-    if (result == 0 || (fd >= 0 && flag && errno == EINPROGRESS))
+    bool is_made = result == 0 || (fd >= 0 && flag && errno == EINPROGRESS);
+    if (is_made && !is_its_own_peer(fd, server))
         return fd;
-    int reason = errno;
+    int reason = is_made ? ECONNREFUSED : errno;
+    /* with a reset, because TIME_WAIT would keep the port for another minute */
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
     if (fd >= 0)
         close(fd);
     errno = reason;

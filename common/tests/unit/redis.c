@@ -3,6 +3,7 @@
 #include "redis_pool.h"
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 
 static struct redis_server server; /* nobody connects to it */
@@ -95,6 +96,27 @@ TestToEnd(redis, a_path_and_a_host_have_a_limit)
         snprintf(where, sizeof(where), "%s%0*d%s", rows[i].before, rows[i].len, 0, rows[i].behind);
         expect_text(where, redis_parse_address(&found, where), rows[i].right);
     }
+}
+
+/* Nobody listens there, but it is one of the ports from which the kernel chooses our own. Neither
+ * an open connection nor one in TIME_WAIT may keep it from Redis. */
+TestToEnd(redis, does_not_take_itself_for_redis)
+{
+    enum { ATTEMPTS = 60000 }; /* several for each of these ports */
+    struct redis_server nobody = {.connect_ms = PATIENCE_MS, .command_ms = PATIENCE_MS};
+    char where[32], both_ends[32], line[256];
+    int fd = -1, port = 40000 + getpid() % 10000 * 2;
+    unsigned here = htonl(INADDR_LOOPBACK);
+    snprintf(where, sizeof(where), "127.0.0.1:%d", port);
+    snprintf(both_ends, sizeof(both_ends), "%08X:%04X %08X:%04X", here, port, here, port);
+    cr_assert(!redis_parse_address(&nobody, where));
+    for (int i = 0; i < ATTEMPTS && fd < 0; i++)
+        fd = redis_connect(&nobody, 0);
+    expect_number("connected", fd, -1);
+    FILE *table = fopen("/proc/net/tcp", "re");
+    while (fgets(line, sizeof(line), table))
+        cr_expect(!strstr(line, both_ends), "it keeps the port: %s", line);
+    fclose(table);
 }
 
 /* ---- the pool ------------------------------------------------------------------------------ */
