@@ -482,8 +482,11 @@ time_t http_parse_date(struct span text)
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         struct tm utc = {0};
         const char *end = strptime(date, forms[i], &utc);
-        if (end && *end == '\0' && utc.tm_sec < 60)
-            return timegm(&utc);
+        int day = utc.tm_mday;
+        if (end && *end == '\0' && utc.tm_sec < 60) {
+            time_t when = timegm(&utc); /* makes a day of March of 30 February */
+            return utc.tm_mday == day ? when : -1;
+        }
     }
     return -1;
 }

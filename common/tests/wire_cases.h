@@ -526,6 +526,7 @@ static const struct wire_case wire_cases[] = {
     CASE("20", "an hour that is none", SINCE("Sun, 06 Nov 1994 25:49:37 GMT"), KEPT, 200),
     CASE("20", "a second that is none", SINCE("Sun, 06 Nov 1994 08:49:60 GMT"), KEPT, 200),
     CASE("20", "a day that is none", SINCE("Sun, 40 Nov 1994 08:49:37 GMT"), KEPT, 200),
+    CASE("20", "a day that its month lacks", SINCE("Wed, 30 Feb 2000 00:00:00 GMT"), KEPT, 200),
     CASE("20", "a date in another form", SINCE("1994-11-06T08:49:37Z"), KEPT, 200),
     CASE("20", "a date in seconds", SINCE("784111777"), KEPT, 200),
     CASE("20", "modified since, in the form to be sent", SINCE(BEFORE), KEPT, 200),
