@@ -35,19 +35,6 @@ EVERY_SERVER(the_methods_of_a_path_are_named)
     }
 }
 
-/* ---- what every response says ---------------------------------------------------------------- */
-
-/* hear() looks at each response of ours. Somebody else's server is asked here. */
-EVERY_SERVER(every_response_says_when_by_whom_and_whether_the_connection_is_kept)
-{
-    static const char *const targets[] = {"/", "/not-there", "/guestbook"};
-    start_redis();
-    start_server();
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-        check(says_what_all_say(get(targets[i])), "%s", targets[i]);
-    check(says_what_all_say(ask("nonsense\r\n\r\n")), "a refusal");
-}
-
 /* ---- how long a connection lasts ----------------------------------------------------------- */
 
 /* RFC 9110, 6.6.1 */

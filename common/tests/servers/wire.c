@@ -65,6 +65,7 @@ static void check_head(const struct answer *a)
     hold(!type || field(a, "X-Content-Type-Options") || !is_asked(19), "browsers may guess");
     hold(!page || field(a, "Content-Security-Policy") || !is_asked(22), "no policy");
     hold(a->status < 400 || page || !is_asked(16), "no page");
+    hold(says_what_all_say(a) || !is_asked(16), "what every response says is not there");
 }
 
 /* A part of ten.txt is the part that it says it is. */
