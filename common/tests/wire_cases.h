@@ -11,8 +11,8 @@
  *    each. Braces that do not look like that are braces.
  *  - The servers get every row whole and byte by byte (servers/wire.c), and the
  *    parser alone also in two pieces, cut at every position (unit/http.c).
- *  - public/ holds index.html, sub/index.html, empty/, .hidden, and ten.txt, which is
- *    ten bytes long and of Sun, 06 Nov 1994 08:49:37 GMT.
+ *  - public/ holds index.html, sub/index.html, empty/, .hidden, two links that lead out, and
+ *    ten.txt, which is ten bytes long and of Sun, 06 Nov 1994 08:49:37 GMT.
  */
 #ifndef WIRE_CASES_H
 #define WIRE_CASES_H
@@ -489,6 +489,8 @@ static const struct wire_case wire_cases[] = {
     CASE("17", "escaped twice it is only a name", GET_OF("/%252e%252e%252fsecret"), KEPT, 404),
     CASE("17", "an escaped backslash is only a name", GET_OF("/..%5csecret"), KEPT, 404),
     CASE("17 4", "above the root in absolute-form", GET_OF("http://test/../secret"), KEPT, 400),
+    CASE("17", "a link that leads out", GET_OF("/link"), KEPT, 404),
+    CASE("17", "a folder that is one", GET_OF("/up/secret"), KEPT, 404),
     CASE("17", "more than two dots are a name", GET_OF("/..{?.;}/index.html"), KEPT, 404),
 
     /* ---- 18: what is a file ----------------------------------------------------------------- */

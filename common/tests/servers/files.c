@@ -162,28 +162,3 @@ EVERY_SERVER(a_folder_without_its_slash_moves_nobody_to_another_host)
               "%s: %d to %s", rows[i].target, answer->status, location ? location : "nowhere");
     }
 }
-
-/* By links, or by the end of a name that C sees. What else a path may try is in wire_cases.h. */
-EVERY_SERVER(no_path_leads_out_of_public)
-{
-    static const char *const targets[] = {
-        "/secret%00.html",     "/index.html%00.txt", "/link",
-        "/folder-link/secret", "/absolute-link",     "/process/cwd/Makefile",
-    };
-    const char *root = make_root();
-    check(mkdir(place("root/public/sub"), 0755) == 0 &&
-              symlink("../secret", place("root/public/link")) == 0 &&
-              symlink("..", place("root/public/folder-link")) == 0 &&
-              symlink(place("root/secret"), place("root/public/absolute-link")) == 0 &&
-              symlink("/proc/self", place("root/public/process")) == 0,
-          "%s", strerror(errno));
-    start_server("--root", root);
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        const struct answer *answer = get(targets[i]);
-        check(answer->status == 400 || answer->status == 404, "%s: status %d", targets[i],
-              answer->status);
-        check(!body_has(answer, SECRET) && !body_has(answer, "root:"), "%s: %s", targets[i],
-              answer->body);
-    }
-    check_file(get("/sub/../index.html"), place("root/public/index.html"));
-}

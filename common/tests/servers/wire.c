@@ -157,7 +157,9 @@ static void start_wire_server(void)
     const struct timespec times[] = {{.tv_sec = 784111777}, {.tv_sec = 784111777}};
     const char *root = make_root();
     check(mkdir(place("root/public/sub"), 0755) == 0 &&
-              mkdir(place("root/public/empty"), 0755) == 0,
+              mkdir(place("root/public/empty"), 0755) == 0 &&
+              symlink("../secret", place("root/public/link")) == 0 &&
+              symlink("..", place("root/public/up")) == 0,
           "%s", strerror(errno));
     write_file("root/public/sub/index.html", "sub", 3);
     write_file("root/public/.hidden", SECRET, strlen(SECRET));
