@@ -35,6 +35,37 @@ EVERY_SERVER(the_methods_of_a_path_are_named)
     }
 }
 
+/* ---- what a page may fetch ----------------------------------------------------------------- */
+
+#define GET_LAST(path, fields)                                                                     \
+    "GET " path " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" fields "\r\n"
+#define SAFE "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+#define WIDE SAFE "; connect-src 'self' http://127.0.0.1:* http://localhost:*"
+
+/* Its script looks at the other six servers. No other page's may. */
+EVERY_SERVER(the_wall_alone_may_connect_to_other_ports)
+{
+    static const struct {
+        const char *request, *policy;
+    } rows[] = {
+        {GET_LAST("/wall.html", ""), WIDE},
+        {GET_LAST("/wall/../wall.html?base=8000", ""), WIDE},
+        {GET_LAST("/wall.html", "Range: bytes=0-0\r\n"), WIDE},
+        {GET_LAST("/", ""), SAFE},
+        {GET_LAST("/wall/wall.html", ""), SAFE},
+        {GET_LAST("/none", ""), SAFE},
+    };
+    const char *root = make_root();
+    check(mkdir(place("root/public/wall"), 0755) == 0, "%s", strerror(errno));
+    write_file("root/public/wall.html", "wall", 4);
+    write_file("root/public/wall/wall.html", "no wall", 7);
+    start_server("--root", root);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *policy = field(ask(rows[i].request), "Content-Security-Policy");
+        check(policy && strcmp(policy, rows[i].policy) == 0, "%s", policy);
+    }
+}
+
 /* ---- how long a connection lasts ----------------------------------------------------------- */
 
 /* RFC 9110, 6.6.1 */

@@ -81,12 +81,6 @@ enum { PATIENCE_MS = 10000 }; /* for what must happen; a test that waits so long
         cr_expect(strstr(text_, part_), "%s: no \"%s\" in \"%s\"", about, part_, text_);           \
     } while (0)
 
-#define expect_no_part(about, text, part)                                                          \
-    do {                                                                                           \
-        const char *text_ = (text), *part_ = (part);                                               \
-        cr_expect(!strstr(text_, part_), "%s: a \"%s\" in \"%s\"", about, part_, text_);           \
-    } while (0)
-
 /* ---- a folder of the test's own ------------------------------------------------------------ */
 
 static char scratch[32];
