@@ -29,3 +29,14 @@ Test(text, as_many_texts_are_utf_8_as_unicode_says)
         expect_number("four", count_texts(0xf0, 0xff, 4, "\x7f\x80\xbf\xc0"[i], false),
                       i == 1 || i == 2 ? 0x100000 >> 6 : 0);
 }
+
+/* What is escaped is tried from outside; here a sanitizer looks on. */
+Test(text, what_is_written_out_stays_in_its_room)
+{
+    for (size_t size = 1; size < 20; size++) {
+        char *small = malloc(size);
+        text_escape("\r\n\r\n\r\n", 6, small, size);
+        expect_number(small, strlen(small), (size - 1) / 4 * 4);
+        free(small);
+    }
+}

@@ -1,16 +1,10 @@
-/* Options, the listener, and lines that somebody reads. */
-#include "net.h"
+/* Options: what is read. What is refused, and how that is said, is in servers/options.c. */
 #include "options.h"
-#include "process.h"
-#include "text.h"
 #include "unit.h"
 
 #include <getopt.h>
-#include <netinet/tcp.h>
 
-TestSuite(net, .timeout = 60);
-
-/* ---- options ------------------------------------------------------------------------------- */
+TestSuite(options, .timeout = 60);
 
 struct command_line {
     int workers; /* the default, and of the pool a half; 0: there is no such option */
@@ -41,7 +35,7 @@ static const char *described(const struct options *o)
     return text;
 }
 
-Test(net, options_are_read_and_each_has_a_default)
+Test(options, options_are_read_and_each_has_a_default)
 {
     static const struct {
         struct command_line line;
@@ -66,59 +60,5 @@ Test(net, options_are_read_and_each_has_a_default)
         expect_text("name", o.name, "server");
         expect_text(rows[i].line.words[0] ? rows[i].line.words[0] : "none", described(&o),
                     rows[i].options);
-    }
-}
-
-/* ---- the listener -------------------------------------------------------------------------- */
-
-static const struct options local = {.name = "server", .bind = "127.0.0.1", .backlog = 16};
-
-static int connect_to(int listener)
-{
-    struct sockaddr_in address;
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
-                  connect(fd, (struct sockaddr *)&address, size) == 0,
-              "%s", strerror(errno));
-    return fd;
-}
-
-static int tcp_option_of(int fd, int option)
-{
-    int value = -1;
-    socklen_t size = sizeof(value);
-    getsockopt(fd, IPPROTO_TCP, option, &value, &size);
-    return value;
-}
-
-/* The time limits show from outside, in many cases of servers/. */
-Test(net, what_is_accepted_sends_at_once_and_holds_little)
-{
-    int listener = net_listen(&local, true);
-    int client = connect_to(listener), sent = 0;
-    int served = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    int taken = 0;
-    cr_assert(served >= 0);
-    expect_number("no delay", tcp_option_of(served, TCP_NODELAY), 1);
-    getsockopt(served, SOL_SOCKET, SO_SNDBUF, &sent, &(socklen_t){sizeof(sent)});
-    getsockopt(served, SOL_SOCKET, SO_RCVBUF, &taken, &(socklen_t){sizeof(taken)});
-    expect_number("the kernel doubles it", sent, 2 * 40 * 1024);
-    expect_number("and this", taken, 2 * 64 * 1024);
-    close(client);
-    close(served);
-    close(listener);
-}
-
-/* ---- lines that somebody reads -------------------------------------------------------------- */
-
-/* What they say is tried from outside; here a sanitizer looks on. */
-Test(net, what_is_written_out_stays_in_its_room)
-{
-    for (size_t size = 1; size < 20; size++) {
-        char *small = malloc(size);
-        text_escape("\r\n\r\n\r\n", 6, small, size);
-        expect_number(small, strlen(small), (size - 1) / 4 * 4);
-        free(small);
     }
 }
