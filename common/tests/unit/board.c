@@ -1,23 +1,8 @@
 /* The scoreboard: what a worker is at. */
 #include "board.h"
-#include "process.h"
 #include "unit.h"
 
 TestSuite(board, .timeout = 30);
-
-Test(board, a_claim_clears_states_but_not_counters)
-{
-    struct board *board = board_open(1);
-    struct board_slot *slot = board_claim(board, 1);
-    board_change_state(slot, CONN_NONE, CONN_READING, 0);
-    board_end_request(slot, 200);
-    board_release(slot);
-    slot = board_claim(board, 2);
-    for (int state = 0; state < CONN_STATES; state++)
-        expect_number("state", slot->connections_by_state[state], 0);
-    expect_number("requests", board_requests(board), 1);
-    expect_number("connections", board_connections(board), 1);
-}
 
 static void expect_request(const struct board_slot *slot, const char *expected)
 {
