@@ -44,6 +44,9 @@ static const char *address_of(const struct redis_server *found)
     return text;
 }
 
+#define DIGITS_50  "01234567890123456789012345678901234567890123456789"
+#define DIGITS_100 DIGITS_50 DIGITS_50
+
 /* Or says what would be right. */
 TestToEnd(redis, finds_redis_where_it_is_said_to_be)
 {
@@ -67,6 +70,9 @@ TestToEnd(redis, finds_redis_where_it_is_said_to_be)
         {"[::1:1", NULL, "a host that can be found"},
         {"no such host:1", NULL, "a host that can be found"},
         {"unix:", NULL, "a path of 1 to 107 bytes"},
+        {"unix:" DIGITS_100 "1234567", "unix:" DIGITS_100 "1234567", NULL},
+        {"unix:" DIGITS_100 "12345678", NULL, "a path of 1 to 107 bytes"},
+        {DIGITS_100 DIGITS_100 DIGITS_50 "123456:1", NULL, "host:port, or unix:PATH"},
         {"redis://127.0.0.1:1", NULL, "a host that can be found"},
         {"ada:secret@127.0.0.1:1", NULL, "a host that can be found"},
     };
@@ -76,25 +82,6 @@ TestToEnd(redis, finds_redis_where_it_is_said_to_be)
         expect_text(rows[i].where, right, rows[i].right);
         if (!right)
             expect_text(rows[i].where, address_of(&found), rows[i].address);
-    }
-}
-
-TestToEnd(redis, a_path_and_a_host_have_a_limit)
-{
-    static const struct {
-        const char *before, *behind;
-        int len; /* of the digits in between */
-        const char *right;
-    } rows[] = {
-        {"unix:", "", 107, NULL},
-        {"unix:", "", 108, "a path of 1 to 107 bytes"},
-        {"", ":1", 256, "host:port, or unix:PATH"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct redis_server found = {0};
-        char where[600];
-        snprintf(where, sizeof(where), "%s%0*d%s", rows[i].before, rows[i].len, 0, rows[i].behind);
-        expect_text(where, redis_parse_address(&found, where), rows[i].right);
     }
 }
 
