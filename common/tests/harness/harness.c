@@ -116,8 +116,6 @@ int count_lines(const char *text)
 
 enum { OUTPUT_MOST = 16 * 1024 * 1024 }; /* bytes: nobody has so much to say */
 
-/* Reads on in the server's output: until a first line is there, or until nobody is left who could
- * write to it, its children included. */
 /* The line of its output that begins so, or NULL if there is no such line yet. */
 static const char *output_line(const char *start)
 {
@@ -129,7 +127,8 @@ static const char *output_line(const char *start)
     return line && strchr(line, '\n') ? line : NULL;
 }
 
-/* Until there is a line that begins so; without one, until its end. */
+/* Reads on until there is a line that begins so; without one, until nobody is left who could write
+ * to it, its children included. */
 static void read_output(const char *start, int limit_ms)
 {
     int64_t limit = now_ms() + patience(limit_ms);

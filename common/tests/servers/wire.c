@@ -62,7 +62,8 @@ static void check_head(const struct answer *a)
 
     const char *type = field(a, "Content-Type");
     bool page = type && strncmp(type, "text/html", 9) == 0;
-    hold(!type || field(a, "X-Content-Type-Options") || !is_asked(19), "browsers may guess");
+    const char *sniff = field(a, "X-Content-Type-Options");
+    hold(!type || (sniff && strcmp(sniff, "nosniff") == 0) || !is_asked(19), "browsers may guess");
     hold(!page || field(a, "Content-Security-Policy") || !is_asked(22), "no policy");
     hold(a->status < 400 || page || !is_asked(16), "no page");
     hold(says_what_all_say(a) || !is_asked(16), "what every response says is not there");
