@@ -59,7 +59,7 @@ EVERY_SERVER(no_answer_on_loopback_waits_for_a_delayed_acknowledgement)
     check_quick(c, "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n", 10);
 }
 
-/* A long file has more room in the socket. It is read, and then pages are not. */
+/* Pages that are not read, also behind a long file that was, which has more room in the socket. */
 EVERY_SERVER(a_page_behind_a_long_file_has_no_more_room_than_any)
 {
     enum { PAGES = 6, LEAST = 40 * 1024, MOST = 128 * 1024, SETTLED_MS = 300 };
@@ -67,15 +67,20 @@ EVERY_SERVER(a_page_behind_a_long_file_has_no_more_room_than_any)
     start_redis();
     fill_guestbook_with_quotes();
     start_server("--root", make_root_with_file(1024 * 1024));
-    struct client *c = dial_with_room(32 * 1024);
-    say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
-    check(hear(c)->status == 200 && c->answer.kept, "status %d", c->answer.status);
-    for (int i = 0; i < PAGES; i++)
-        say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
-    wait_until(find_server_end(c, &end) && end.idiag_wqueue > LEAST, SOON_MS, "%u bytes",
-               end.idiag_wqueue);
-    poll(NULL, 0, SETTLED_MS);
-    check(find_server_end(c, &end) && end.idiag_wqueue < MOST, "%u bytes", end.idiag_wqueue);
+    for (int files = 0; files < 2; files++) {
+        struct client *c = dial_with_room(32 * 1024);
+        if (files) {
+            say(c, "GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+            check(hear(c)->status == 200 && c->answer.kept, "status %d", c->answer.status);
+        }
+        for (int i = 0; i < PAGES; i++)
+            say(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n");
+        wait_until(find_server_end(c, &end) && end.idiag_wqueue > LEAST, SOON_MS, "%u bytes",
+                   end.idiag_wqueue);
+        poll(NULL, 0, SETTLED_MS);
+        check(find_server_end(c, &end) && end.idiag_wqueue < MOST, "%u bytes", end.idiag_wqueue);
+        reset(c);
+    }
 }
 
 /* The kernel gives a socket more and more room, as long as its program reads quickly. */
