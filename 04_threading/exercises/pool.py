@@ -1,7 +1,7 @@
 """04/pool: does each visitor get the number that was counted for it, over eight connections?
 
 The Redis of this check counts, and holds back its replies until the check says otherwise: all of
-them, those on one connection, or all but one (counting_redis.py). Threads begin late, and
+them, those on one connection, or all but one (redises.py). Threads begin late, and
 pthread_cond_wait(3) returns for nothing at first (rare.c).
 """
 

@@ -228,7 +228,7 @@ class Exercise:
             return
         raise Missed(key, expected, self._what_was_seen(saw, error), hint, read)
 
-    # What many checks expect. The key comes first, as in expect(): checked.py counts them.
+    # What many checks expect.
 
     def expect_children(self, key, expected, server, number, within=2, hint=None, read=None):
         """So many child processes live."""
