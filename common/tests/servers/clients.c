@@ -57,6 +57,7 @@ EVERY_SERVER(no_answer_on_loopback_waits_for_a_delayed_acknowledgement)
     struct client *c = dial();
     check_quick(c, "GET /guestbook HTTP/1.1\r\nHost: test\r\n\r\n", 1);
     check_quick(c, "GET /tux.png HTTP/1.1\r\nHost: test\r\n\r\n", 10);
+    check_quick(c, "GET /favicon.svg HTTP/1.1\r\nHost: test\r\n\r\n", 3); /* Nagle's algorithm */
 }
 
 /* Pages that are not read, also behind a long file that was, which has more room in the socket. */
