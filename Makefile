@@ -89,7 +89,7 @@ endif
 
 ## serve        a private Redis and all seven, on ports 8001 to 8007
 #  BASE=9000: on 9001 to 9007; BIND=0.0.0.0: for others, too
-serve: all $(NEED)-serve
+serve: $(NEED)-serve all
 	@SERVERS=$(or $(BIN),.) LOGS=$(BUILD)/serve exec common/tools/serve # make's SIGTERM reaches it
 
 include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk common/book/book.mk
