@@ -50,6 +50,11 @@ class Documents(unittest.TestCase):
         cases = set(re.findall(r"(?m)^(?:[A-Z]+_SERVERS?|AGAINST(?:_[A-Z]+)?)\((?:\w+, )?(\w{8,})\)", sources))
         self.assertEqual(cases - {case for _, case, _ in promises}, set(), "these hold no promise")
 
+    def test_each_route_has_a_row_in_the_table_of_paths(self):
+        routes, rows = (set(re.findall(pattern, self.ours.text(path))) for path, pattern in (
+            ("common/app.c", r'\n    \{"(/.*)", HTTP_'), ("common/book/HTTP.md", r"\n\| `(/.*?)` \|")))
+        self.assertEqual(routes, rows)
+
     def test_no_file_includes_one_that_stands_above_it(self):
         drawn = re.search(r"<!-- floors -->\n```text\n(.*?)```", self.ours.text("common/README.md"), re.DOTALL)[1]
         floors = re.findall(r"(\w+)\.[ch]\b", drawn)  # from top to bottom, and from left to right
