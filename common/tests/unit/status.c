@@ -3,7 +3,6 @@
 
 #include "options.h"
 #include "process.h"
-#include "tests/json.h"
 #include "unit.h"
 
 #include <signal.h>
@@ -47,8 +46,8 @@ Test(status, a_worker_that_is_not_there_yet_is_left_out)
     board_claim(board, getpid());
     board_change_state(board_claim(board, getpid()), CONN_NONE, CONN_WRITING, clock_now_ms());
     take_json();
-    expect_text("state", json_text(out.bytes, "slots.0.state"), "writing");
-    cr_expect(!json_text(out.bytes, "slots.1.state"), "%s", out.bytes);
+    expect_part("the first one", out.bytes, "\"slots\": [\n  {\"slot\": 1, ");
+    expect_part("its state", out.bytes, "\"state\": \"writing\"");
 }
 
 /* The instant between two stores of board_change_state(), where its worker may be killed. */
@@ -59,9 +58,8 @@ Test(status, a_worker_is_in_one_state_even_while_it_moves)
     board_change_state(slot, CONN_NONE, CONN_READING, 0);
     slot->connections_by_state[CONN_WRITING]++;
     take_json();
-    expect_text("state", json_text(out.bytes, "slots.0.state"), "reading");
-    expect_number("reading", json_number(out.bytes, "now.reading"), 1);
-    expect_number("writing", json_number(out.bytes, "now.writing"), 0);
+    expect_part("state", out.bytes, "\"state\": \"reading\"");
+    expect_part("sums", out.bytes, "\"reading\": 1, \"asking\": 0, \"writing\": 0");
 }
 
 /* Whatever a client asks for: the JSON can be read, and says what it was. It may be looked at with
