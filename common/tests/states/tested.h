@@ -74,8 +74,9 @@ void tested_check(int timeout)
             must(world_now + timeout <= c->deadline + TICK_MS, "the loop sleeps beyond a deadline");
         }
     must(kernel_connections() == loop.count + (loop.redis.fd >= 0), "a descriptor stays open");
-    must(loop.redis.unanswered == loop.redis.sent || !loop.redis.connected,
-         "a command was not sent");
+    must(loop.redis.unanswered == loop.redis.sent || !loop.redis.connected, "a command is unsent");
+    must(loop.redis.fd < 0 || kernel_watches(loop.redis.fd) == loop.redis.events,
+         "the loop does not hear what it waits for of Redis");
     must((timeout < 0) == (!tested_has_work() && loop_accepts(&loop)),
          "the loop sleeps for ever, or wakes up, and should not");
 }
