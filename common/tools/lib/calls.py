@@ -66,7 +66,7 @@ def must_work():
     except Trouble as trouble:
         if isinstance(trouble.__cause__, FileNotFoundError):
             raise Trouble("strace is missing. `make deps` brings it") from None
-        raise Trouble("%s. %s" % (trouble, REMEDY)) from None
+        raise Trouble("strace cannot trace here (%s). %s" % (trouble, REMEDY)) from None
 
 
 LINE = re.compile(r"(\d+) +(?:(\d+\.\d+) )?(.*)")
