@@ -259,14 +259,6 @@ ssize_t recv(int fd, void *bytes, size_t size, int flags)
     return (ssize_t)len;
 }
 
-/* What a program with _FORTIFY_SOURCE calls instead. */
-ssize_t __recv_chk(int, void *, size_t, size_t, int);
-ssize_t __recv_chk(int fd, void *bytes, size_t size, size_t room, int flags)
-{
-    must(size <= room, "the loop receives more than there is room for");
-    return recv(fd, bytes, size, flags);
-}
-
 ssize_t read(int fd, void *bytes, size_t size)
 {
     if (!find(fd))
@@ -277,6 +269,28 @@ ssize_t read(int fd, void *bytes, size_t size)
         return fail(EAGAIN);
     world_signal = false;
     return sizeof(struct signalfd_siginfo);
+}
+
+/* What a program with _FORTIFY_SOURCE calls instead: with clang often, with gcc rarely. */
+ssize_t __recv_chk(int, void *, size_t, size_t, int);
+ssize_t __recv_chk(int fd, void *bytes, size_t size, size_t room, int flags)
+{
+    must(size <= room, "the loop receives more than there is room for");
+    return recv(fd, bytes, size, flags);
+}
+
+ssize_t __read_chk(int, void *, size_t, size_t);
+ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room)
+{
+    must(size <= room, "the loop reads more than there is room for");
+    return read(fd, bytes, size);
+}
+
+int __poll_chk(struct pollfd *, nfds_t, int, size_t);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
+{
+    must(count <= room / sizeof(*fds), "the loop polls more than there is room for");
+    return poll(fds, count, timeout);
 }
 
 /* The socket takes all of the bytes, none, or half of them. */
