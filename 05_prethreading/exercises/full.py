@@ -5,7 +5,7 @@ wait in the kernel's queue, while all threads sleep. Then the four finish their 
 """
 
 from client import HALF, REST, WHOLE
-from sleeps import expect_no_race
+from sleeps import expect_no_race, expect_sleep, expect_ticks
 
 REASON = "full"
 SAN = "thread"
@@ -16,6 +16,7 @@ MORE = 3, 30  # than have a place
 
 def check(ex):
     server = ex.serve("--timeout", "60")
+    expect_sleep(ex, server, "threads that sleep until there is a client", 2)
     before = server.descriptors()
     holding = ex.hold(server, WORKERS, HALF)
     ex.expect("taken", "a worker for each of %d clients" % WORKERS, lambda: server.unread() == 0, within=3)
@@ -24,7 +25,7 @@ def check(ex):
     ex.expect("bounded", "%d clients in the buffer, one in the main thread's hand, and %d in the kernel's queue" % (PLACES, more),
               lambda: (server.descriptors() - before, server.waiting()) == (WORKERS + PLACES + 1, more),
               saw=lambda: "%d accepted, and %d in the kernel's queue" % (server.descriptors() - before, server.waiting()), within=3, hint=2)
-    ex.expect("asleep", "only threads that sleep", server.asleep, within=3, hint=2, read="sem_wait(3)")
+    expect_ticks(ex, "asleep", server, "a main thread that sleeps until there is a place", 2)
     with server.frozen():  # so that all four workers go on at once
         for client in holding:
             client.say(REST)

@@ -17,6 +17,8 @@ TAKES = "    int client = clients[out++ % PLACES];\n    pthread_mutex_unlock(&lo
 FULL = {
     "a place for everybody": [("PLACES = 10", "PLACES = 1000")],
     "it looks again and again": [(WAITS, "    while (sem_trywait(&places_free) < 0)\n        sched_yield();\n")],
+    "it looks again after a nap": [(WAITS, "    while (sem_trywait(&places_free) < 0)\n        usleep(1000);\n")],
+    "workers that nap": [("    down(&places_filled);\n", "    while (sem_trywait(&places_filled) < 0)\n        usleep(1000);\n")],
     "workers that take no lock": [("    down(&places_filled);\n    pthread_mutex_lock(&lock);\n", "    down(&places_filled);\n"),
                                   (TAKES, "    int client = clients[out++ % PLACES];\n")],
 }
