@@ -305,7 +305,7 @@ def in_words(text):
 
 def read_all(file):
     file.seek(0)
-    return file.read().decode("utf-8", "replace")
+    return file.read(MOST_PRINTED).decode("utf-8", "replace")
 
 
 def make(target, san="", anew=()):
@@ -328,7 +328,7 @@ def build(exercise, source, san, folder):
     words = top.make_prints("compile-command", "SAN=" + san, "EX=%s/%s" % (exercise.chapter, exercise.name),
                             "SOURCE=" + source, "PROGRAM=" + program)
     done = subprocess.run([*shlex.split(words), "-save-temps=obj"], cwd=top.TOP, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", check=False)
     if done.returncode:
         raise Trouble(done.stdout.strip())
     if san:

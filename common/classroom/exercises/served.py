@@ -8,6 +8,7 @@ import contextlib
 import functools
 import os
 import re
+import resource
 import signal
 import time
 
@@ -22,6 +23,7 @@ from waiting import Missed, Skipped, patient, until
 END_SECONDS = 8  # a server may finish what is in flight: 5 s
 SANITIZER = re.compile("ERROR: [A-Z][A-Za-z]+Sanitizer: |: runtime error: ")
 HELPERS = re.compile("/(strace|addr2line|llvm-symbolizer[^/]*)$")  # ours, or a sanitizer's
+MOST_WRITTEN = 1 << 26  # bytes
 RACES = 66  # the exit status with which the thread sanitizer says that it has seen some
 
 
@@ -231,6 +233,12 @@ def rare(what, folder):
     if not os.path.islink(link):
         os.symlink(top.make("build/plain/common/classroom/rare.so"), link)
     return {"LD_PRELOAD": link, "RARE": what}
+
+
+def limit_files():
+    """What is started from now on writes no longer file: setrlimit(2). An endless message would fill the disk."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN if most < 0 else min(MOST_WRITTEN, most), most))
 
 
 @functools.lru_cache()

@@ -52,12 +52,28 @@ class Learner(unittest.TestCase):
     def test_what_is_no_verdict(self):
         status, said = place.run("run", "01/nmber")
         self.assertEqual((2, True), (status, "make exercises lists" in said))
-        with tempfile.NamedTemporaryFile("w", suffix=".c") as wrong:
-            wrong.write("int main(void)\n{\n    return zero;\n}\n")
-            wrong.flush()
-            status, said = place.run("run", "01/queue", "--source", wrong.name)
+        status, said = tried("int main(void)\n{\n    return zero;\n}\n")
         self.assertEqual(2, status)
         self.assertRegex(said, r"\.c:3:.*zero")
+
+    def test_an_endless_message_is_cut(self):
+        status, said = tried("#include <stdio.h>\n\nint main(void)\n{\n    while (printf(\"on and on\") > 0)\n        ;\n}\n")
+        self.assertEqual((1, True), (status, "saw:      status -25, and 'on and on" in said), said[:1000])
+        self.assertLess(len(said), 10000)
+
+    def test_a_warning_about_a_line_in_another_encoding_is_no_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "queue.c")
+            source.write_bytes(b"int main(void) { int gr; } /* gr\xf6\xdfer */\n")
+            self.assertTrue(checks.build(checks.exercises.Exercise("01_iterative", "queue"), str(source), "", folder))
+
+
+def tried(text):
+    """As 01/queue: the status, and what is said."""
+    with tempfile.NamedTemporaryFile("w", suffix=".c") as source:
+        source.write(text)
+        source.flush()
+        return place.run("run", "01/queue", "--source", source.name)
 
 
 class Checks(unittest.TestCase):
