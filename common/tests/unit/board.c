@@ -2,7 +2,7 @@
 #include "board.h"
 #include "unit.h"
 
-TestSuite(board, .timeout = 30);
+TestSuite(board, .timeout = 60);
 
 static void expect_request(const struct board_slot *slot, const char *expected)
 {

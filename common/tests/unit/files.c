@@ -55,7 +55,7 @@ static void make_tree(void)
     cr_assert(files_open_root(scratch_fd, "public"));
 }
 
-TestSuite(files, .timeout = 30, .init = make_tree, .fini = scratch_remove);
+TestSuite(files, .timeout = 60, .init = make_tree, .fini = scratch_remove);
 
 /* Opens it, and says what is in it. */
 static int open_and_read(const char *path, char *content, size_t size)

@@ -4,7 +4,7 @@
 
 #include <sys/resource.h>
 
-TestSuite(process, .timeout = 30);
+TestSuite(process, .timeout = 60);
 
 static int table_size(void)
 {

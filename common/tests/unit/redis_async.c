@@ -53,7 +53,7 @@ static void finish(void)
     scratch_remove();
 }
 
-TestSuite(redis_async, .timeout = 30, .init = start, .fini = finish);
+TestSuite(redis_async, .timeout = 60, .init = start, .fini = finish);
 
 static void ask(int who)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-TestSuite(template, .timeout = 30);
+TestSuite(template, .timeout = 60);
 
 /* ---- an application with two lists, one within the other ----------------------------------- */
 

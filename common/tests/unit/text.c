@@ -2,7 +2,7 @@
 #include "text.h"
 #include "unit.h"
 
-TestSuite(text, .timeout = 30);
+TestSuite(text, .timeout = 60);
 
 /* How many of the texts that begin and go on with these bytes hold no control character, and are
  * UTF-8. */

@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000 }; /* for what must happen; a test that waits so long has failed */
+/* All suites have the same .timeout, or Criterion 2.4 forgets some of them. */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
