@@ -328,7 +328,7 @@ static bool is_explained(const struct answer *a)
     const char *cache = field(a, "Cache-Control");
     bool is_of_file = a->status == 412 || a->status == 416;
     return cache && strcmp(cache, is_of_file ? "no-cache" : "no-store") == 0 &&
-           !body_has(a, "Something went wrong in the server");
+           !body_has(a, "Something went wrong in the server") && !body_has(a, "<p></p>");
 }
 
 static const struct answer *hear_answer(struct client *c, bool to_head)
