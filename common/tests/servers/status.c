@@ -5,8 +5,7 @@
  */
 #include "tests/harness/harness.h"
 
-#include "tests/json.h"
-
+#include <ctype.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 
@@ -43,11 +42,40 @@ static void look_on(void)
     read_status(hear(onlooker));
 }
 
+/* Looks a name up, such as "now.fresh" or "slots.0.state". Whether all of it is JSON is not asked
+ * here: a browser reads it in clients/wall.py. Returns a string without its quotation marks, or
+ * NULL. */
+static const char *json_text(const char *path)
+{
+    const char *at = json;
+    char name[64];
+    for (size_t len; at && *path; path += len + (path[len] == '.')) {
+        len = strcspn(path, ".");
+        snprintf(name, sizeof(name), "\"%.*s\":", (int)len, path);
+        if (strspn(path, "0123456789") < len)
+            at = (at = strstr(at, name)) ? at + strlen(name) : NULL;
+        else /* a member of an array of objects */
+            for (int i = atoi(path); at && i >= 0; i--)
+                at = (at = strchr(at, '{')) ? at + 1 : NULL;
+    }
+    if (!at)
+        return NULL;
+    at += strspn(at, " ");
+    return *at == '"' ? strndup(at + 1, strcspn(at + 1, "\"")) : strndup(at, strcspn(at, ",}\n"));
+}
+
+/* -1: there is none, or it is no number. */
+static long long json_number(const char *path)
+{
+    const char *text = json_text(path);
+    return text && isdigit((unsigned char)text[0]) ? atoll(text) : -1;
+}
+
 static const char *text_of(int slot, const char *name)
 {
     char path[64];
     snprintf(path, sizeof(path), "slots.%d.%s", slot, name);
-    const char *text = json_text(json, path);
+    const char *text = json_text(path);
     return text ? text : "";
 }
 
@@ -108,15 +136,15 @@ EVERY_SERVER(it_says_who_it_is)
     check(strcmp(field(a, "Content-Type"), "application/json") == 0, "a type");
     check(strcmp(field(a, "Cache-Control"), "no-store") == 0, "it may be kept");
     check(field(a, "X-Content-Type-Options") || !server_is_ours(), "a browser may guess");
-    check(strcmp(json_text(json, "server"), server_says) == 0, "%s", json_text(json, "server"));
-    check(*json_text(json, "version") && *json_text(json, "architecture"), "it says nothing");
-    check(json_number(json, "pid") == server_pid, "%lld", json_number(json, "pid"));
-    check(json_number(json, "uptime_ms") <= now_ms() - start + patience(SOON_MS), "older");
+    check(strcmp(json_text("server"), server_says) == 0, "%s", json_text("server"));
+    check(*json_text("version") && *json_text("architecture"), "it says nothing");
+    check(json_number("pid") == server_pid, "%lld", json_number("pid"));
+    check(json_number("uptime_ms") <= now_ms() - start + patience(SOON_MS), "older");
     long long most = server_has_pool()        ? 8
                      : server_is("forking")   ? 2048
                      : server_is("threading") ? 16384
                                               : 1;
-    check(json_number(json, "workers_most") == most, "%lld", json_number(json, "workers_most"));
+    check(json_number("workers_most") == most, "%lld", json_number("workers_most"));
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -133,12 +161,12 @@ EVERY_SERVER(it_counts_what_the_statistics_at_the_end_count)
     hear(c);
     read_status(hear(c));
     hang_up(c);
-    check(json_number(json, "requests") == 6, "%lld", json_number(json, "requests"));
-    check(json_number(json, "connections") == 5, "%lld", json_number(json, "connections"));
-    check(json_number(json, "responses.2xx") == 3, "2xx");
-    check(json_number(json, "responses.3xx") == 0, "3xx");
-    check(json_number(json, "responses.4xx") == 2, "4xx");
-    check(json_number(json, "responses.5xx") == 1, "5xx");
+    check(json_number("requests") == 6, "%lld", json_number("requests"));
+    check(json_number("connections") == 5, "%lld", json_number("connections"));
+    check(json_number("responses.2xx") == 3, "2xx");
+    check(json_number("responses.3xx") == 0, "3xx");
+    check(json_number("responses.4xx") == 2, "4xx");
+    check(json_number("responses.5xx") == 1, "5xx");
     struct statistics s = stop_server(); /* by SIGTERM: with status 0, and no child left */
     check(s.told && s.requests == 7 && s.connections == 5, "%s", server_output());
     check(count_lines(server_output()) == 2 || !server_is_ours(), "a log that nobody wants: %s",
@@ -151,7 +179,7 @@ static bool knows_all_of_them(void)
     long long processes = server_is("forking") ? 2 : server_is("preforking") ? 9 : 1;
     long long threads = server_is("threading") ? 2 : server_is("prethreading") ? 9 : processes;
     look_on();
-    return json_number(json, "processes") == processes && json_number(json, "threads") >= threads;
+    return json_number("processes") == processes && json_number("threads") >= threads;
 }
 
 EVERY_SERVER(it_knows_its_processes_and_threads)
@@ -165,7 +193,7 @@ EVERY_SERVER(it_knows_its_processes_and_threads)
         check(access(path, F_OK) == 0 && (id == server_pid) == !server_has_workers(),
               "%d is no worker", (int)id);
     }
-    check(json_number(json, "pss_kib") > 100, "%lld KiB", json_number(json, "pss_kib"));
+    check(json_number("pss_kib") > 100, "%lld KiB", json_number("pss_kib"));
 }
 
 /* ---- clients held in known states ---------------------------------------------------------- */
@@ -185,7 +213,7 @@ static bool says_exactly(const int expected[STATES])
     for (int i = 0; i < STATES; i++) {
         int count = expected[i] + (strcmp(states[i], "reading") == 0); /* it answers us */
         snprintf(path, sizeof(path), "now.%s", states[i]);
-        if (json_number(json, path) != count ||
+        if (json_number(path) != count ||
             (!server_is_loop() && count_in(states[i], &slot) != count))
             return false;
     }
@@ -275,7 +303,7 @@ static void a_killed_workers_slot_is_given_to_its_successor(void)
     wait_until(kill(worker, 0) < 0, SOON_MS, "nobody has waited for it"); /* it counts until then */
     if (server_has_pool())
         wait_until(count_children() == 8, 3000, "it was not replaced");
-    wait_until(worker_that_asks() == 0 && json_number(json, "now.asking") == 0, SOON_MS,
+    wait_until(worker_that_asks() == 0 && json_number("now.asking") == 0, SOON_MS,
                "it is still on the board");
     for (int i = 0; i < 50; i++) { /* a child each */
         check(get("/guestbook")->status == 200, "nobody is left");
