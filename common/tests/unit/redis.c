@@ -161,3 +161,16 @@ TestToEnd(redis, whoever_leaves_the_line_is_forgotten)
     expect_number("served", served[0], 7);
     cr_expect(take() == only);
 }
+
+/* poll(2) does not set errno when the time is over. */
+TestToEnd(redis, half_a_reply_is_late_though_a_call_was_interrupted_before)
+{
+    int why, ends[2];
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    struct redis half = {.fd = ends[0], .server = &server, .reader = redisReaderCreate()};
+    say(ends[1], "$5\r\nha");
+    errno = EINTR;
+    cr_expect(!redis_ask(&half, &(struct redis_command){.words = {SPAN("PING")}}, &why));
+    expect_number("why", why, REDIS_NO_REPLY);
+    close(ends[1]);
+}
