@@ -68,7 +68,6 @@ TestToEnd(redis, finds_redis_where_it_is_said_to_be)
         {"127.0.0.1:1x", NULL, "host:port, with a port from 1 to 65535"},
         {"[]:1", NULL, "a host that can be found"},
         {"[::1:1", NULL, "a host that can be found"},
-        {"no such host:1", NULL, "a host that can be found"},
         {"unix:", NULL, "a path of 1 to 107 bytes"},
         {"unix:" DIGITS_100 "1234567", "unix:" DIGITS_100 "1234567", NULL},
         {"unix:" DIGITS_100 "12345678", NULL, "a path of 1 to 107 bytes"},
@@ -172,5 +171,4 @@ TestToEnd(redis, half_a_reply_is_late_though_a_call_was_interrupted_before)
     errno = EINTR;
     cr_expect(!redis_ask(&half, &(struct redis_command){.words = {SPAN("PING")}}, &why));
     expect_number("why", why, REDIS_NO_REPLY);
-    close(ends[1]);
 }
