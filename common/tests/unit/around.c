@@ -20,7 +20,6 @@ ReportHook(POST_ALL)(struct criterion_global_stats *stats)
 /* ---- sanitizers, if there are any ---------------------------------------------------------- */
 
 const char *__asan_default_options(void);
-const char *__tsan_default_options(void);
 int __lsan_is_turned_off(void);
 
 /* malloc() may fail, as it does elsewhere. Criterion does not notice that a test which has passed
@@ -28,11 +27,6 @@ int __lsan_is_turned_off(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1:abort_on_error=1";
-}
-
-const char *__tsan_default_options(void)
-{
-    return "allocator_may_return_null=1";
 }
 
 /* Each test has a process of its own. The runner of them all loses a few bytes. */
