@@ -308,7 +308,7 @@ static void a_killed_workers_slot_is_given_to_its_successor(void)
     for (int i = 0; i < 50; i++) { /* a child each */
         check(get("/guestbook")->status == 200, "nobody is left");
         look();
-        check(json_number(json, "now.asking") == 0, "what the dead one was at is on the board");
+        check(json_number("now.asking") == 0, "what the dead one was at is on the board");
         for (int slot = 0; *text_of(slot, "slot"); slot++)
             check(atoi(text_of(slot, "id")) != worker &&
                       atoi(text_of(slot, "slot")) < (server_has_pool() ? 8 : 20),
