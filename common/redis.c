@@ -125,10 +125,11 @@ int redis_connect(const struct redis_server *server, int flag)
     if (is_made && !is_its_own_peer(fd, server))
         return fd;
     int reason = is_made ? ECONNREFUSED : errno;
-    /* with a reset, because TIME_WAIT would keep the port for another minute */
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
-    if (fd >= 0)
+    if (fd >= 0) { /* with a reset: TIME_WAIT would keep the port from Redis for another minute */
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
+                   sizeof(struct linger));
         close(fd);
+    }
     errno = reason;
     return -1;
 }
