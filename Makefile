@@ -29,7 +29,7 @@ endif
 # A root may have built here before, or this folder may be read-only.
 ifneq ($(filter-out help doctor exercises deps%,$(or $(MAKECMDGOALS),all)),)
 NOT_YOURS := $(shell find '$(BUILD)' -maxdepth 2 -type d ! -path '*/loadtest/*' ! -writable -print -quit 2>/dev/null \
-    || find '$(dir $(BUILD))' -maxdepth 0 ! -writable)
+    || find '$(dir $(BUILD))' -maxdepth 0 ! -writable 2>/dev/null)
 $(if $(NOT_YOURS),$(error you may not write $(NOT_YOURS:/=)/. If root has made it, type sudo chown -R "$$USER" . or build elsewhere, with make OUT=/tmp/zerohttpd))
 endif
 
