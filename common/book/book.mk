@@ -4,7 +4,7 @@
 # all, and another name the part below that heading. contents.md has the order.
 BOOK    = $(BUILD)/book
 ROUGH   = $(BUILD)/rough# what the filter has made of each page
-LISTED := $(shell cd common/book && grep -oE '\]\([^)]+' contents.md | cut -c 3- | \
+LISTED := $(shell cd common/book && sed -n '/^- /,$$p' contents.md | grep -oE '\]\([^)]+' | cut -c 3- | \
     xargs realpath -m --relative-to=../.. | sed -E 's/README\.md\#//; s/\.md$$//; s/README$$/index/')
 DECKS   = $(filter %/slides,$(LISTED))
 ORDER   = $(filter-out %/slides,$(LISTED))

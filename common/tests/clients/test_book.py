@@ -78,6 +78,12 @@ class Files(unittest.TestCase):
         page = Html(os.path.join(machine.BUILD, "rough", "book.html"))
         self.assertEqual([link for link in page.links if link.startswith("#") and link[1:] not in page.ids], [])
 
+    def test_the_pdf_has_each_page_once(self):
+        text = Path(machine.BUILD, "rough", "book.html").read_text("utf-8")
+        titles = re.findall(r'<h1 id="[^"]*"[^>]*>(.*?)</h1>', text, re.DOTALL)
+        self.assertGreater(len(titles), 20)
+        self.assertEqual(sorted(set(titles)), sorted(titles))
+
     @unittest.skipUnless(shutil.which("pdftotext"), "pdftotext is not installed")
     def test_nothing_leaves_the_paper(self):
         """An A4 page has a margin of 2 cm, and a slide one of 2 cm to its sides. 72 points are an inch."""
