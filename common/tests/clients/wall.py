@@ -117,14 +117,16 @@ class Wall(unittest.TestCase):
 
     # ---- make serve -------------------------------------------------------------------------
 
+    def settings(self, base, **more):
+        return {**ENVIRONMENT, "BASE": str(base), "SERVERS": os.environ.get("SERVERS", "."),
+                "LOGS": tempfile.mkdtemp(prefix="serve.", dir=FOLDER), **more}
+
     @contextlib.contextmanager
     def serve(self, bind="127.0.0.1", stdin=subprocess.DEVNULL, **more):
         """The base of its ports, its process, and what it has printed when all seven are ready."""
         base = free_base()
-        environment = {**ENVIRONMENT, "BASE": str(base), "BIND": bind, "SERVERS": os.environ.get("SERVERS", "."),
-                       "LOGS": tempfile.mkdtemp(prefix="serve.", dir=FOLDER), **more}
-        process = processes.start([SERVE], env=environment, cwd=TOP, stdin=stdin, encoding="utf-8",
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = processes.start([SERVE], env=self.settings(base, BIND=bind, **more), cwd=TOP, stdin=stdin,
+                                  encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         with process.stdout:
             said = ""
             while not said.endswith("Ctrl-C ends them all.\n"):
@@ -134,6 +136,13 @@ class Wall(unittest.TestCase):
             yield base, process, said
             if process.returncode is None:
                 self.assertEqual(processes.end(process), 0)
+
+    def test_serve_says_once_that_its_ports_are_taken_and_takes_no_arguments(self):
+        with self.serve() as (base, _, _):
+            for arguments, words in ([], "--port"), (["--help"], "no arguments"):
+                other = subprocess.run([SERVE, *arguments], env=self.settings(base), cwd=TOP, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+                self.assertEqual((other.returncode, other.stdout.count(words)), (1, 1), other.stdout)
 
     def test_serve_ends_with_its_window(self):
         """The hang-up may reach the make around it alone. The locale is one that no system has."""
