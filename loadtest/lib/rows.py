@@ -177,7 +177,7 @@ class Spot:
         """Who was full, and ~ who nearly was."""
         full = ["both"] if len(self.full) == 2 and self.full[0] == "server" else self.full
         is_pinned = any(row.get("server_core_busy") for row in self.rows.values())
-        return " ".join([*full, *("~" + who for who in self.nearly)]) or ("nobody" if is_pinned else "unpinned" * bool(self.rows))
+        return " ".join([*filter(None, [", ".join(full)]), *("~" + who for who in self.nearly)]) or ("nobody" if is_pinned else "unpinned" * bool(self.rows))
 
     def figures(self, figure):
         """{round: figure} where it is known; nothing if so many rounds do not count that too few are left."""
@@ -369,9 +369,13 @@ def sentence(rows):
     if again:
         said.append("%d cells were disturbed, and measured again." % again)
     spots = by_spot(rows).values()
-    least = sum(spot.is_least for spot in spots)
+    least = sum(not {"client", "Redis"}.isdisjoint(spot.full) for spot in spots)
     if least:
         said.append("The core of the load generator or of Redis was full in %d of %d (≥)." % (least, len(spots)))
+    disturbed = sum("others" in spot.full for spot in spots)
+    if disturbed:
+        said.append("In %d of %d, others: other programs took %d %% of a core or more." % (
+            disturbed, len(spots), meter.OTHERS_PERCENT))
     return " ".join(said)
 
 

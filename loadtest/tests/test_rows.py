@@ -124,7 +124,7 @@ class Verdicts(unittest.TestCase):
                                      (busy(60, 99), "client", True), (busy(60, 99, used=(40, 55)), "Redis", True),
                                      (busy(99, 90), "server ~client", False), (busy(84, 84), "nobody", False),
                                      (busy(99, 90, 99), "both ~client", True), (busy(30, 20, 97), "Redis", True),
-                                     (busy(90, 90), "~server ~client", False), (busy(99, 60, others=15), "others server", True),
+                                     (busy(90, 90), "~server ~client", False), (busy(99, 60, others=15), "others, server", True),
                                      (busy("", ""), "unpinned", False)):
             spot = rows.Spot(rounds("epoll", **own))
             self.assertEqual((spot.whose(), spot.is_least), (words, is_least), own)
@@ -189,6 +189,7 @@ class Tables(unittest.TestCase):
 
     def test_a_terminal_of_80_columns_has_room_for_it_and_the_longest_queue_is_first(self):
         own = [{**each, **busy(90, 99, others=20)} for each in cells_of("compare")]
+        self.assertRegex(rows.sentence(own), r"In (\d+) of \1, others: other programs took 15 % of a core or more\.$")
         own += [{**each, "subject": "prethreading --workers 500"} for each in own]
         short_first = sorted(cells_of("sweep"), key=lambda each: each["backlog"])
         for known, experiment, words in ((own, compare.Compare(""), "kept"), (short_first, sweep.Sweep(""), " 65,535")):
