@@ -90,13 +90,15 @@ def draw(shots, plan, moving=False):
         parts += ['<path class="grid" d="M%.1f %dV%d"/>' % (x, top, bottom + 4),
                   text(x, bottom + 20, "%d ms" % tick if tick == 0 else str(tick),
                        "note tick" + " odd" * (number % 2))]
-    y = top
+    y, headings = top, []
     for block in blocks:
         parts += ['<g transform="translate(0 %d)">' % y, *block.parts, "</g>"]
+        headings.append('<g transform="translate(0 %d)">%s</g>' % (y, block.heading))
         y += block.height
     if moving:
         parts.append(CURTAIN % (LEFT - 2, top, RIGHT - LEFT + 4, bottom - top, 2 * WIDTH, bottom,
                                 bottom))
+    parts += headings  # the curtain hides none
     parts += [text(MARGIN, bottom + 46 + 22 * number, line, "note")
               for number, line in enumerate(notes)]
     return "\n".join([*parts, "</svg>\n"])
@@ -124,8 +126,8 @@ class Block:
         self._end = max(guest.end for guest in shot.guests) + scale.lead
         self._x = lambda time: scale.x(min(max(time, self._begin), self._end) - shot.begin)
         watched = shot.watched.between(self._begin, self._end)
-        self.parts.append(HEADING % (
-            MARGIN, html.escape(shot.name), outcome(shot), UNTRACED % ms(shot.plain) if shot.plain else ""))
+        self.heading = HEADING % (
+            MARGIN, html.escape(shot.name), outcome(shot), UNTRACED % ms(shot.plain) if shot.plain else "")
         last = shot.guests[-1].name
         self.parts.append(text(LEFT - 8, 34 + self._client * len(shot.guests) / 2,
                                "client A" if last == "A" else "clients A\u2013%s" % last, "lane"))
