@@ -163,12 +163,12 @@ export const many = (number, noun) => `${whole(number)} ${noun}${number === 1 ? 
 
 /** Milliseconds as "3 ms" or "1 h 2 min 3 s". */
 export function lasting(ms) {
-  if (ms < 1000) return `${whole(ms)} ms`;
+  if (ms < 1000) return `${whole(ms)}\u00a0ms`;
   const seconds = Math.floor(ms / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const parts = [[hours, "h"], [minutes, "min"], [seconds % 60, "s"]];
   while (parts[0][0] === 0) parts.shift();
-  return parts.map(([number, unit]) => `${number} ${unit}`).join(" ");
+  return parts.map(([number, unit]) => `${number}\u00a0${unit}`).join(" ");
 }
 
 /** All of it in a sentence, for those who do not see the cells. */

@@ -50,7 +50,7 @@ class Explore(unittest.TestCase):
         page.until("document.getElementById('known').textContent.startsWith('Still computing 7 of')")
         page.value("location.hash = '#clients=500&delay=10'")
         page.until(DONE + " && document.body.dataset.done === location.hash")
-        self.assertRegex(page.value("document.getElementById('results').rows[0].cells[3].textContent"), r"^15 s, p99\b.*1\d s$")
+        self.assertRegex(page.value("document.getElementById('results').rows[0].cells[3].textContent"), r"^15\ss, p99\b.*1\d\ss$")
 
     def test_without_scripts_it_shows_the_stored_runs(self):
         page = self.open(scripts=False)
