@@ -96,7 +96,7 @@ include loadtest/loadtest.mk common/tests/tests.mk common/classroom/classroom.mk
 
 # ---- setting up ----------------------------------------------------------------------------
 
-## deps         installs what the book needs (117 MB); deps-all: the rest
+## deps         installs what the chapters need (117 MB); deps-all: the rest
 deps:
 	@common/tools/deps
 deps-%: # what cannot be installed is named, and left out
