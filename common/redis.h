@@ -82,7 +82,9 @@ redisReader *redis_open_reader(void);
 /* Takes a reply out of the reader, or NULL if it is not whole yet. The caller frees it
  * (freeReplyObject()). Returns false, and logs why, if it is malformed, or if there is no memory
  * for it: then the connection is of no use. A reply may be of any length: what another program has
- * stored costs the memory that it needs, for as long as the page takes. */
+ * stored costs the memory that it needs, for as long as the page takes. Redis is trusted to send as
+ * many elements as it announces: hiredis allocates them first, and a thousand million that do not
+ * come take it two seconds. */
 bool redis_next_reply(const struct redis_server *, redisReader *, redisReply **);
 
 /* Are there bytes that have not become a reply yet? (`pos` and `len` are fields of the public
