@@ -246,7 +246,8 @@ end
 
 -- A drawing is not shrunk until nobody can read it: on a phone it scrolls, like a table.
 local function drawing(el)
-  if mode ~= 'site' or #el.content ~= 1 or el.content[1].t ~= 'Image' then return end
+  local one = el.content[1]
+  if mode ~= 'site' or not (#el.content == 1 and one.t == 'Image' or one.text == '<picture>') then return end
   return pandoc.Div({ el }, pandoc.Attr('', { 'drawing' }, { tabindex = '0' }))
 end
 
