@@ -182,8 +182,9 @@ static int field_line(struct http_parser *p, const char *bytes, struct span line
     } else if (span_is_nocase(name, "Transfer-Encoding")) {
         return transfer_encoding(p, value);
     } else if (span_is_nocase(name, "Expect")) {
+        bool is_alone = !p->expect; /* two fields are a list (RFC 9110, 5.3) */
         p->expect = true;
-        return span_is_nocase(value, "100-continue") ? 0 : 417;
+        return is_alone && span_is_nocase(value, "100-continue") ? 0 : 417;
     } else if (span_is_nocase(name, "Connection")) {
         while (value.len > 0) {
             struct span option = span_trim(span_take_until(&value, ','));

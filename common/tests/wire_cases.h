@@ -394,6 +394,8 @@ static const struct wire_case wire_cases[] = {
     CASE("11 12", "another expectation", GET "Expect: miracles\r\n\r\n", CLOSED, 417),
     CASE("11", "an empty expectation", EXPECT(""), CLOSED, 417),
     CASE("11", "one expectation too many", EXPECT("100-continue, miracles"), CLOSED, 417),
+    CASE("11", "two fields, which are a list", POST "Expect: 100-continue\r\n" EXPECTED, CLOSED,
+         417),
 
     /* ---- 12: refusals, and errors that are none --------------------------------------------- */
     BAD("12", "a refusal is the only response to what came with it",
