@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ import lab_variants
 from test_bare import FILES, read
 
 LAB = os.path.join(place.TOP, "common", "classroom", "lab", "lab")
+LAB_S = runpy.run_path(LAB)
 WITHIN = ["python3", "-Bc", "import os, runpy, sys; sys.path.insert(0, os.path.dirname(sys.argv[1])); "
           "lab = runpy.run_path(sys.argv[1]); exec(sys.argv[2])", LAB]
 AT_ONCE = 4 * (os.cpu_count() or 1)  # so the machine is busy: they mostly wait
@@ -34,16 +36,17 @@ class Verdicts(unittest.TestCase):
         for old, new in changes if isinstance(changes, list) else ():
             self.assertIn(old, text, name)
             text = text.replace(old, new)
-        program = os.path.join(self.folder, re.sub(r"\W", "", name))
-        asks = ["-lhiredis", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if page == "ask" else []
-        subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-x", "c", "-", "-o", program, *asks], input=text.encode(), check=True)
-        return program + " {port}" + " {redis_port}" * bool(asks)
+        how, path = LAB_S["PAGES"][page or "bare"], self.written(name + ".c", text)
+        return "%s %s" % (LAB_S["build"](path, path[:-2], "-w", *how.libraries, *how.watched), how.arguments)
 
     def in_another(self, name, _page, language, text):
+        return "%s %s {port} {redis_port}" % (language, self.written(name, text))
+
+    def written(self, name, text):
         path = os.path.join(self.folder, re.sub(r"[^\w.]", "", name))
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        return "%s %s {port} {redis_port}" % (language, path)
+        return path
 
     def test_a_right_server_passes_and_a_wrong_one_is_told_what_was_seen(self):
         pages = [*range(1, 8), *("%d/ask" % number for number in range(1, 8)), "5/queue"]
