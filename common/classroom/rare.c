@@ -3,7 +3,7 @@
  *
  *     send    takes ten bytes at a time, as from a socket that is nearly full
  *     recv    says "not yet" every other time, although poll() has said that there is something
- *     accept  finds that the second client to come has left again since poll() told of it
+ *     accept  finds that every second client to come has left again since poll() told of it
  *     prctl   is so late that the parent may have ended before
  *     thread  a new thread begins late, when its creator has long gone on: the first hundreds do
  *     lock    a thread loses its core for half a second before it takes a lock
@@ -95,22 +95,22 @@ ssize_t read(int fd, void *bytes, size_t length)
     return is_not_yet(fd) ? -1 : REAL(read)(fd, bytes, length);
 }
 
-static void let_the_second_leave(int fd)
+static void let_every_second_leave(int fd)
 {
     static int clients;
-    if (happens("accept") && ++clients == 2)
+    if (happens("accept") && ++clients % 2 == 0)
         close(REAL(accept4)(fd, NULL, NULL, SOCK_NONBLOCK));
 }
 
 int accept(int fd, struct sockaddr *address, socklen_t *length)
 {
-    let_the_second_leave(fd);
+    let_every_second_leave(fd);
     return REAL(accept)(fd, address, length);
 }
 
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-    let_the_second_leave(fd);
+    let_every_second_leave(fd);
     return REAL(accept4)(fd, address, length, flags);
 }
 

@@ -72,6 +72,8 @@ def idle(server):
     with crowd(server, number) as clients:
         sleeps_in_the_end(server, "%s connected and said nothing" % plural(number, "client"))
         heard = sum(client.is_answered() for client in clients)
+        clients[0].close()
+        sleeps_in_the_end(server, "one of several silent clients had left")
     sleeps_in_the_end(server, "clients had come and gone")
     must(not heard, "of %s that had said nothing, %d were answered, or sent away" % (plural(number, "client"), heard))
     return "%s silent, and the server slept." % plural(number, "client was", "clients were")
@@ -328,7 +330,7 @@ def not_yet(server):
 
 
 def gone_between(server):
-    """A client leaves after poll() has told of it, and before it is accepted (rare.c)."""
+    """A client leaves after poll() has told of it, and before it is accepted (rare.c): beside another one, and alone."""
     server.begin_rare("accept")
     with Client(server) as first:
         until(lambda: server.sockets(proc.ESTABLISHED))
@@ -336,6 +338,8 @@ def gone_between(server):
         first.say(HALF + REST)
         must(is_whole(first.all()), "a client left between poll() and accept(), and another one asked and got no page")
     return "A client left between poll() and accept(), and another one got its page."
+    visits(server, 2)  # one of them leaves
+    must(until(lambda: visit(server)), "a client left between poll() and accept() when nobody else was connected, and the next one got no page")
 
 
 def says_half(server):
@@ -357,7 +361,7 @@ def out_of_descriptors(server):
     server.allow(3)
     with crowd(server, 3 + min(3, server.queue())):
         sleeps_in_the_end(server, "no descriptor was left for the next client")
-    must(until(lambda: visit(server)), "no descriptor was left for the next client, all of them left, and a visitor got no page")
+    must(until(lambda: visit(server), 3 * SOON_SECONDS), "no descriptor was left for the next client, all of them left, and a visitor got no page")
     return "Clients came until no descriptor was left: the server slept, and went on when they had gone."
 
 
