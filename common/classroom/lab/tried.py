@@ -73,7 +73,8 @@ class Server(served.Server):
         if ms is not None:
             self._relay.enter_context(redis.SlowRedis(self.store, ms, self.scratch, port=self._redis_port))
 
-    def await_banner(self):
+    def await_banner(self, at_once=None):
+        """`at_once`: where a page says why it has ended then."""
         def listens():
             everybody = proc.everybody()
             mine = proc.family(self._process.pid, everybody)
@@ -86,7 +87,7 @@ class Server(served.Server):
         if not until(lambda: listens() or not self.alive(), START_SECONDS) or not listens():
             others = ", ".join(map(str, sorted(self._listens_on)))
             raise Missed("listens", "a server", "it was started with the port %d as its argument, and %s" % (
-                self.port, "listens on port %s" % others if others else "did not listen there"), read=(1, "The address"))
+                self.port, "listens on port %s" % others if others else "did not listen there"), read=(1, "The address") if self.alive() else at_once)
         host = self._listens_on[self.port][0]
         self.url = "http://%s:%d" % ("[%s]" % host if ":" in host else host, self.port)
 
@@ -96,7 +97,7 @@ class Server(served.Server):
         until(lambda: not self.listeners(), SOON_SECONDS)  # a hundred workers do not end at once
         self._is_told = False
         self.start(["env", *under, *self._command])
-        self.await_banner()
+        self.await_banner(at_once=(1, "Start it again"))
 
     def begin_rare(self, what):
         """Again, and such things happen to it (rare.c)."""
