@@ -177,7 +177,7 @@ class Spot:
         """Who was full, and ~ who nearly was."""
         full = ["both"] if len(self.full) == 2 and self.full[0] == "server" else self.full
         is_pinned = any(row.get("server_core_busy") for row in self.rows.values())
-        return " ".join([*filter(None, [", ".join(full)]), *("~" + who for who in self.nearly)]) or ("nobody" if is_pinned else "unpinned" * bool(self.rows))
+        return " ".join([", ".join(full), *("~" + who for who in self.nearly)]).strip() or ("nobody" if is_pinned else "unpinned" * bool(self.rows))
 
     def figures(self, figure):
         """{round: figure} where it is known; nothing if so many rounds do not count that too few are left."""

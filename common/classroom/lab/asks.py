@@ -158,6 +158,6 @@ def words(answer):
     return fault(answer) or "a page without a number"
 
 
-# What holds for the loop of bare.c holds for this one. To the last trap, memory that AddressSanitizer keeps would be a leak.
-OF = {number: [counts, wait, leaves_while_asking, goes_and_comes_back, *traps.LOOP[:-1] * (number > 5)] for number in range(1, 8)}
+LOOP = [trap for trap in traps.LOOP if trap is not traps.frees]  # to which memory that AddressSanitizer keeps would be a leak
+OF = {number: [counts, wait, leaves_while_asking, goes_and_comes_back] + LOOP * (number > 5) for number in range(1, 8)}
 READ = {leaves_while_asking: (7, "Free a client that is asking")}
