@@ -185,6 +185,11 @@ static int list_server(pid_t *processes, int room)
     return 1 + list_children(server_pid, processes + 1, room - 1, NULL);
 }
 
+bool process_sleeps(pid_t pid)
+{
+    return strncmp(behind_name(pid), ") S", 3) == 0;
+}
+
 const char *read_process(pid_t pid, const char *name)
 {
     char path[64];

@@ -194,6 +194,7 @@ int count_descriptors(pid_t);
 int list_children(pid_t, pid_t *children, int room, char *states); /* how many; NULL: not asked */
 int count_children(void);                                          /* of the server */
 pid_t serving_process(void); /* the one that accepts: of chapter 3 its only worker */
+bool process_sleeps(pid_t);  /* its main thread waits in a call */
 
 /* What a file of /proc says of a process or thread, "" if it is gone; and of its status the number
  * behind a name, "\nThreads:", or 0. */
