@@ -128,6 +128,7 @@ def no_zombies(server):
 
 def frees(server):
     """What a client needs in memory is given back, and first of all what can be counted after a few."""
+    server.begin_again("ASAN_OPTIONS=quarantine_size_mb=0")  # which would keep what is freed
     leaves_nothing(server)
     for _ in range(ROUNDS):
         before, served = server.memory(), visits(server, MANY_VISITS)
@@ -375,7 +376,10 @@ def many(server):
         number = min(MANY, most - SPARE_DESCRIPTORS)
         count, before, few = 0, server.descriptors(), min(SILENT, server.queue())
         while count < number and until(lambda: server.descriptors() >= before + count, SOON_SECONDS / 2):
-            stack.enter_context(crowd(server, few))
+            try:
+                stack.enter_context(crowd(server, few))
+            except Missed as missed:  # perhaps the server has just ended
+                must(False, "%d clients were connected, and %s" % (count, missed.saw))
             count += few
         sleeps_in_the_end(server, "%d clients were connected" % count)
     must(until(lambda: visit(server)), "%d clients were connected, all of them left, and a visitor got no page" % count)
