@@ -137,8 +137,6 @@ WRONG.update({
     "accept() that blocks, asks": ("7/ask", [("SOCK_STREAM | SOCK_NONBLOCK", "SOCK_STREAM")], "left between"),
     "out of descriptors, and awake, asks": ("7/ask", [("poll(NULL, 0, 100)", "0")], "no descriptor .*% of a core"),
     "a reply that nobody frees": ("1/ask", [("    freeReplyObject(reply);\n", "")], "memory"),
-    "a reply that no worker frees": ("3/ask", [("    freeReplyObject(reply);\n", "")], "memory"),
-    "a reply that no thread frees": ("5/ask", [("    freeReplyObject(reply);\n", "")], "memory"),
     "a connection that nobody frees": ("4/ask", [("    redisFree(redis);\n", "")], "descriptors"),
     "closed, and not freed, asks in a poll() loop": ("6/ask", [("                free(clients[i]);\n", "")], "memory"),
     "closed, and not freed, asks in an epoll loop": ("7/ask", [(FREE, "    }")], "memory"),
