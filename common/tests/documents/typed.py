@@ -22,8 +22,8 @@
 - A printed line must come, wherever in the output. `...` stands for anything. Times, dates, pids, addresses, clients'
   ports and a digit that is alone in a column stand for any other, and so do the functions in which the kernel lets a
   process sleep. A count of kB or ms stands for one of about as many digits. All other numbers have to be those of the
-  page, unless it says otherwise: `<!-- varies: 57 1083 -->` before a block names numbers that stand for others, a
-  thousand times larger or smaller at most. A call that strace shows in two lines is put together.
+  page, unless it says otherwise: `<!-- varies: 57 1083 -->` before a block names numbers that stand for others,
+  ten thousand times larger or smaller at most. A call that strace shows in two lines is put together.
 
 It prints all that each terminal printed, unless it is to be quiet, then a line for each fault, and then how many
 steps were taken, and which were not.
@@ -132,7 +132,7 @@ def amount(text, spread=1):
 
 
 def rough(text):
-    return amount(text, 3)
+    return amount(text, 4)
 
 
 # What a printed line may say otherwise: as on the page, as in the output.
