@@ -159,7 +159,8 @@ def words(answer):
 
 
 COMMON = [counts, wait, leaves_while_asking, goes_and_comes_back]
-# Memory is counted where one thread serves all clients. Where several do, 2,000 visits add too little to each of them.
+# Memory is counted where one thread serves all clients. In a pool, 2,000 visits add too little to each worker, and
+# AddressSanitizer keeps something of each thread of chapter 4.
 OF = {1: [*COMMON, traps.frees], **{number: [*COMMON, traps.leaves_nothing] for number in range(2, 6)},
       **{number: [*COMMON, *traps.LOOP] for number in (6, 7)}}
 READ = {leaves_while_asking: (7, "Free a client that is asking")}

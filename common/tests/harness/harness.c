@@ -212,9 +212,10 @@ void start_server_with(const char *const *options)
     check(end && *end == '\n' && server_port > 0 && server_port < 65536, "the banner is: %s",
           server_output());
     /* gcc 12's thread sanitizer loses a signal that comes while a thread begins its first blocking
-     * call: of chapter 5 one stop in a hundred. (LLVM has mended its SigCtx() since.) */
+     * call. In chapter 5 that call follows the banner, and one SIGTERM in some hundreds was lost.
+     * (A later SigCtx() of LLVM loses none.) */
     if (server_has_sanitizer())
-        wait_until(process_sleeps(server_pid), SOON_MS, "it is ready, and does not wait");
+        wait_until(process_sleeps(server_pid), SOON_MS, "it is ready, and does not sleep");
 }
 
 void start_server_again(void)
