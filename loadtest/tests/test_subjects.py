@@ -1,9 +1,11 @@
 """What is measured starts, is found, and ends: a server of somebody else's, the peers, and the floor. What is not
 installed is skipped by name."""
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -53,6 +55,15 @@ class Subjects(unittest.TestCase):
                     everybody = meter.Tree(server._process.pid).pids()
                     self.assertIn("another.py", machine.read("/proc/%d/cmdline" % server.pid).split("\0")[1])
                 self.assertTrue(gone_within(2, everybody))
+
+    def test_a_port_is_reserved_for_one_of_us_until_its_server_listens(self):
+        with contextlib.ExitStack() as stack:
+            ports = [stack.enter_context(peers.reserved_port()).getsockname()[1] for _ in range(500)]
+            self.assertEqual(500, len(set(ports)))
+            self.assertLess(max(ports), 32768)
+            for port in ports:
+                with socket.socket() as server:
+                    server.bind(("127.0.0.1", port))
 
     def test_the_peers_serve_files_and_so_what_only_its_owner_may_read(self):
         root = os.path.join(self.folder, "root")

@@ -41,7 +41,8 @@ class Server(served.Server):
     def __init__(self, line, folder, store=None):
         """`store`: the Redis behind a relay on {redis_port}, which stays the same when Redis goes and comes back."""
         super().__init__("/bin/sh", "", os.path.join(folder, "server"), ())
-        self._own_port, self._redis_port = free_port(), free_port()
+        self._holders = peers.reserved_port(), peers.reserved_port()
+        self._own_port, self._redis_port = (holder.getsockname()[1] for holder in self._holders)
         self._listens_on = {}  # {port: (host, pid)}
         self._is_told = False  # to end
         self.scratch, self.store, self._relay = folder, store, contextlib.ExitStack()
@@ -66,6 +67,8 @@ class Server(served.Server):
     def __exit__(self, *exception):
         self._relay.close()
         super().__exit__()
+        for holder in self._holders:
+            holder.close()
 
     def redis(self, ms):
         """Its connections to Redis end. From now on Redis is so many ms away; None: it is gone."""
@@ -287,12 +290,6 @@ def found_shut(ours):
     info = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
     backoff, unacknowledged = info[4], int.from_bytes(info[24:28], sys.byteorder)
     return backoff and not unacknowledged
-
-
-def free_port():
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        return holder.getsockname()[1]
 
 
 def fault(answer):

@@ -6,7 +6,9 @@ connections, a backlog of 4096. The machine's own servers are never used. A peer
 own on loopback, and its configuration, pid, logs and temporary files are in a folder of the run.
 """
 
+import contextlib
 import os
+import random
 import re
 import shlex
 import shutil
@@ -73,9 +75,10 @@ class Command(EndsWithUs):
         self._server = None  # its pid, as soon as it listens
 
     def __enter__(self):
-        with socket.socket() as holder:
-            holder.bind(("127.0.0.1", 0))
-            port = holder.getsockname()[1]
+        with reserved_port() as holder:
+            return self._begin(holder.getsockname()[1])
+
+    def _begin(self, port):
         values = {"port": str(port), "redis": self._redis, "redis_port": self._redis.rpartition(":")[2],
                   "folder": shlex.quote(os.path.abspath(self._log) + ".d")}
         is_given_ours = self._line.endswith(OUR_OPTIONS)
@@ -110,6 +113,18 @@ def command_line(text):
     """The line to run for a server that somebody has given. It is given the options of the seven,
     unless it has a placeholder."""
     return text if MARK.search(text) else text + OUR_OPTIONS
+
+
+def reserved_port():
+    """A UDP socket on loopback. While it is open, none of us but its owner takes the TCP port of the same number;
+    nor does the kernel hand that out, because it begins at 32768. ip(7), ip_local_port_range"""
+    while True:
+        port, holder = random.randrange(10000, 20000), socket.socket(type=socket.SOCK_DGRAM)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            holder.bind(("127.0.0.1", port))
+            return holder
+        holder.close()
 
 
 def listening(pids):
