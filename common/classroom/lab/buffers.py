@@ -12,6 +12,7 @@ import waiting
 MOST = 300  # clients
 LATER_SECONDS = 0.2  # less than RARE=wake takes: the first client's worker does not have its core again yet
 LATE_SECONDS = 0.6  # more: a worker that was woken in vain has it again
+TRIES = 3  # on a busy machine the second client may come too late
 
 
 def full(server):
@@ -35,12 +36,13 @@ def wakes(server):
     begin_late(server, "lock")
     must(visit(server), late % "before it took a lock" + "and a client got no page")
     begin_late(server, "wake")
-    with crowd(server, 1, HALF + REST) as clients:
-        time.sleep(LATER_SECONDS)
-        served = visit(server)
-        must(served and is_whole(clients[0].all()), late % "when it was woken" + "and one of two clients got no page")
-    time.sleep(LATE_SECONDS)
-    sleeps_in_the_end(server, late % "when it was woken" + "two clients came and went")
+    for _ in range(TRIES):
+        with crowd(server, 1, HALF + REST) as clients:
+            time.sleep(LATER_SECONDS)
+            served = visit(server)
+            must(served and is_whole(clients[0].all()), late % "when it was woken" + "and one of two clients got no page")
+        time.sleep(LATE_SECONDS)
+        sleeps_in_the_end(server, late % "when it was woken" + "two clients came and went")
     with crowd(server, 3, HALF + REST) as clients:
         must(all(map(is_whole, hear_all(clients))), late % "when it was woken" + "and one of three clients at once got no page")
     return "Threads lost their core before they took a lock, or when they were woken, and no client was forgotten."
