@@ -117,7 +117,7 @@ def command_line(text):
 
 def reserved_port():
     """A UDP socket on loopback. While it is open, none of us but its owner takes the TCP port of the same number;
-    nor does the kernel hand that out, because it begins at 32768. ip(7), ip_local_port_range"""
+    nor does the kernel hand that out: by default it begins at 32768. ip(7), ip_local_port_range"""
     while True:
         port, holder = random.randrange(10000, 20000), socket.socket(type=socket.SOCK_DGRAM)
         with contextlib.suppress(OSError), socket.socket() as probe:
